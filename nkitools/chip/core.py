@@ -1,0 +1,139 @@
+"""One running NeuronCore: who it is, what it holds, and where its history goes."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType
+from nkitools.chip.generations import Generation
+from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.chip.numerics import Array
+from nkitools.rules.finding import refuse
+
+
+@dataclass
+class SharedHbm:
+    """The shared_hbm allocations of one launch: the k-th of every program is one buffer."""
+
+    storages: list[Storage] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Core:
+    """One program running on one core.
+
+    ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody).
+    ``input_ids`` are the storages of the arguments, which ``inputs_read_only`` forbids to write (NK406). ``undefined_travels``: the legacy dialect lets undefined lanes pass through element-wise instructions until they are used.
+    """
+
+    generation: Generation
+    record: Any
+    plans: dict[tuple[Any, ...], Any]
+    grid: tuple[int, ...] = ()
+    program: tuple[int, ...] = ()
+    shared: SharedHbm = field(default_factory=SharedHbm)
+    undefined_travels: bool = False
+    input_ids: frozenset[int] = frozenset()
+    inputs_read_only: bool = False
+    shared_count: int = 0
+    reduce_registers: dict[str, Array] = field(default_factory=dict)
+    _sbuf: Array | None = None
+    _psum: Array | None = None
+
+    def allocate(
+        self,
+        shape: tuple[int, ...],
+        dtype: DType,
+        memory: MemoryRegion,
+        name: str = "",
+        address: tuple[int, int] | None = None,
+    ) -> Storage:
+        """Fresh storage; shared HBM is shared with the same allocation of the launch's other programs."""
+        site = self.record.site()
+        if memory is MemoryRegion.shared_hbm:
+            return self._allocate_shared(shape, dtype, name, site)
+        if address is None:
+            storage = Storage(shape, dtype, memory, name=name, site=site)
+        else:
+            storage = self._allocate_at(shape, dtype, memory, name, site, address)
+        self.record.allocated(storage)
+        return storage
+
+    def _allocate_shared(self, shape: tuple[int, ...], dtype: DType, name: str, site: int) -> Storage:
+        index = self.shared_count
+        self.shared_count += 1
+        if index < len(self.shared.storages):
+            storage = self.shared.storages[index]
+            if storage.shape != shape or storage.dtype is not dtype:
+                refuse(
+                    "NK208",
+                    f"shared_hbm allocation {index} is {dtype} {list(shape)} in this program and {storage.dtype} "
+                    f"{list(storage.shape)} in another; the k-th allocation of every program is one buffer",
+                )
+            return storage
+        storage = Storage(shape, dtype, MemoryRegion.shared_hbm, name=name, site=site)
+        self.shared.storages.append(storage)
+        self.record.allocated(storage)
+        return storage
+
+    def _allocate_at(
+        self,
+        shape: tuple[int, ...],
+        dtype: DType,
+        memory: MemoryRegion,
+        name: str,
+        site: int,
+        address: tuple[int, int],
+    ) -> Storage:
+        """Storage at (partition, byte offset) of the physical array, shared with whatever else claims those bytes."""
+        if memory not in (MemoryRegion.sbuf, MemoryRegion.psum):
+            refuse("NK207", f"address={address!r} is given for a tensor in {memory.value}; only SBUF and PSUM have addresses")
+        partition, byte = address
+        physical = self._physical(memory)
+        partitions, partition_bytes = physical.shape
+        free_bytes = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        if partition < 0 or byte < 0 or partition + shape[0] > partitions or byte + free_bytes > partition_bytes:
+            refuse(
+                "NK402",
+                f"a tensor of {shape[0]} partitions and {free_bytes} bytes per partition at address {address} leaves "
+                f"{memory.name.upper()} (partitions 0..{partitions - 1}, bytes 0..{partition_bytes - 1})",
+            )
+        if byte % dtype.itemsize:
+            refuse("NK207", f"byte offset {byte} of address {address} is not a multiple of {dtype}'s {dtype.itemsize} bytes")
+        inner = np.empty(shape[1:], dtype.dtype).strides
+        array: Array = np.ndarray(
+            shape,
+            dtype.dtype,
+            physical.data,
+            offset=partition * partition_bytes + byte,
+            strides=(partition_bytes, *inner),
+        )
+        storage = Storage(shape, dtype, memory, array=array, name=name, site=site, start_partition=partition, start_byte=byte)
+        storage.full = False
+        return storage
+
+    def _physical(self, memory: MemoryRegion) -> Array:
+        """The physical SBUF or PSUM of this core, made when the first tensor asks for an address."""
+        generation = self.generation
+        if memory is MemoryRegion.sbuf:
+            if self._sbuf is None:
+                self._sbuf = np.zeros((generation.partitions, generation.sbuf_partition_bytes), np.uint8)
+            return self._sbuf
+        if self._psum is None:
+            self._psum = np.zeros((generation.partitions, generation.psum_partition_bytes), np.uint8)
+        return self._psum
+
+
+CORE: ContextVar[Core | None] = ContextVar("nkitools_core", default=None)
+
+
+def current_core(what: str) -> Core:
+    """The core that is running; outside a kernel ``what`` is refused (NK611)."""
+    core = CORE.get()
+    if core is None:
+        refuse("NK611", f"{what} is called outside a running kernel")
+    return core

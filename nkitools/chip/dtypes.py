@@ -1,0 +1,115 @@
+"""The dtypes of NKI over NumPy and ml_dtypes (NKI ISA API common fields, "Supported Data Types").
+
+A packed x4 dtype is, in NumPy, a one-field structured dtype of its name over a little-endian unsigned integer; ``tfloat32``
+is held in float32 and rounded to its 10 mantissa bits on every write.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import ml_dtypes
+import numpy as np
+
+Kind = Literal["float", "signed", "unsigned", "bool", "packed"]
+
+
+class DType:
+    """One NKI dtype: compares equal to its name and to its NumPy dtype, hashes, and acts as a NumPy dtype."""
+
+    __slots__ = ("dtype", "index", "is_float", "is_integer", "itemsize", "kind", "name")
+
+    _registry: Final[list[DType]] = []
+
+    def __init__(self, name: str, kind: Kind, dtype: Any) -> None:
+        self.name = name
+        self.kind = kind
+        self.dtype = np.dtype(dtype)
+        self.itemsize = self.dtype.itemsize
+        self.is_float = kind == "float"
+        self.is_integer = kind in ("signed", "unsigned")
+        self.index = len(DType._registry)
+        DType._registry.append(self)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
+        if isinstance(other, DType):
+            return False
+        if isinstance(other, str):
+            return other == self.name
+        if self.kind == "packed" or self.name == "tfloat32":
+            return isinstance(other, np.dtype) and self.kind == "packed" and other == self.dtype
+        return isinstance(other, (np.dtype, type)) and _numpy_dtype(other) == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return (as_dtype, (self.name,))
+
+
+def _numpy_dtype(value: Any) -> np.dtype[Any] | None:
+    try:
+        return np.dtype(value)
+    except TypeError:
+        return None
+
+
+def _packed(name: str, unsigned: str) -> DType:
+    return DType(name, "packed", [(name, unsigned)])
+
+
+bool_ = DType("bool", "bool", np.bool_)
+int8 = DType("int8", "signed", np.int8)
+int16 = DType("int16", "signed", np.int16)
+int32 = DType("int32", "signed", np.int32)
+uint8 = DType("uint8", "unsigned", np.uint8)
+uint16 = DType("uint16", "unsigned", np.uint16)
+uint32 = DType("uint32", "unsigned", np.uint32)
+float16 = DType("float16", "float", np.float16)
+float32 = DType("float32", "float", np.float32)
+bfloat16 = DType("bfloat16", "float", ml_dtypes.bfloat16)
+tfloat32 = DType("tfloat32", "float", np.float32)
+float8_e4m3 = DType("float8_e4m3", "float", ml_dtypes.float8_e4m3)
+float8_e4m3fn = DType("float8_e4m3fn", "float", ml_dtypes.float8_e4m3fn)
+float8_e5m2 = DType("float8_e5m2", "float", ml_dtypes.float8_e5m2)
+float8_e8m0fnu = DType("float8_e8m0fnu", "float", ml_dtypes.float8_e8m0fnu)
+float8_e5m2_x4 = _packed("float8_e5m2_x4", "<u4")
+float8_e4m3fn_x4 = _packed("float8_e4m3fn_x4", "<u4")
+float4_e2m1fn_x4 = _packed("float4_e2m1fn_x4", "<u2")
+
+DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in DType._registry}
+_ALIASES = {"bool_": bool_, "float8e4": float8_e4m3, "float8e5": float8_e5m2}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {dtype.dtype: dtype for dtype in DType._registry if dtype is not tfloat32}
+
+
+class UnknownDType(ValueError):
+    """A value that names no dtype of NKI."""
+
+
+def as_dtype(value: Any) -> DType:
+    """The NKI dtype that ``value`` names: a DType, a string, a NumPy or ml_dtypes dtype or type, Python's float, int or bool.
+
+    Raises UnknownDType for everything else (float64 and int64 included: no engine has them).
+    """
+    if type(value) is DType:
+        return value
+    if isinstance(value, str):
+        name = value.rsplit(".", 1)[-1]
+        if name in DTYPES or name in _ALIASES:
+            return DTYPES.get(name) or _ALIASES[name]
+    elif value in (float, int, bool):
+        return {float: float32, int: int32, bool: bool_}[value]
+    try:
+        found = _BY_NUMPY.get(np.dtype(value))
+    except TypeError:
+        found = None
+    if found is None:
+        raise UnknownDType(f"{value!r} is not a dtype of NKI; it has {', '.join(DTYPES)}")
+    return found

@@ -1,0 +1,1 @@
+"""What the author imports: the modern `nki` and the legacy `neuronxcc.nki`."""

@@ -1,0 +1,70 @@
+"""``nki.isa`` 0.6."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.dialects.absent import missing
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
+from nkitools.isa.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
+from nkitools.isa.instruction import NkiInstruction
+from nkitools.isa.matmul import nc_matmul, nc_transpose
+from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
+from nkitools.isa.reduce import tensor_reduce
+from nkitools.language.programs import current_generation
+from nkitools.rules.finding import KernelError as NkiValidationError
+
+tensor_engine = engine.tensor
+vector_engine = engine.vector
+scalar_engine = engine.scalar
+gpsimd_engine = engine.gpsimd
+unknown_engine = engine.unknown
+
+
+def get_nc_version() -> nc_version:
+    """The generation of the chip that runs (outside a kernel: that a launch would take)."""
+    return nc_version(current_generation().version)
+
+
+DOCUMENTED = frozenset(
+    """VirtualRegister activate2 activation_reduce affine_select bn_aggr bn_stats core_barrier dma_compute dma_transpose dropout
+    exponential get_nc_sub_version local_gather max8 nc_find_index8 nc_match_replace8 nc_matmul_mx nc_n_gather nc_stream_shuffle
+    nonzero_with_count quantize_mx rand2 rand_get_state rand_set_state range_select register_alloc register_load
+    register_move register_store rng scalar_tensor_tensor select_reduce sendrecv sequence_bounds set_rng_seed
+    tensor_copy_predicated tensor_partition_reduce tensor_scalar_cumulative tensor_scalar_reduce tensor_tensor_scan
+    topk""".split()
+)
+
+__all__ = [
+    "NkiInstruction",
+    "NkiValidationError",
+    "activation",
+    "dge_mode",
+    "dma_copy",
+    "dma_engine",
+    "engine",
+    "get_nc_version",
+    "gpsimd_engine",
+    "iota",
+    "matmul_perf_mode",
+    "memset",
+    "nc_matmul",
+    "nc_transpose",
+    "nc_version",
+    "oob_mode",
+    "reciprocal",
+    "reduce_cmd",
+    "scalar_engine",
+    "tensor_copy",
+    "tensor_engine",
+    "tensor_reduce",
+    "tensor_scalar",
+    "tensor_tensor",
+    "unknown_engine",
+    "vector_engine",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return missing("nki.isa", name, DOCUMENTED)

@@ -1,0 +1,142 @@
+"""The Scalar Engine: activation functions with scale, bias and a reduction on the side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import float32, tfloat32
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import guards
+from nkitools.isa.costs import streaming
+from nkitools.isa.enums import reduce_cmd as reduce_cmds
+from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.isa.operators import Compute
+from nkitools.isa.results import in_float32, put
+
+_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
+
+
+@instruction
+def activation(
+    check: Check,
+    dst: Dst,
+    op: Any,
+    data: Src,
+    bias: OptionalOperand = None,
+    scale: Operand = 1.0,
+    reduce_op: Any = None,
+    reduce_res: OptionalDst = None,
+    reduce_cmd: Any = reduce_cmds.idle,
+    name: Any = None,
+) -> Plan:
+    """``dst = op(data * scale + bias)`` on the Scalar Engine, in float32, with an optional sum of the results.
+
+    ``scale``: a number or a float32 (partitions, 1) vector; ``bias``: such a vector of any dtype but tfloat32, from NeuronCore-v3
+    on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce`` adds the sum of this call's
+    results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res`` (partitions, 1) receives the register. ``reduce_op`` must be
+    ``nl.add`` where the register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled.
+    Errors: NK101, NK102, NK107, NK109, NK201, NK301, NK306, NK606, NK609. Source: nki.isa.activation (NKI 0.6).
+    """
+    function = guards.activation_function(check, "op", op)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
+    guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
+    guards.same_elements(check, ("dst", dst), ("data", data))
+    guards.not_packed(check, dst=dst, data=data)
+    _check_scale_and_bias(check, data, scale, bias, function.name)
+    _check_reduction(check, data, reduce_op, reduce_res, reduce_cmd)
+
+    compute = _activate(function.compute, dst, data)
+    if reduce_cmd is not reduce_cmds.idle or reduce_res is not None:
+        compute = _with_register(compute, reduce_cmd, reduce_res, data)
+
+    lanes = "use" if reduce_cmd is not reduce_cmds.idle or reduce_res is not None else "travel"
+    return Plan("scalar", streaming(check.chip, data), compute, lanes=lanes, several_steps=True)
+
+
+def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, function: str) -> None:
+    guards.vector_operand(check, "scale", scale, data)
+    guards.vector_operand(check, "bias", bias, data)
+    if isinstance(scale, NkiTensor) and scale.dtype is not float32:
+        check.fail("NK301", f"`scale` must be float32, it is {describe(scale)}", scale)
+    if isinstance(bias, NkiTensor):
+        if bias.dtype is tfloat32 or bias.dtype.kind == "packed":
+            check.fail("NK301", f"`bias` may be of any dtype but tfloat32, it is {describe(bias)}", bias)
+        if function == "reciprocal" and not check.chip.immediate_bias:
+            check.fail("NK606", f"nl.reciprocal takes no bias on {check.chip.name}")
+    elif bias is not None and bias != 0 and not check.chip.immediate_bias:
+        check.fail(
+            "NK606",
+            f"`bias`={bias} is a number; on {check.chip.name} it must be a ({data.shape[0]}, 1) tile",
+            remedy="Put the number into a (partitions, 1) tile with nisa.memset.",
+        )
+
+
+def _check_reduction(
+    check: Check, data: NkiTensor, reduce_op: Any, reduce_res: NkiTensor | None, command: reduce_cmds
+) -> None:
+    reduces = command in (reduce_cmds.reduce, reduce_cmds.reset_reduce)
+    if reduce_op is not None:
+        operator = guards.operator(check, "reduce_op", reduce_op)
+        if operator.name != "add":
+            check.refuse("NK306", f"`reduce_op` must be nl.add, it is {operator}")
+    elif reduces:
+        check.refuse("NK609", f"`reduce_cmd`={command} needs `reduce_op`=nl.add")
+    if reduce_res is not None:
+        guards.same_partitions(check, ("data", data), ("reduce_res", reduce_res))
+        if reduce_res.layout.free_elements != 1:
+            check.refuse("NK109", f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}", reduce_res)
+
+
+def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Callable[..., Array]:
+    """``op(data * scale + bias)``; returns the float32 results beside writing them."""
+    direct = in_float32(dst.dtype, data.dtype) and dst.shape == data.shape
+    dtype, shape, ndim = dst.dtype, data.shape, data.ndim
+
+    def compute(destination: Array, values: Array, bias: Any, scale: Any) -> Array:
+        out = destination if direct else np.empty(shape, np.float32)
+        value = values if direct else to_float32(values)
+        if isinstance(scale, np.ndarray) or scale != 1:
+            value = np.multiply(value, _column(scale, ndim), out=out)
+        if bias is not None and (isinstance(bias, np.ndarray) or bias != 0):
+            value = np.add(value, _column(bias, ndim), out=out)
+        function(value, out=out)
+        if not direct:
+            put(destination, out, dtype)
+        return out
+
+    return compute
+
+
+def _column(operand: Any, ndim: int) -> Any:
+    if isinstance(operand, np.ndarray):
+        return to_float32(operand).reshape(operand.shape[0], *[1] * (ndim - 1))
+    return np.float32(operand)
+
+
+def _with_register(
+    compute: Callable[..., Array], command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
+) -> Callable[..., None]:
+    """The activation, then the commands to the engine's reduce registers."""
+    partitions, axes = data.shape[0], tuple(range(1, data.ndim))
+    first = data.layout.start_partition
+    result_dtype = None if reduce_res is None else reduce_res.dtype
+
+    def reduced(destination: Array, values: Array, bias: Any, scale: Any, result: Array | None) -> None:
+        out = compute(destination, values, bias, scale)
+        core = current_core("nisa.activation")
+        registers = core.reduce_registers.setdefault("scalar", np.zeros(core.generation.partitions, np.float32))
+        lanes = registers[first : first + partitions]
+        if command in (reduce_cmds.reset, reduce_cmds.reset_reduce):
+            lanes[:] = 0
+        if command in (reduce_cmds.reduce, reduce_cmds.reset_reduce):
+            lanes += out.sum(axis=axes, dtype=np.float32)
+        if result is not None and result_dtype is not None:
+            put(result, lanes, result_dtype)
+
+    return reduced

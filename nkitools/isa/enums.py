@@ -1,0 +1,77 @@
+"""The enums of ``nki.isa`` 0.6: both dialects hand out these very objects."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class engine(Enum):  # noqa: N801 - the name is the API's
+    """The engines of a NeuronCore."""
+
+    tensor = 1
+    vector = 5
+    scalar = 2
+    gpsimd = 3
+    dma = 4
+    sync = 6
+    unknown = 0
+
+
+class reduce_cmd(Enum):  # noqa: N801
+    """Commands to an engine's reduce registers."""
+
+    idle = 0
+    reset = 1
+    reduce = 2
+    reset_reduce = 3
+    load_reduce = 4
+
+
+class dge_mode(Enum):  # noqa: N801
+    """Who generates DMA descriptors."""
+
+    unknown = 0
+    swdge = 1
+    hwdge = 2
+    none = 3
+
+
+class oob_mode(Enum):  # noqa: N801
+    """What an out-of-bounds indirect access does."""
+
+    error = 0
+    skip = 1
+
+
+class matmul_perf_mode(Enum):  # noqa: N801
+    """Performance modes of the Tensor Engine."""
+
+    none = "none"
+    double_row = "double_row"
+
+
+class nc_version(Enum):  # noqa: N801
+    """NeuronCore generations; comparable as numbers."""
+
+    gen2 = 2
+    gen3 = 3
+    gen4 = 4
+
+    def __lt__(self, other: nc_version) -> bool:
+        return self.value < other.value
+
+    def __le__(self, other: nc_version) -> bool:
+        return self.value <= other.value
+
+    def __gt__(self, other: nc_version) -> bool:
+        return self.value > other.value
+
+    def __ge__(self, other: nc_version) -> bool:
+        return self.value >= other.value
+
+
+class dma_engine(Enum):  # noqa: N801
+    """Which DMA engine a sendrecv uses."""
+
+    dma = 1
+    gpsimd_dma = 2

@@ -1,0 +1,89 @@
+"""Reductions along the free dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import guards
+from nkitools.isa.costs import is_half, streaming
+from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.isa.results import put
+
+
+def reduction_axes(check: Check, data: NkiTensor, axis: Any) -> tuple[int, ...]:
+    """NK112: the axes are the last dimensions up to the final one, without the partition dimension."""
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if not given or not all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in given):
+        check.refuse("NK609", f"`axis` must be an integer or a list of integers, it is {axis!r}")
+    ndim = data.ndim
+    if not all(-ndim <= each < ndim for each in given):
+        check.refuse("NK112", f"`axis`={axis} names a dimension that {describe(data)} does not have", data)
+    axes = tuple(sorted({int(each) % ndim for each in given}))
+    if 0 in axes:
+        check.refuse(
+            "NK112",
+            f"`axis`={axis} includes the partition dimension of {describe(data)}, which the Vector Engine cannot reduce",
+            data,
+        )
+    if axes != tuple(range(ndim - len(axes), ndim)):
+        check.fail(
+            "NK112",
+            f"`axis`={axis} of {describe(data)} must be the last dimensions, ending at the final one: "
+            f"{tuple(range(ndim - len(axes), ndim))}",
+            data,
+        )
+    return axes
+
+
+@instruction
+def tensor_reduce(
+    check: Check,
+    dst: Dst,
+    op: Any,
+    data: Src,
+    axis: Any,
+    negate: Any = False,
+    keepdims: Any = False,
+    name: Any = None,
+) -> Plan:
+    """Reduce ``data`` along its last free dimensions on the Vector Engine, optionally times -1.
+
+    ``axis``: an int or ints, the last contiguous dimensions ending at the final one, never 0. ``dst`` has as many elements per
+    partition as remain (``keepdims`` leaves the reduced ones with size 1; either form of ``dst`` is taken). Arithmetic in float32,
+    bitvec on integers. Memory: SBUF or PSUM.
+    Errors: NK101, NK102, NK107, NK109, NK112, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_reduce (NKI 0.6).
+    """
+    operator = guards.reduction_operator(check, "op", op)
+    guards.tiles(check, dst=dst, data=data)
+    guards.not_packed(check, dst=dst, data=data)
+    axes = reduction_axes(check, data, axis)
+    guards.same_partitions(check, ("dst", dst), ("data", data))
+    kept = tuple(1 if dim in axes else size for dim, size in enumerate(data.shape) if keepdims or dim not in axes)
+    if dst.layout.free_elements != math.prod(kept[1:]):
+        check.refuse(
+            "NK109",
+            f"`dst`, {describe(dst)}, must hold {math.prod(kept[1:])} elements per partition to take `data`, "
+            f"{describe(data)}, reduced along {axes}",
+            dst,
+            data,
+        )
+    bitvec = operator.kind == "bitvec"
+    if bitvec:
+        guards.integers(check, dst=dst, data=data)
+        if negate:
+            check.refuse("NK609", f"`negate` goes with arithmetic operators, not with {operator}")
+    reduce, dtype, is_add_or_max = operator.reduce, dst.dtype, operator.name in ("add", "maximum")
+    assert reduce is not None
+
+    def compute(destination: Array, values: Array) -> None:
+        result = reduce(values if bitvec else to_float32(values), axes, False)
+        put(destination, np.negative(result) if negate else result, dtype)
+
+    factor = 0.5 if is_half(dst, data) and is_add_or_max else 1
+    return Plan("vector", streaming(check.chip, data, factor), compute)

@@ -1,0 +1,40 @@
+"""From a float32 (or integer) result to its destination: straight into it where the dtypes allow, else through one cast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.numerics import Array, cast, to_float32
+
+
+def put(destination: Array, values: Array, dtype: DType) -> None:
+    """Write ``values`` (of the destination's number of elements per partition) as ``dtype``."""
+    np.copyto(destination, cast(values, dtype).reshape(destination.shape))
+
+
+def in_float32(*dtypes: DType) -> bool:
+    """Whether every operand already is what the engine computes in."""
+    return all(dtype is float32 for dtype in dtypes)
+
+
+def widened(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
+    """``function(*operands, out=)`` on float32 copies of the operands, its result cast once into ``dtype``.
+
+    ``shape`` is the shape in which the operation is computed (the first operand's).
+    """
+
+    def compute(destination: Array, *operands: Any) -> None:
+        out = np.empty(shape, np.float32)
+        function(*(to_float32(each) if isinstance(each, np.ndarray) else each for each in operands), out=out)
+        put(destination, out, dtype)
+
+    return compute
+
+
+def like(array: Array, shape: tuple[int, ...]) -> Array:
+    """``array`` in another shape of the same partitions: a view where possible, else a copy."""
+    return array if array.shape == shape else array.reshape(shape)

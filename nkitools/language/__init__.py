@@ -1,0 +1,1 @@
+"""nl.*: tile functions made of instructions; ranges, program ids and prints."""

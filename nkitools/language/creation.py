@@ -1,0 +1,109 @@
+"""Creating tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import ON_CHIP, MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.move import dma_copy, memset
+from nkitools.language.promotion import known_dtype
+from nkitools.rules.finding import refuse
+
+sbuf = MemoryRegion.sbuf
+psum = MemoryRegion.psum
+private_hbm = hbm = MemoryRegion.private_hbm
+shared_hbm = MemoryRegion.shared_hbm
+
+_FILL_CHUNK = 8192
+
+
+def region(buffer: Any) -> MemoryRegion:
+    """A memory by its object or its name; NK609 for others."""
+    if isinstance(buffer, MemoryRegion):
+        return buffer
+    if isinstance(buffer, str):
+        name = "private_hbm" if buffer == "hbm" else buffer
+        if name in MemoryRegion.__members__:
+            return MemoryRegion[name]
+    refuse("NK609", f"buffer must be nl.sbuf, nl.psum, nl.hbm, nl.private_hbm or nl.shared_hbm, it is {buffer!r}")
+
+
+def checked_shape(shape: Any, what: str) -> tuple[int, ...]:
+    """A shape as a tuple of positive integers; NK609 for others."""
+    sizes = tuple(shape) if isinstance(shape, (Sequence, np.ndarray)) and not isinstance(shape, str) else (shape,)
+    for size in sizes:
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            refuse("NK609", f"{what}: a shape is a tuple of integers, it is {shape!r}")
+    found = tuple(size.__index__() for size in sizes)
+    if not found or any(size < 1 for size in found):
+        refuse("NK609", f"{what}: every size of a shape must be at least 1, it is {found}")
+    return found
+
+
+def _checked_address(address: Any) -> tuple[int, int] | None:
+    if address is None:
+        return None
+    if not isinstance(address, (tuple, list)) or len(address) != 2 or not all(hasattr(a, "__index__") for a in address):
+        refuse("NK609", f"ndarray: address must be (partition, byte offset), it is {address!r}")
+    return address[0].__index__(), address[1].__index__()
+
+
+def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", address: Any = None) -> NkiTensor:
+    """A new tensor, not initialised.
+
+    On chip at least 2-D (NK110), partition dimension first. ``address``: (partition, byte offset) of an SBUF or PSUM tensor.
+    Errors: NK110, NK207, NK301, NK402, NK609. Source: nki.language.ndarray (NKI 0.6).
+    """
+    core = current_core("nl.ndarray")
+    memory = region(buffer)
+    sizes = checked_shape(shape, "nl.ndarray")
+    if memory in ON_CHIP and len(sizes) < 2:
+        refuse(
+            "NK110",
+            f"nl.ndarray: a tensor in {memory.name.upper()} has at least 2 dimensions (partition and free), its shape is {sizes}",
+            remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).",
+        )
+    storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address))
+    return NkiTensor.whole(storage)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+    """A new tensor filled with a number (a memset; in HBM a memset on chip and copies from there)."""
+    tensor = ndarray(shape, dtype, buffer, name)
+    if tensor.on_chip:
+        memset(tensor, fill_value)
+        return tensor
+    total = math.prod(tensor.shape)
+    flat = tensor.reshape((total,))
+    source = ndarray((1, min(total, _FILL_CHUNK)), dtype, sbuf)
+    memset(source, fill_value)
+    for start in range(0, total, _FILL_CHUNK):
+        count = min(_FILL_CHUNK, total - start)
+        dma_copy(dst=flat[start : start + count], src=source[:, :count])
+    return tensor
+
+
+def zeros(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+    """A new tensor of zeros."""
+    return full(shape, 0, dtype, buffer, name)
+
+
+def ones(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+    """A new tensor of ones."""
+    return full(shape, 1, dtype, buffer, name)
+
+
+def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
+    """Zeros of the shape (and dtype and memory, where not given) of ``x``."""
+    return zeros(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)
+
+
+def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
+    """A new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised."""
+    return ndarray(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)

@@ -1,0 +1,55 @@
+"""Matrix functions of tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa.matmul import nc_matmul, nc_transpose
+from nkitools.isa.move import tensor_copy
+from nkitools.language.creation import ndarray, psum, sbuf
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import refuse
+
+
+def _two_dimensional(what: str, **tiles: Any) -> None:
+    for role, tile in tiles.items():
+        if not isinstance(tile, NkiTensor):
+            refuse("NK609", f"nl.{what}: {role} must be a tile, it is {type(tile).__name__}")
+        if tile.ndim != 2:
+            refuse("NK110", f"nl.{what}: `{role}` must have 2 dimensions, it is {describe(tile)}", about=(tile,))
+
+
+def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+    """A PSUM tile with the partition and free dimension of ``x`` (2-D, up to 128 x 128, SBUF) swapped.
+
+    Errors: NK101, NK104, NK110, NK201, NK301, NK609. Source: nki.language.transpose (NKI 0.6).
+    """
+    _two_dimensional("transpose", x=x)
+    swapped = ndarray((x.shape[1], x.shape[0]), x.dtype, psum)
+    nc_transpose(swapped, x)
+    target = result_dtype(dtype, x)
+    if target is x.dtype:
+        return swapped
+    converted = ndarray(swapped.shape, target, psum)
+    tensor_copy(converted, swapped)
+    return converted
+
+
+def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
+    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of SBUF tiles as a float32 PSUM tile; without it ``x`` is transposed first.
+
+    Errors: NK102 to NK106, NK110, NK201, NK302, NK609. Source: nki.language.matmul (NKI 0.6).
+    """
+    _two_dimensional("matmul", x=x, y=y)
+    if transpose_x:
+        stationary = x
+    else:
+        swapped = transpose(x)
+        stationary = ndarray(swapped.shape, x.dtype, sbuf)
+        tensor_copy(stationary, swapped)
+    result = ndarray((stationary.shape[1], y.shape[1]), float32, psum)
+    nc_matmul(result, stationary, y)
+    return result

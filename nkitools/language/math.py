@@ -1,0 +1,260 @@
+"""Element-wise functions and reductions of tiles, as instructions of the engines; each is also an operator token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import reciprocal as _reciprocal
+from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
+from nkitools.isa.enums import reduce_cmd
+from nkitools.isa.operators import OPERATORS, token
+from nkitools.isa.reduce import tensor_reduce
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import refuse
+
+_NUMBERS = (int, float, np.number, np.bool_)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an immediate rather than a tile."""
+    return isinstance(value, _NUMBERS)
+
+
+def _operands(what: str, *values: Any) -> None:
+    for value in values:
+        if not isinstance(value, NkiTensor) and not is_number(value):
+            refuse("NK609", f"nl.{what} takes tiles and numbers, it is given {type(value).__name__}")
+    if not any(isinstance(value, NkiTensor) for value in values):
+        refuse("NK609", f"nl.{what} needs at least one tile, it is given numbers only")
+
+
+def broadcast_shape(what: str, x: NkiTensor, y: NkiTensor) -> tuple[int, ...]:
+    """The common shape of two tiles whose free dimensions broadcast as NumPy's do; partitions must be equal (NK111, NK109)."""
+    if x.ndim != y.ndim:
+        refuse("NK109", f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of dimensions", about=(x, y))
+    if x.shape[0] != y.shape[0]:
+        rule = "NK111" if 1 in (x.shape[0], y.shape[0]) else "NK102"
+        refuse(rule, f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of partitions", about=(x, y))
+    try:
+        return np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        refuse("NK109", f"nl.{what}: the shapes of {describe(x)} and {describe(y)} do not broadcast", about=(x, y))
+
+
+def spread(x: NkiTensor, shape: tuple[int, ...]) -> NkiTensor:
+    """``x`` with its free dimensions of size 1 broadcast to ``shape``; no data is copied."""
+    for dim, (size, wanted) in enumerate(zip(x.shape, shape, strict=True)):
+        if size != wanted:
+            x = x.broadcast(dim, wanted)
+    return x
+
+
+def _is_vector(x: NkiTensor) -> bool:
+    return x.dtype is float32 and x.layout.free_elements == 1
+
+
+def binary_into(dst: NkiTensor, what: str, x: Any, y: Any) -> None:
+    """``dst = x <what> y``, by the instruction that fits: tensor_scalar for a number or a vector, else tensor_tensor."""
+    operator = OPERATORS[what]
+    if is_number(x):
+        tensor_scalar(dst, y, operator, x, reverse0=True)
+    elif is_number(y):
+        tensor_scalar(dst, x, operator, y)
+    elif x.shape == y.shape:
+        tensor_tensor(dst, x, y, operator)
+    elif operator.kind == "arithmetic" and _is_vector(y) and x.shape == dst.shape:
+        tensor_scalar(dst, x, operator, y)
+    elif operator.kind == "arithmetic" and _is_vector(x) and y.shape == dst.shape:
+        tensor_scalar(dst, y, operator, x, reverse0=True)
+    else:
+        tensor_tensor(dst, spread(x, dst.shape), spread(y, dst.shape), operator)
+
+
+def binary(what: str, x: Any, y: Any, dtype: Any) -> NkiTensor:
+    """A new SBUF tile of ``x <what> y``."""
+    _operands(what, x, y)
+    if is_number(x) or is_number(y):
+        shape = y.shape if is_number(x) else x.shape
+    else:
+        shape = x.shape if x.shape == y.shape else broadcast_shape(what, x, y)
+    dst = ndarray(shape, result_dtype(dtype, x, y), sbuf)
+    binary_into(dst, what, x, y)
+    return dst
+
+
+def _binary(name: str, sentence: str) -> Callable[..., NkiTensor]:
+    def function(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+        return binary(name, x, y, dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{sentence} Free dimensions broadcast; the result is in SBUF, of the inputs' dtype unless ``dtype`` is given. "
+        "Also an operator token. Errors: NK101, NK102, NK109, NK111, NK201, NK301, NK609."
+    )
+    marked: Callable[..., NkiTensor] = token(name)(function)
+    return marked
+
+
+add = _binary("add", "``x + y``.")
+subtract = _binary("subtract", "``x - y``.")
+multiply = _binary("multiply", "``x * y``.")
+divide = _binary("divide", "``x / y``.")
+maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
+minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
+abs_max = _binary("abs_max", "The larger of ``|x|`` and ``|y|``.")
+abs_min = _binary("abs_min", "The smaller of ``|x|`` and ``|y|``.")
+power = _binary("power", "``x ** y``, on the GpSimd Engine.")
+equal = _binary("equal", "1 where ``x == y``, else 0.")
+not_equal = _binary("not_equal", "1 where ``x != y``, else 0.")
+less = _binary("less", "1 where ``x < y``, else 0.")
+less_equal = _binary("less_equal", "1 where ``x <= y``, else 0.")
+greater = _binary("greater", "1 where ``x > y``, else 0.")
+greater_equal = _binary("greater_equal", "1 where ``x >= y``, else 0.")
+logical_and = _binary("logical_and", "1 where both are not 0, else 0.")
+logical_or = _binary("logical_or", "1 where one is not 0, else 0.")
+logical_xor = _binary("logical_xor", "1 where exactly one is not 0, else 0.")
+bitwise_and = _binary("bitwise_and", "``x & y`` of integers.")
+bitwise_or = _binary("bitwise_or", "``x | y`` of integers.")
+bitwise_xor = _binary("bitwise_xor", "``x ^ y`` of integers.")
+left_shift = _binary("left_shift", "``x << y`` of integers.")
+right_shift = _binary("right_shift", "``x >> y`` of integers, filling with zeros.")
+
+
+def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> Callable[..., NkiTensor]:
+    def function(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+        _operands(name, x)
+        dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
+        into(dst, x)
+        return dst
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{sentence} The result is in SBUF, of the input's dtype unless ``dtype`` is given. Also an operator token. "
+        "Errors: NK101, NK201, NK301, NK609."
+    )
+    marked: Callable[..., NkiTensor] = token(name)(function)
+    return marked
+
+
+def _activated(name: str, sentence: str) -> Callable[..., NkiTensor]:
+    def into(dst: NkiTensor, x: NkiTensor) -> None:
+        activation(dst, function, x)
+
+    function = _unary(name, sentence, into)
+    return function
+
+
+exp = _activated("exp", "``e ** x``.")
+log = _activated("log", "The natural logarithm.")
+sqrt = _activated("sqrt", "The square root.")
+rsqrt = _activated("rsqrt", "``1 / sqrt(x)``.")
+tanh = _activated("tanh", "The hyperbolic tangent.")
+sigmoid = _activated("sigmoid", "``1 / (1 + exp(-x))``.")
+relu = _activated("relu", "``max(x, 0)``.")
+gelu = _activated("gelu", "``x * Phi(x)`` with the normal distribution function.")
+gelu_dx = _activated("gelu_dx", "The derivative of gelu.")
+gelu_apprx_tanh = _activated("gelu_apprx_tanh", "Gelu with the tanh approximation.")
+gelu_apprx_sigmoid = _activated("gelu_apprx_sigmoid", "Gelu as ``x * sigmoid(1.702 x)``.")
+gelu_apprx_sigmoid_dx = _activated("gelu_apprx_sigmoid_dx", "The derivative of gelu_apprx_sigmoid.")
+silu = _activated("silu", "``x * sigmoid(x)``.")
+silu_dx = _activated("silu_dx", "The derivative of silu.")
+softplus = _activated("softplus", "``log(1 + exp(x))``.")
+mish = _activated("mish", "``x * tanh(softplus(x))``.")
+erf = _activated("erf", "The error function.")
+erf_dx = _activated("erf_dx", "The derivative of the error function.")
+square = _activated("square", "``x * x``.")
+sign = _activated("sign", "-1, 0 or 1.")
+abs = _unary("abs", "``|x|``.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["abs"], None))
+reciprocal = _unary("reciprocal", "``1 / x`` on the Vector Engine.", _reciprocal)
+invert = _unary("invert", "``~x`` of integers.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["invert"], None))
+negative = _unary("negative", "``-x``.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["multiply"], -1.0))
+logical_not = _unary(
+    "logical_not", "1 where ``x`` is 0, else 0.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["logical_xor"], 1.0)
+)
+
+
+# --- reductions ------------------------------------------------------------------------------------------------------
+
+
+def _axes(x: NkiTensor, axis: Any) -> tuple[int, ...]:
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple(each % x.ndim if isinstance(each, int) and -x.ndim <= each < x.ndim else each for each in given)
+
+
+def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    kept = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape) if keepdims or dim not in axes)
+    return kept if len(kept) > 1 else (*kept, 1)
+
+
+def reduced(what: str, operator: str, x: Any, axis: Any, dtype: Any, keepdims: bool, *, negate: bool = False) -> NkiTensor:
+    """A new SBUF tile of ``x`` reduced along its last free dimensions."""
+    if not isinstance(x, NkiTensor):
+        refuse("NK609", f"nl.{what}: x must be a tile, it is {type(x).__name__}")
+    axes = _axes(x, axis)
+    dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
+    tensor_reduce(dst, OPERATORS[operator], x, axes, negate=negate, keepdims=keepdims)
+    return dst
+
+
+@token("add")
+def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The sum along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    return reduced("sum", "add", x, axis, dtype, keepdims)
+
+
+@token("maximum")
+def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The maximum along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    return reduced("max", "maximum", x, axis, dtype, keepdims)
+
+
+@token("minimum")
+def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The minimum along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    return reduced("min", "minimum", x, axis, dtype, keepdims)
+
+
+@token("multiply")
+def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The product along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    return reduced("prod", "multiply", x, axis, dtype, keepdims)
+
+
+def mean(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The mean along the last free dimension(s): a sum in float32 and a multiplication. Errors: NK112, NK201, NK301, NK609."""
+    total = reduced("mean", "add", x, axis, float32, keepdims)
+    dst = ndarray(total.shape, result_dtype(dtype, x), sbuf)
+    tensor_scalar(dst, total, OPERATORS["multiply"], total.size / x.size)
+    return dst
+
+
+def softmax(x: NkiTensor, axis: Any = -1, dtype: Any = None) -> NkiTensor:
+    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32. Errors: NK112, NK201, NK301, NK609."""
+    if not isinstance(x, NkiTensor):
+        refuse("NK609", f"nl.softmax: x must be a tile, it is {type(x).__name__}")
+    axes = _axes(x, axis)
+    dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
+    lowest = reduced("softmax", "maximum", x, axes, float32, True, negate=True)
+    shifted = ndarray(x.shape, float32, sbuf)
+    if lowest.layout.free_elements == 1:
+        total = ndarray((x.shape[0], 1), float32, sbuf)
+        activation(
+            shifted, exp, x, bias=lowest, reduce_op=add, reduce_res=total, reduce_cmd=reduce_cmd.reset_reduce
+        )
+        _reciprocal(total, total)
+        tensor_scalar(dst, shifted, OPERATORS["multiply"], total)
+        return dst
+    tensor_tensor(shifted, x, spread(lowest, x.shape), OPERATORS["add"])
+    activation(shifted, exp, shifted)
+    total = reduced("softmax", "add", shifted, axes, float32, True)
+    _reciprocal(total, total)
+    tensor_tensor(dst, shifted, spread(total, x.shape), OPERATORS["multiply"])
+    return dst

@@ -1,0 +1,61 @@
+"""Loading, storing and copying tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa.guards import HBM
+from nkitools.isa.move import dma_copy, tensor_copy
+from nkitools.isa.operators import token
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import report
+
+
+def _tensor(value: Any, what: str) -> NkiTensor:
+    from nkitools.rules.finding import refuse
+
+    if isinstance(value, NkiTensor):
+        return value
+    refuse("NK609", f"{what} must be a tensor, it is {type(value).__name__}")
+
+
+def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
+    """A new SBUF tile with the values of an HBM tensor (1-D becomes a column). Errors: NK101, NK107, NK201, NK301, NK609."""
+    src = _tensor(src, "nl.load: src")
+    if src.buffer not in HBM:
+        report(
+            "NK201",
+            f"nl.load: `src` must be in HBM, it is {describe(src)}",
+            about=(src,),
+            remedy="Use nl.copy or nisa.tensor_copy between on-chip tiles.",
+        )
+    shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
+    tile = ndarray(shape, result_dtype(dtype, src), sbuf)
+    dma_copy(dst=tile, src=src)
+    return tile
+
+
+def store(dst: NkiTensor, value: NkiTensor) -> None:
+    """Copy an SBUF tile into an HBM tensor of as many elements. Errors: NK109, NK201, NK609."""
+    dst, value = _tensor(dst, "nl.store: dst"), _tensor(value, "nl.store: value")
+    if dst.buffer not in HBM:
+        report(
+            "NK201",
+            f"nl.store: `dst` must be in HBM, it is {describe(dst)}",
+            about=(dst,),
+            remedy="Use nisa.tensor_copy between on-chip tiles.",
+        )
+    dma_copy(dst=dst, src=value)
+
+
+@token("copy")
+def copy(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+    """A copy of an on-chip tile in SBUF. Errors: NK201, NK301, NK609."""
+    x = _tensor(x, "nl.copy: x")
+    tile = ndarray(x.shape, result_dtype(dtype, x), MemoryRegion.sbuf)
+    tensor_copy(dst=tile, src=x)
+    return tile

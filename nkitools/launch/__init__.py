@@ -1,0 +1,1 @@
+"""A kernel call becomes programs: arguments in, programs run, results out."""

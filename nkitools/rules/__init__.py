@@ -1,0 +1,1 @@
+"""The rules: the catalogue (pure data), and what a broken rule says."""

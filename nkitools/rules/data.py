@@ -1,0 +1,71 @@
+"""The data rules: what is read must have been written, inside of its tensor, and results must be complete."""
+
+from nkitools.rules.catalogue import Rule
+from nkitools.rules.examples import data as examples
+
+RULES = [
+    Rule(
+        id="NK401",
+        slug="uninitialised-read",
+        severity="error",
+        reason=(
+            "Allocation does not clear memory: on the chip, elements that were never written hold what an earlier "
+            "instruction left there."
+        ),
+        source="NKI Language Guide, Creating Tensors; NKI CPU Simulator, Uninitialized Memory Detection (SDK 2.32)",
+        remedy="Write the whole tile before it is read (nisa.memset), or read only the slice that was written.",
+        bad=examples.NK401_BAD,
+        good=examples.NK401_GOOD,
+    ),
+    Rule(
+        id="NK402",
+        slug="out-of-bounds",
+        severity="error",
+        reason=(
+            "An index outside of its tensor addresses other data, and NKI refuses it; slices are not clamped as "
+            "Python's and NumPy's are."
+        ),
+        source=(
+            "nki.language.NkiTensor.slice docstring, Constraints (NKI 0.6); NKI API Errors, "
+            "err_tensor_access_out_of_bound (SDK 2.26)"
+        ),
+        remedy="Let the last tile be smaller, with min(end, size) as its bound; in the legacy dialect pass a mask.",
+        bad=examples.NK402_BAD,
+        good=examples.NK402_GOOD,
+        aliases=("err_tensor_access_out_of_bound",),
+        builtin="IndexError",
+    ),
+    Rule(
+        id="NK403",
+        slug="output-not-written",
+        severity="error",
+        reason="Elements of a returned tensor that no instruction wrote come back as whatever was in HBM.",
+        source=(
+            "NKI API Errors, err_tensor_output_not_written_to; NKI Programming Model, Tile Size Considerations (SDK "
+            "2.26)"
+        ),
+        remedy=(
+            "Store to every element of the output: round the number of tiles up, and check that the loops run at all."
+        ),
+        bad=examples.NK403_BAD,
+        good=examples.NK403_GOOD,
+        aliases=("err_tensor_output_not_written_to",),
+    ),
+    Rule(
+        id="NK406",
+        slug="input-mutated",
+        severity="error",
+        reason=(
+            "The parameters of a legacy nki.jit kernel are immutable: the framework may use an input again after the "
+            "call."
+        ),
+        source="NKI API Errors, err_cannot_update_immutable_parameter (SDK 2.26)",
+        remedy=(
+            "Write to a tensor of your own in nl.shared_hbm and return it, or annotate the parameter as "
+            "nt.mutable_tensor (neuronxcc.nki.typing) and return it."
+        ),
+        bad=examples.NK406_BAD,
+        good=examples.NK406_GOOD,
+        aliases=("err_cannot_update_immutable_parameter",),
+    ),
+]

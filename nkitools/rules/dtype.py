@@ -1,0 +1,68 @@
+"""The dtype rules: which element types and operators an instruction takes."""
+
+from nkitools.rules.catalogue import Rule
+from nkitools.rules.examples import dtype as examples
+
+RULES = [
+    Rule(
+        id="NK301",
+        slug="dtype-unsupported",
+        severity="error",
+        reason=(
+            "Each instruction takes the dtypes that its engine can decode: the Tensor Engine multiplies floats of 8 "
+            "to 32 bits and no integers, and no engine has 64-bit types."
+        ),
+        source="nki.isa.nc_matmul docstring, Data types; NKI ISA API Common Fields, Supported Data Types (SDK 2.32)",
+        remedy=(
+            "Load or copy the operand into a tile of a supported dtype, nl.load(x, dtype=nl.bfloat16) for instance."
+        ),
+        bad=examples.NK301_BAD,
+        good=examples.NK301_GOOD,
+        aliases=("err_activation_bias_invalid_type", "err_activation_scale_invalid_type"),
+        builtin="AssertionError",
+    ),
+    Rule(
+        id="NK302",
+        slug="dtype-mix",
+        severity="error",
+        reason=(
+            "The Tensor Engine runs either in float32 or in a narrower mode, so that a float32 (or tfloat32) operand "
+            "goes only with another; float8_e4m3 and float8_e4m3fn do not mix either."
+        ),
+        source="nki.isa.nc_matmul docstring, Data types (NKI 0.6)",
+        remedy=(
+            "Give both operands one width: load both as bfloat16 or float16 (four times faster), or both as float32."
+        ),
+        bad=examples.NK302_BAD,
+        good=examples.NK302_GOOD,
+        builtin="AssertionError",
+    ),
+    Rule(
+        id="NK303",
+        slug="psum-dtype",
+        severity="error",
+        reason="A matmul accumulates in float32 and writes float32 to PSUM; NeuronCore-v4 can also write bfloat16.",
+        source="nki.isa.nc_matmul docstring, Data types (NKI 0.6)",
+        remedy="Allocate the PSUM tile as nl.float32 and cast where nisa.tensor_copy brings it to SBUF.",
+        bad=examples.NK303_BAD,
+        good=examples.NK303_GOOD,
+        builtin="AssertionError",
+    ),
+    Rule(
+        id="NK306",
+        slug="operator-unsupported",
+        severity="error",
+        reason=(
+            "The engines have the operators of AWS's two tables, math operators and activation functions, and only "
+            "those marked there may reduce: maximum does, abs_max does not."
+        ),
+        source="NKI ISA API Common Fields, Supported Math Operators and Supported Activation Functions (SDK 2.32)",
+        remedy=(
+            "Build the operation of listed ones (nl.abs, then a reduction by nl.maximum), or call the nki.language "
+            "function that does."
+        ),
+        bad=examples.NK306_BAD,
+        good=examples.NK306_GOOD,
+        builtin="AssertionError",
+    ),
+]

@@ -1,0 +1,380 @@
+"""The examples of the shape rules."""
+
+NK101_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)  # NK101
+    nl.store(out, tile)
+    return out
+
+
+inputs = (np.ones((256, 64), np.float32),)
+"""
+
+NK101_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(2):
+        rows = nl.ds(i * nl.tile_size.pmax, nl.tile_size.pmax)
+        tile = nl.load(x[rows, :])
+        nl.store(out[rows, :], tile)
+    return out
+
+
+inputs = (np.ones((256, 64), np.float32),)
+"""
+
+NK102_BAD = """\
+@nki.jit
+def kernel(x, half):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    half_tile = nl.load(half)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=total, data1=x_tile, data2=half_tile, op=nl.add)  # NK102
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((64, 64), np.float32))
+"""
+
+NK102_GOOD = """\
+@nki.jit
+def kernel(x, half):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    both_halves = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=both_halves[0:64, :], src=half)
+    nisa.dma_copy(dst=both_halves[64:128, :], src=half)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=total, data1=x_tile, data2=both_halves, op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((64, 64), np.float32))
+"""
+
+NK103_BAD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    product = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)
+    stationary = nl.ndarray((256, 64), dtype=nl.float32, buffer=nl.sbuf)
+    moving = nl.ndarray((256, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=stationary, src=lhs_t)
+    nisa.dma_copy(dst=moving, src=rhs)
+    nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)  # NK103
+    result = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=product)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+inputs = (np.ones((256, 64), np.float32), np.ones((256, 512), np.float32))
+"""
+
+NK103_GOOD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    product = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)
+    for k in range(2):
+        stationary = nl.load(lhs_t[nl.ds(k * 128, 128), :])
+        moving = nl.load(rhs[nl.ds(k * 128, 128), :])
+        nisa.nc_matmul(dst=product, stationary=stationary, moving=moving, accumulate=k > 0)
+    result = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=product)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+inputs = (np.ones((256, 64), np.float32), np.ones((256, 512), np.float32))
+"""
+
+NK104_BAD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+    stationary = nl.load(lhs_t)
+    moving = nl.load(rhs)
+    nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)  # NK104
+    result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=product)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+inputs = (np.ones((128, 256), np.float32), np.ones((128, 512), np.float32))
+"""
+
+NK104_GOOD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((256, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    moving = nl.load(rhs)
+    for m in range(2):
+        columns = nl.ds(m * 128, 128)
+        stationary = nl.load(lhs_t[:, columns])
+        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)
+        result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result, src=product)
+        nisa.dma_copy(dst=out[columns, :], src=result)
+    return out
+
+
+inputs = (np.ones((128, 256), np.float32), np.ones((128, 512), np.float32))
+"""
+
+NK105_BAD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary = nl.load(lhs_t)
+    moving = nl.load(rhs)
+    product = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)  # NK105
+    result = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=product)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 1024), np.float32))
+"""
+
+NK105_GOOD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary = nl.load(lhs_t)
+    for n in range(2):
+        columns = nl.ds(n * 512, 512)
+        moving = nl.load(rhs[:, columns])
+        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)
+        result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result, src=product)
+        nisa.dma_copy(dst=out[:, columns], src=result)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 1024), np.float32))
+"""
+
+NK106_BAD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary = nl.load(lhs_t)
+    moving = nl.load(rhs)
+    products = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=products[:, 256:768], stationary=stationary, moving=moving)  # NK106
+    result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=products[:, 256:768])
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 512), np.float32))
+"""
+
+NK106_GOOD = """\
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary = nl.load(lhs_t)
+    moving = nl.load(rhs)
+    products = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=products[:, 512:1024], stationary=stationary, moving=moving)
+    result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=products[:, 512:1024])
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 512), np.float32))
+"""
+
+NK107_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    turned = nl.ndarray((64, 32), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.nc_transpose(dst=turned, data=tile, engine=nisa.engine.vector)  # NK107
+    nisa.dma_copy(dst=out, src=turned)
+    return out
+
+
+inputs = (np.ones((32, 64), np.float32),)
+"""
+
+NK107_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((64, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    for i in range(2):
+        columns = nl.ds(i * 32, 32)
+        turned = nl.ndarray((32, 32), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.nc_transpose(dst=turned, data=tile[:, columns], engine=nisa.engine.vector)
+        nisa.dma_copy(dst=out[columns, :], src=turned)
+    return out
+
+
+inputs = (np.ones((32, 64), np.float32),)
+"""
+
+NK108_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nisa.memset(dst=tile[16:48, :], value=0.0)  # NK108
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK108_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nisa.memset(dst=tile[96:128, :], value=0.0)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK109_BAD = """\
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    y_tile = nl.load(y)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=total, data1=x_tile, data2=y_tile, op=nl.add)  # NK109
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((128, 32), np.float32))
+"""
+
+NK109_GOOD = """\
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    y_tile = nl.load(y)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=total, data1=x_tile, data2=y_tile.reshape((128, 64)), op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((128, 8, 8), np.float32))
+"""
+
+NK110_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    doubled = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    view = tile.reshape((128, 2, 2, 2, 2, 4))
+    nisa.tensor_tensor(dst=doubled.reshape(view.shape), data1=view, data2=view, op=nl.add)  # NK110
+    nisa.dma_copy(dst=out, src=doubled)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK110_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    doubled = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    view = tile.reshape((128, 2, 2, 2, 8))
+    nisa.tensor_tensor(dst=doubled.reshape(view.shape), data1=view, data2=view, op=nl.add)
+    nisa.dma_copy(dst=out, src=doubled)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK111_BAD = """\
+@nki.jit
+def kernel(x, row):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    row_tile = nl.load(row)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=total, data1=x_tile, data2=row_tile, op=nl.add)  # NK111
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((1, 64), np.float32))
+"""
+
+NK111_GOOD = """\
+@nki.jit
+def kernel(x, row):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    row_tile = nl.load(row.broadcast(0, 128))
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=total, data1=x_tile, data2=row_tile, op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((1, 64), np.float32))
+"""
+
+NK112_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    total = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_reduce(dst=total, op=nl.add, data=tile, axis=1)  # NK112
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 4, 8), np.float32),)
+"""
+
+NK112_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    total = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_reduce(dst=total, op=nl.add, data=tile.permute((0, 2, 1)), axis=2)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((128, 4, 8), np.float32),)
+"""

@@ -1,0 +1,224 @@
+"""The language rules: what an NKI kernel may say, and to which chip."""
+
+from nkitools.rules.catalogue import Rule
+from nkitools.rules.examples import language as examples
+
+RULES = [
+    Rule(
+        id="NK601",
+        slug="python-not-in-nki",
+        severity="error",
+        reason=(
+            "The NKI compiler accepts a subset of Python, in which only nki.isa and nki.language calls compute on "
+            "tensors."
+        ),
+        source="NKI Language Guide, Compilation Model; NKI CPU Simulator, NKI Meta-Programming Support (SDK 2.32)",
+        remedy="Write the computation as nki.language or nki.isa calls, nl.add(x, y) for x + y.",
+        bad=examples.NK601_BAD,
+        good=examples.NK601_GOOD,
+        aliases=("err_while_loop_requires_unconditional_entry",),
+        builtin="TypeError",
+    ),
+    Rule(
+        id="NK602",
+        slug="tensor-truth-value",
+        severity="error",
+        reason=(
+            "if, while, and, or, not are decided when the kernel is compiled, while a tensor's elements exist only "
+            "when it runs."
+        ),
+        source=(
+            "NKI Language Guide, Tensor Values (SDK 2.32); NKI API Errors, err_ambiguous_tensor_truth_value (SDK 2.26)"
+        ),
+        remedy=(
+            "Compute both cases and choose by elements (multiply by 0 and 1, nl.where); compare with None to ask "
+            "whether a tensor was given."
+        ),
+        bad=examples.NK602_BAD,
+        good=examples.NK602_GOOD,
+        aliases=(
+            "err_ambiguous_tensor_truth_value",
+            "err_control_flow_condition_depending_on_arange",
+            "err_dynamic_control_flow_not_supported",
+        ),
+        builtin="ValueError",
+    ),
+    Rule(
+        id="NK603",
+        slug="index-form",
+        severity="error",
+        reason=(
+            "A tensor is indexed by integers, slices with a positive step, nl.ds and one `...`; in the legacy dialect "
+            "also by affine index tiles of at least two dimensions, which do not mix with slices."
+        ),
+        source=(
+            "nki.language.NkiTensor.__getitem__ docstring (NKI 0.6); NKI API Errors, "
+            "err_unsupported_mixing_basic_advanced_tensor_indexing (SDK 2.26)"
+        ),
+        remedy="Compute indices as integers (// instead of /), and index all dimensions in one of the two ways.",
+        bad=examples.NK603_BAD,
+        good=examples.NK603_GOOD,
+        aliases=(
+            "err_1d_arange_not_supported",
+            "err_cannot_assign_to_index",
+            "err_copy_dynamic_indirect_indices_not_natively_supported",
+            "err_indirect_indices_are_not_supported_with_nki_api",
+            "err_indirect_indices_free_dim",
+            "err_unsupported_mixing_basic_advanced_tensor_indexing",
+        ),
+        builtin="TypeError",
+    ),
+    Rule(
+        id="NK604",
+        slug="mask-form",
+        severity="error",
+        reason=(
+            "A mask of the legacy dialect becomes a smaller tile when the kernel is compiled, so that it must be "
+            "comparisons of affine expressions of indices, loop counters and program ids, joined by &."
+        ),
+        source="NKI API Common Fields, Masking; NKI API Errors, err_unsupported_expression_in_mask (SDK 2.26)",
+        remedy=(
+            "Write each side as sums of indices times constants, without //, % or tensors, and join conditions with &."
+        ),
+        bad=examples.NK604_BAD,
+        good=examples.NK604_GOOD,
+        aliases=("err_unsupported_expression_in_mask",),
+        builtin="TypeError",
+    ),
+    Rule(
+        id="NK606",
+        slug="chip-lacks-instruction",
+        severity="error",
+        reason=(
+            "Later NeuronCores have what earlier ones lack: the Scalar Engine copies and adds with tensor_copy and "
+            "tensor_scalar only from NeuronCore-v3 on, for instance."
+        ),
+        source="nki.isa.tensor_copy docstring; nki.isa.activation docstring, Layout (NKI 0.6)",
+        remedy=(
+            "Use the form that the chip has (nisa.activation with op=nl.copy on trn1 and inf2), or choose the chip "
+            "that the kernel is written for."
+        ),
+        bad=examples.NK606_BAD,
+        good=examples.NK606_GOOD,
+        chips=("trn1", "inf2", "trn2"),
+        builtin="AssertionError",
+    ),
+    Rule(
+        id="NK607",
+        slug="not-modelled",
+        severity="error",
+        reason=(
+            "This version of nkitools does not know what the chip would do here, because it is not modelled yet or "
+            "AWS does not document it, and a guess would be worse than a refusal."
+        ),
+        source=(
+            "nkitools itself; what AWS documents is the API reference of NKI 0.6 (SDK 2.32) and of SDK 2.26 (legacy)"
+        ),
+        remedy=(
+            "Use the documented call that the message names; otherwise run this kernel on AWS's simulator or on the "
+            "chip."
+        ),
+        bad=examples.NK607_BAD,
+        good=examples.NK607_GOOD,
+    ),
+    Rule(
+        id="NK608",
+        slug="removed-api",
+        severity="error",
+        reason=(
+            "Names and parameters of earlier NKI versions, such as nl.arange, mask= and tensor_copy_dynamic_src, no "
+            "longer exist in the modern dialect."
+        ),
+        source=(
+            "NKI Migration Guides, Migrating from NKI 0.1.0 to NKI 0.2.0, and Removed APIs of NKI 0.4.0 (SDK 2.32)"
+        ),
+        remedy=(
+            "Index with slices, nl.ds or .ap() instead of nl.arange and masks; AWS's migration guide names each "
+            "replacement."
+        ),
+        bad=examples.NK608_BAD,
+        good=examples.NK608_GOOD,
+    ),
+    Rule(
+        id="NK609",
+        slug="call-form",
+        severity="error",
+        reason=(
+            "An API takes the parameters of its documented signature; a wrong, missing or unknown argument is a "
+            "compile error."
+        ),
+        source="nki.isa and nki.language API reference, signatures (NKI 0.6)",
+        remedy="Call it by the signature that the message shows; modern nki.isa calls name dst first.",
+        bad=examples.NK609_BAD,
+        good=examples.NK609_GOOD,
+        builtin="TypeError",
+    ),
+    Rule(
+        id="NK610",
+        slug="nested-launch",
+        severity="error",
+        reason=(
+            "The launch grid belongs to the kernel that the host calls: a kernel called inside another is inlined and "
+            "runs in the caller's programs."
+        ),
+        source=(
+            "NKI API Errors, err_nested_kernel_with_spmd_grid (SDK 2.26); NKI Language Guide, Compilation Model (SDK "
+            "2.32)"
+        ),
+        remedy="Call the inner kernel without [grid] and give the grid to the outermost one.",
+        bad=examples.NK610_BAD,
+        good=examples.NK610_GOOD,
+        aliases=("err_nested_kernel_with_spmd_grid",),
+    ),
+    Rule(
+        id="NK611",
+        slug="outside-kernel",
+        severity="error",
+        reason=(
+            "nki.isa and nki.language calls become instructions of the kernel that is being compiled; outside of one "
+            "there is no core that could run them."
+        ),
+        source="NKI API Errors, err_nki_api_outside_of_nki_kernel (SDK 2.26)",
+        remedy="Call it from a function decorated with @nki.jit; prepare inputs outside with NumPy.",
+        bad=examples.NK611_BAD,
+        good=examples.NK611_GOOD,
+        aliases=("err_nki_api_outside_of_nki_kernel",),
+    ),
+    Rule(
+        id="NK612",
+        slug="block-dimension",
+        severity="warning",
+        reason=(
+            "Dimensions in front of the partition dimension exist in software only; they are deprecated since SDK "
+            "2.23 and gone from the modern dialect."
+        ),
+        source=(
+            "NKI API Errors, err_leading_dimension_of_tensor_must_be_partition; NKI Block Dimension Migration Guide "
+            "(SDK 2.26)"
+        ),
+        remedy=(
+            "Allocate the tile inside the loop, keep a Python list of tiles, or move the dimension behind the "
+            "partition one."
+        ),
+        bad=examples.NK612_BAD,
+        good=examples.NK612_GOOD,
+        aliases=(
+            "err_failed_to_infer_tile_from_local_tensor",
+            "err_leading_dimension_of_tensor_must_be_partition",
+        ),
+    ),
+    Rule(
+        id="NK613",
+        slug="lnc-degree",
+        severity="error",
+        reason=(
+            "A logical NeuronCore is one or two physical cores, so that a modern kernel is launched as kernel[1] or "
+            "kernel[2] and with one number only; NeuronCore-v2 has no logical pairs."
+        ),
+        source="Using Logical Neuron Cores, Launching a kernel on multiple cores (SDK 2.32)",
+        remedy="Launch with kernel[1] or kernel[2] and loop over further tiles inside the kernel.",
+        bad=examples.NK613_BAD,
+        good=examples.NK613_GOOD,
+        builtin="ValueError",
+    ),
+]
