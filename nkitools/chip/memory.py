@@ -184,6 +184,11 @@ class Storage:
         self.excused: set[str] = set()
         self.matmul_group = False
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was ever written."""
+        return self.written is None and self.written_bytes == 0 and not self.full
+
     # --- written state -------------------------------------------------------------------------------------------
 
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:

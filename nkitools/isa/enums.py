@@ -8,6 +8,8 @@ from enum import Enum
 class engine(Enum):  # noqa: N801 - the name is the API's
     """The engines of a NeuronCore."""
 
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
+
     tensor = 1
     vector = 5
     scalar = 2
@@ -20,6 +22,8 @@ class engine(Enum):  # noqa: N801 - the name is the API's
 class reduce_cmd(Enum):  # noqa: N801
     """Commands to an engine's reduce registers."""
 
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
+
     idle = 0
     reset = 1
     reduce = 2
@@ -30,6 +34,8 @@ class reduce_cmd(Enum):  # noqa: N801
 class dge_mode(Enum):  # noqa: N801
     """Who generates DMA descriptors."""
 
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
+
     unknown = 0
     swdge = 1
     hwdge = 2
@@ -39,6 +45,8 @@ class dge_mode(Enum):  # noqa: N801
 class oob_mode(Enum):  # noqa: N801
     """What an out-of-bounds indirect access does."""
 
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
+
     error = 0
     skip = 1
 
@@ -46,12 +54,16 @@ class oob_mode(Enum):  # noqa: N801
 class matmul_perf_mode(Enum):  # noqa: N801
     """Performance modes of the Tensor Engine."""
 
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
+
     none = "none"
     double_row = "double_row"
 
 
 class nc_version(Enum):  # noqa: N801
     """NeuronCore generations; comparable as numbers."""
+
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     gen2 = 2
     gen3 = 3
@@ -72,6 +84,8 @@ class nc_version(Enum):  # noqa: N801
 
 class dma_engine(Enum):  # noqa: N801
     """Which DMA engine a sendrecv uses."""
+
+    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     dma = 1
     gpsimd_dma = 2

@@ -258,7 +258,8 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknow
     dtype = dst.dtype
 
     def compute(destination: Array, values: Array) -> None:
-        source = values.reshape(partitions, free)
+        # A contiguous copy first: reading columns of rows that lie a power of two apart would miss the cache every time.
+        source = np.ascontiguousarray(values.reshape(partitions, free))
         transposed = source.T if exact else _through_identity(source)
         np.copyto(destination, cast(transposed, dtype).reshape(destination.shape))
 

@@ -1,0 +1,68 @@
+"""The four workloads: a kernel, its input, and the same mathematics in plain untiled NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One comparison: ``kernel(*inputs)`` in the simulator against ``plain(*inputs)`` in NumPy, equal within ``tolerance``."""
+
+    name: str
+    kernel: Any
+    inputs: tuple[Any, ...]
+    plain: Callable[..., Any]
+    tolerance: float
+
+
+def _softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    return _softmax(q @ k.T * np.float32(q.shape[1] ** -0.5)) @ v
+
+
+def _giou(p: Any, t: Any) -> Any:
+    epsilon, zero = np.float32(1e-5), np.float32(0)
+    first = (p[..., 2] - p[..., 0]) * (p[..., 3] - p[..., 1])
+    second = (t[..., 2] - t[..., 0]) * (t[..., 3] - t[..., 1])
+    width = np.maximum(np.minimum(p[..., 2], t[..., 2]) - np.maximum(p[..., 0], t[..., 0]), zero)
+    height = np.maximum(np.minimum(p[..., 3], t[..., 3]) - np.maximum(p[..., 1], t[..., 1]), zero)
+    inner = width * height
+    union = first + second - inner
+    hull = np.maximum(np.maximum(p[..., 2], t[..., 2]) - np.minimum(p[..., 0], t[..., 0]), zero) * np.maximum(
+        np.maximum(p[..., 3], t[..., 3]) - np.minimum(p[..., 1], t[..., 1]), zero
+    )
+    return inner / np.maximum(union, epsilon) - (hull - union) / np.maximum(hull, epsilon)
+
+
+def _boxes(random: np.random.Generator) -> Any:
+    near = random.uniform(0, 200, (1024, 1024, 2))
+    return np.concatenate((near, near + random.uniform(1, 55, (1024, 1024, 2))), axis=2).astype(np.float32)
+
+
+def workloads() -> list[Workload]:
+    """The workloads of the speed goal; call after the stand-in is installed."""
+    from kernels.nki.attention import attention
+    from kernels.nki.giou import giou
+    from kernels.nki.matmul import matmul
+    from kernels.nki.softmax import softmax
+
+    random = np.random.default_rng(0)
+
+    def normal(*shape: int) -> Any:
+        return random.standard_normal(shape, np.float32)
+
+    return [
+        Workload("matmul 1024x1024x1024", matmul, (normal(1024, 1024), normal(1024, 1024)), lambda a, b: a.T @ b, 1e-3),
+        Workload("softmax 4096x2048", softmax, (normal(4096, 2048),), _softmax, 1e-6),
+        Workload("attention 1024x128", attention, (normal(1024, 128), normal(1024, 128), normal(1024, 128)), _attention, 1e-5),
+        Workload("GIoU 1024x1024 boxes", giou, (_boxes(random), _boxes(random)), _giou, 1e-5),
+    ]

@@ -1,0 +1,135 @@
+"""The careful execution of a plan: unwritten elements, masked views, operands that share storage with the destination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import Core
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa.plan import DATA, SRC, WRITTEN, Plan
+from nkitools.rules.finding import report
+
+Operands = list[tuple[NkiTensor, int]]
+
+
+def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, ...]) -> list[int]:
+    """Execute a plan on its operands; returns the words that the record keeps of them."""
+    data = [(value, role) for value, role in zip(values, roles, strict=True) if role in DATA]
+    tensors = [(value, role) for value, role in data if isinstance(value, NkiTensor)]
+    if core.inputs_read_only:
+        _check_inputs(core, plan, tensors)
+    undefined = _undefined_lanes(core, plan, tensors)
+    outputs = [tensor for tensor, role in tensors if role in WRITTEN]
+    keywords = {"fresh": _fresh(plan, outputs[0])} if plan.wants_fresh else {}
+    results = {id(tensor): tensor.array if tensor.direct else np.array(tensor.read()) for tensor in outputs}
+    destination = outputs[0]
+    arrays = []
+    for position, (value, role) in enumerate(data):
+        if not isinstance(value, NkiTensor):
+            arrays.append(value)
+        elif role in WRITTEN:
+            arrays.append(results[id(value)])
+        elif plan.several_steps and _clashes(value, destination, is_first=role == SRC and position == 1):
+            arrays.append(np.array(value.read()))
+        else:
+            arrays.append(value.read())
+    plan.compute(*arrays, **keywords)
+    for tensor in outputs:
+        _written(tensor, results[id(tensor)], undefined)
+    words: list[int] = []
+    for tensor, _ in tensors:
+        words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
+    return words
+
+
+def _check_inputs(core: Core, plan: Plan, tensors: Operands) -> None:
+    for tensor, role in tensors:
+        if role in WRITTEN and tensor.storage.id in core.input_ids:
+            report("NK406", f"{plan.name}: {describe(tensor)} is an input of the kernel and is written to", about=(tensor,))
+
+
+def _undefined_lanes(core: Core, plan: Plan, tensors: Operands) -> Array | None:
+    """Lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
+    undefined: Array | None = None
+    for tensor, role in tensors:
+        if role in WRITTEN:
+            continue
+        missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+        if missing is None:
+            continue
+        travels = core.undefined_travels and plan.lanes == "travel"
+        lanes = _lanes(missing, tensors[0][0].shape) if travels else None
+        if lanes is None:
+            tensor.storage.poison_unwritten()
+            _report_unwritten(plan, tensor, missing)
+            continue
+        undefined = lanes if undefined is None else undefined | lanes
+    return undefined
+
+
+def _lanes(missing: Array, shape: tuple[int, ...]) -> Array | None:
+    """A mask over an operand's elements as a mask over the result, where the two have one form."""
+    if missing.size == int(np.prod(shape)):
+        return missing.reshape(shape)
+    try:
+        return np.broadcast_to(missing, shape)
+    except ValueError:
+        return None
+
+
+def _report_unwritten(plan: Plan, tensor: NkiTensor, missing: Array) -> None:
+    first = [int(axis[0]) for axis in np.nonzero(missing)]
+    count = int(np.count_nonzero(missing))
+    report(
+        "NK401",
+        f"{plan.name}: {count} of {missing.size} elements of {describe(tensor)} are read but were never written; the first is "
+        f"at index {first}",
+        about=(tensor,),
+    )
+
+
+def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
+    """Which lanes of the destination were never written: True for all, False for none, else a mask."""
+    missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+    if missing is None:
+        return False
+    if plan.adds_always:
+        report(
+            "NK401",
+            f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first matmul "
+            "into a PSUM tile must overwrite",
+            about=(tensor,),
+            remedy="Pass accumulate=(i > 0), or leave accumulate out.",
+        )
+    return True if missing.all() else missing
+
+
+def _clashes(tensor: NkiTensor, destination: NkiTensor, *, is_first: bool) -> bool:
+    """Whether an operand would be overwritten before it is read.
+
+    The first input may be the destination itself: each step reads an element before it writes it.
+    """
+    if tensor.storage is not destination.storage:
+        return False
+    same = tensor.byte_offset == destination.byte_offset and tensor.layout is destination.layout
+    return not (same and is_first)
+
+
+def _written(tensor: NkiTensor, result: Array, undefined: Array | None) -> None:
+    """Put a result where it belongs, and remember which elements are now written."""
+    where = getattr(tensor, "where", None)
+    if not tensor.direct:
+        tensor.write(result)
+    storage = tensor.storage
+    if not storage.full:
+        storage.mark_written(tensor.layout, tensor.byte_offset, where)
+    if undefined is not None:
+        try:
+            lanes = np.broadcast_to(undefined, tensor.shape)
+        except ValueError:
+            return
+        storage.mark_unwritten(tensor.layout, tensor.byte_offset, lanes if where is None else lanes & where)

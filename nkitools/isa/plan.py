@@ -1,0 +1,86 @@
+"""Plans, what guards talk to, and the roles of an instruction's parameters."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from nkitools.chip.generations import Generation
+from nkitools.chip.tensor import NkiTensor
+from nkitools.rules.finding import refuse, report
+
+# Roles of parameters, named by their annotations in an instruction's signature.
+Dst: TypeAlias = NkiTensor  # written
+Src: TypeAlias = NkiTensor  # read
+OptionalDst: TypeAlias = NkiTensor | None
+Operand: TypeAlias = float | NkiTensor  # read: a tensor, or an immediate, which is data and not part of a plan's key
+OptionalOperand: TypeAlias = float | NkiTensor | None
+
+STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL = range(7)
+ROLES = {
+    "Dst": DST,
+    "OptionalDst": OPTIONAL_DST,
+    "Src": SRC,
+    "Operand": OPERAND,
+    "OptionalOperand": OPTIONAL_OPERAND,
+}
+WRITTEN = frozenset({DST, OPTIONAL_DST})
+DATA = frozenset(ROLES.values())
+
+_plan_ids = itertools.count()
+
+# Rules that speak about a tensor itself: said once of a storage, not again by every later instruction.
+_ABOUT_STORAGE = frozenset({"NK101", "NK107", "NK110"})
+
+
+@dataclass(slots=True)
+class Plan:
+    """How one combination is executed.
+
+    ``compute`` gets the arrays of all Dst, Src and Operand parameters in the order of the signature (immediates as numbers,
+    absent ones as None). ``lanes`` says what undefined input lanes do in the legacy dialect: ``"travel"`` makes the same output
+    lanes undefined, ``"use"`` is a use (NK401). ``wants_fresh``: compute also gets ``fresh=``, which lanes of the destination were
+    never written (True for all, False for none, else a mask); ``adds_always``: never written lanes are then a finding (NK401).
+    ``several_steps``: compute writes the destination before it has read all operands.
+    """
+
+    engine: str
+    cycles: float
+    compute: Callable[..., Any]
+    lanes: str = "use"
+    wants_fresh: bool = False
+    adds_always: bool = False
+    several_steps: bool = False
+    name: str = ""
+    outputs: int = 1
+    id: int = -1
+
+    def number(self) -> None:
+        """Give the plan its id, which the record keeps."""
+        self.id = next(_plan_ids)
+
+
+class Check:
+    """What an instruction's guards talk to: the chip's table, and how to say that something is broken."""
+
+    def __init__(self, instruction: str, generation: Generation) -> None:
+        self.instruction = instruction
+        self.chip = generation
+        self.broken = False
+
+    def fail(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> None:
+        """Report a broken rule; one cause gives one finding, so that later guards of the same call keep silent."""
+        if self.broken or any(rule in tensor.storage.excused for tensor in about):
+            self.broken = True
+            return
+        self.broken = True
+        if rule in _ABOUT_STORAGE:
+            for tensor in about:
+                tensor.storage.excused.add(rule)
+        report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+
+    def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> NoReturn:
+        """Report what cannot be computed."""
+        refuse(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
