@@ -1,0 +1,72 @@
+"""``nkitools explain``: one rule, with its reason, remedy and examples."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING
+
+import click
+
+from nkitools.cli.catalogue import plain, similar
+from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.rules.catalogue import Rule, find_rule
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDTH = 100
+
+
+@click.command("explain")
+@click.argument("name", metavar="ID")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def explain_rule(name: str, form: str) -> None:
+    """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...)."""
+    rule = find_rule(name)
+    if rule is None:
+        raise click.UsageError(_unknown(name))
+    if form == "json":
+        click.echo(json.dumps(plain(rule), indent=2))
+    else:
+        _show(rule)
+
+
+def _unknown(name: str) -> str:
+    near = [f"{rule.id} {rule.slug}" for rule in similar(name)]
+    suggestion = f"Did you mean {', '.join(near)}?" if near else "`nkitools rules` lists them all."
+    return f"no rule is called {name!r}. {suggestion}"
+
+
+def _show(rule: Rule) -> None:
+    from rich.text import Text
+
+    terminal = console()
+    severity = (rule.severity, SEVERITY_STYLES[rule.severity])
+    terminal.print(Text.assemble((rule.id, "bold"), f" {rule.slug} (", severity, ")"))
+    for heading, text in (
+        ("Reason", rule.reason),
+        ("Source", rule.source),
+        ("Chips", " ".join(rule.chips)),
+        ("Remedy", rule.remedy),
+        ("Legacy codes", " ".join(rule.aliases)),
+    ):
+        if text:
+            terminal.print(f"\n{heading}", style="bold")
+            # Words of code stay whole: they are there to be copied.
+            terminal.print(textwrap.indent(textwrap.fill(text, _WIDTH, break_on_hyphens=False), "  "))
+    _show_example(terminal, "Bad", rule.bad)
+    _show_example(terminal, "Good", rule.good)
+
+
+def _show_example(terminal: Console, heading: str, code: str) -> None:
+    if not code:
+        return
+    terminal.print(f"\n{heading}", style="bold")
+    indented = textwrap.indent(textwrap.dedent(code).strip("\n"), "  ")
+    if terminal.is_terminal:
+        from rich.syntax import Syntax
+
+        terminal.print(Syntax(indented, "python", theme="ansi_dark", background_color="default"))
+    else:
+        terminal.print(indented)

@@ -1,0 +1,35 @@
+"""``nkitools rules``: the catalogue."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from nkitools.cli.catalogue import families, family, plain
+from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.rules.catalogue import RULES, Rule
+
+
+@click.command("rules")
+@click.option("--family", "wanted", metavar="NK1", help="Only the rules of one family.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def list_rules(wanted: str | None, form: str) -> None:
+    """List the rules: id, name, severity and reason."""
+    chosen = [rule for rule in RULES.values() if wanted is None or family(rule) == wanted.upper()]
+    if not chosen:
+        raise click.BadParameter(f"no family {wanted}; there are {', '.join(families())}.", param_hint="'--family'")
+    if form == "json":
+        click.echo(json.dumps([plain(rule) for rule in chosen], indent=2))
+    else:
+        _show(chosen)
+
+
+def _show(chosen: list[Rule]) -> None:
+    from rich.text import Text
+
+    terminal = console()
+    width = max(len(rule.slug) for rule in chosen)
+    for rule in chosen:
+        severity = (f"{rule.severity:7}", SEVERITY_STYLES[rule.severity])
+        terminal.print(Text.assemble((rule.id, "bold"), f"  {rule.slug:{width}}  ", severity, f"  {rule.reason}"))

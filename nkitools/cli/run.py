@@ -1,0 +1,72 @@
+"""``nkitools run``: an unmodified script under the stand-in, and what its kernels did."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from nkitools import options
+from nkitools.cli.terminal import SEVERITY_STYLES, console
+
+if TYPE_CHECKING:
+    from nkitools.report.tally import Tally
+
+
+# Whatever follows the script is the script's, also what looks like an option.
+@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
+@click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].help)
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def run_script(context: click.Context, chip: str | None, rules: str | None, script: str, args: tuple[str, ...]) -> None:
+    """Run SCRIPT with its ARGS, as python does, where `import nki` and `import neuronxcc.nki` find the simulator.
+
+    Device prints go to stdout as they come; at the end a summary of kernels, prints and findings goes to stderr. The
+    exit code is the script's own, or 1 if it died of an exception or ended well with findings of severity error.
+    """
+    said = {name: value for name, value in (("chip", chip), ("rules", rules)) if value is not None}
+    with options.override(**said):
+        code, tally = _run_watched(script, args, _stand_in_policy())
+    _show(tally)
+    context.exit(code or int(_has_open_errors(tally)))
+
+
+def _stand_in_policy() -> str:
+    """The option ``stand_in``; every option that a run may read is checked before it begins."""
+    try:
+        values = {name: options.value(name) for name in ("chip", "rules", "stand_in")}
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return str(values["stand_in"])
+
+
+def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, Tally]:
+    from nkitools.cli.script import execute
+    from nkitools.record.collect import collect_runs
+    from nkitools.report.tally import tally_of
+    from nkitools.targets.imports import stand_in
+
+    base = os.getcwd()  # the script may go elsewhere
+    with stand_in(policy), collect_runs() as runs:
+        code = execute(script, args)
+    sys.stdout.flush()
+    return code, tally_of(runs, base)
+
+
+def _has_open_errors(tally: Tally) -> bool:
+    """Whether an error-level finding was only collected; one that was raised the script has dealt with."""
+    return any(finding.severity == "error" and not finding.raised for finding in tally.findings.values())
+
+
+def _show(tally: Tally) -> None:
+    terminal = console(stderr=True)
+    terminal.print(f"nkitools: {tally.sentence()}", style="bold")
+    for finding in tally.ranked():
+        headline, *rest = finding.lines()
+        terminal.print(headline, style=SEVERITY_STYLES[finding.severity])
+        for line in rest:
+            terminal.print(line)

@@ -1,0 +1,75 @@
+"""Runs a script as ``python script.py`` does: its arguments, its directory first on the path, as ``__main__``."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from nkitools.report.frames import show_only_theirs
+
+_INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C has ended
+
+
+def execute(script: str, args: Sequence[str]) -> int:
+    """Run ``script`` to its end and return its exit code: its own, or 1 if it died of an exception.
+
+    The traceback of an exception is shown as Python does (by ``sys.excepthook``), without nkitools' frames.
+    """
+    path = os.path.abspath(script)
+    with _as_main(path, [script, *args]) as module:
+        try:
+            code = _compiled(path)
+        except SyntaxError as error:
+            # It names its line itself; what it came through is ours alone.
+            sys.excepthook(type(error), error.with_traceback(None), None)
+            return 1
+        try:
+            exec(code, module.__dict__)
+        except SystemExit as ending:
+            return _exit_code(ending)
+        except BaseException as error:
+            # The first frame is this one.
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            show_only_theirs(error)
+            sys.excepthook(type(error), error, error.__traceback__)
+            return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _compiled(path: str) -> Any:
+    # Bytes, so that the script's own coding line counts.
+    return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
+
+
+def _exit_code(ending: SystemExit) -> int:
+    """What Python makes of ``sys.exit(code)``: nothing is 0, a number is itself, anything else is said and is 1."""
+    if ending.code is None:
+        return 0
+    if isinstance(ending.code, int):
+        return ending.code
+    print(ending.code, file=sys.stderr)
+    return 1
+
+
+@contextmanager
+def _as_main(path: str, argv: list[str]) -> Iterator[ModuleType]:
+    """The module ``__main__`` for the script at ``path``; the interpreter is as it was afterwards."""
+    module = ModuleType("__main__")
+    loader = SourceFileLoader("__main__", path)
+    module.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __cached__=None)
+    kept = sys.argv, list(sys.path), sys.modules["__main__"]
+    sys.argv = argv
+    # The first entry is that of the command itself, as it would be that of the script; -P leaves it out.
+    sys.path[:] = [os.path.dirname(path), *sys.path[0 if sys.flags.safe_path else 1 :]]
+    sys.modules["__main__"] = module
+    try:
+        yield module
+    finally:
+        sys.argv, sys.path[:], sys.modules["__main__"] = kept

@@ -1,0 +1,166 @@
+"""The one table of options: each declared once, read by the launch, the pytest plugin and the command line.
+
+An option is decided by the first of: what ``override`` says, the environment variable, the default. The pytest plugin
+enters the command-line flag and the ini key as overrides, so that in a test session the order is
+flag, environment variable, ini key, default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+Value = str | bool | None
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off", "")
+
+
+class Option(NamedTuple):
+    """One option and every name that it goes by.
+
+    ``flag`` is the pytest flag, None where there is none. ``choices`` is empty where any text will do. An option whose
+    default is a bool is a switch.
+    """
+
+    name: str
+    flag: str | None
+    ini: str
+    env: str
+    help: str
+    choices: tuple[str, ...] = ()
+    default: Value = None
+    metavar: str | None = None
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off, and takes no text."""
+        return isinstance(self.default, bool)
+
+    def checked(self, value: Value, said_by: str) -> Value:
+        """``value`` as the option means it; ValueError naming ``said_by`` and the choices if it means nothing.
+
+        An empty text counts as not said: shells cannot unset a variable for one command.
+        """
+        if self.is_switch:
+            return _switch(value, said_by)
+        if value is None or value == "":
+            return self.default
+        if self.choices and value not in self.choices:
+            raise ValueError(f"{said_by} is {value!r}; choose one of {', '.join(self.choices)}.")
+        return value
+
+
+def _switch(value: Value, said_by: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = (value or "").strip().lower()
+    if word not in _TRUE + _FALSE:
+        raise ValueError(f"{said_by} is {value!r}; choose one of {', '.join(_TRUE + _FALSE[:-1])}.")
+    return word in _TRUE
+
+
+_TABLE = (
+    Option(
+        name="chip",
+        flag="--nki-chip",
+        ini="nki_chip",
+        env="NKITOOLS_CHIP",
+        choices=("trn1", "inf2", "trn2", "trn3", "gen2", "gen3", "gen4"),
+        help="chip generation to simulate (default: NEURON_PLATFORM_TARGET_OVERRIDE, else NKI_NC_VERSION, else trn2)",
+    ),
+    Option(
+        name="rules",
+        flag="--nki-rules",
+        ini="nki_rules",
+        env="NKITOOLS_RULES",
+        choices=("error", "report", "off"),
+        default="error",
+        help="what a broken rule does: raise at the first error, collect findings and go on, or nothing",
+    ),
+    Option(
+        name="simulator",
+        flag="--nki-simulator",
+        ini="nki_simulator",
+        env="NKITOOLS_SIMULATOR",
+        choices=("builtin", "official"),
+        default="builtin",
+        help="simulator of the sim tests: nkitools' own, or AWS's where its package is installed",
+    ),
+    Option(
+        name="report",
+        flag="--nki-report",
+        ini="nki_report",
+        env="NKITOOLS_REPORT",
+        metavar="DIR",
+        help="write a JSON file into DIR for every test that runs a kernel",
+    ),
+    Option(
+        name="require_hw",
+        flag="--nki-require-hw",
+        ini="nki_require_hw",
+        env="NKITOOLS_REQUIRE_HW",
+        default=False,
+        help="fail hw tests whose device is missing, where they would be skipped",
+    ),
+    Option(
+        name="prints",
+        flag="--nki-prints",
+        ini="nki_prints",
+        env="NKITOOLS_PRINTS",
+        default=False,
+        help="show device prints of passing tests too",
+    ),
+    Option(
+        name="stand_in",
+        flag=None,
+        ini="nki_stand_in",
+        env="NKITOOLS_STAND_IN",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="whether `import nki` finds nkitools: where AWS's package is absent (auto), always, or never",
+    ),
+)
+
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
+
+_overrides: ContextVar[Mapping[str, Value] | None] = ContextVar("nkitools_options", default=None)
+
+
+def value(name: str) -> Value:
+    """The value of option ``name``: the override, else the environment variable, else the default.
+
+    Raises ValueError, naming the variable and the choices, where the environment says something that means nothing.
+    """
+    option = OPTIONS[name]
+    overrides = _overrides.get() or {}
+    if name in overrides:
+        return overrides[name]
+    return from_environment(option) if is_in_environment(option) else option.default
+
+
+def is_in_environment(option: Option) -> bool:
+    """Whether the environment decides ``option``; an empty variable decides nothing."""
+    return os.environ.get(option.env, "") != ""
+
+
+def from_environment(option: Option) -> Value:
+    """What the environment variable of ``option`` says. Raises ValueError where that means nothing."""
+    return option.checked(os.environ.get(option.env), option.env)
+
+
+@contextmanager
+def override(**values: Value) -> Iterator[None]:
+    """Decide options for the body of a ``with``; what held before holds again after it.
+
+    Raises KeyError for a name that is no option and ValueError for a value that is no choice of its option.
+    """
+    checked = {name: OPTIONS[name].checked(said, f"option {name!r}") for name, said in values.items()}
+    token = _overrides.set({**(_overrides.get() or {}), **checked})
+    try:
+        yield
+    finally:
+        _overrides.reset(token)

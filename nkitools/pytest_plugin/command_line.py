@@ -1,0 +1,67 @@
+"""Flags and ini keys, declared from the one table of options, and who decides between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nkitools import options
+from nkitools.options import OPTIONS, Option, Value
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare every option of the table."""
+    group = parser.getgroup("nkitools", "kernels for AWS Neuron and TPU (nkitools)")
+    for option in OPTIONS.values():
+        kind: Any = "bool" if option.is_switch else "string"
+        parser.addini(option.ini, option.help, type=kind, default=None)
+        if option.flag is not None:
+            _add_flag(group, option.flag, option)
+
+
+def _add_flag(group: pytest.OptionGroup, flag: str, option: Option) -> None:
+    # The default is None, whatever the option's own: only what the user said may beat the environment.
+    if option.is_switch:
+        group.addoption(flag, dest=option.ini, action="store_true", default=None, help=option.help)
+        return
+    choices = list(option.choices) or None
+    group.addoption(flag, dest=option.ini, choices=choices, metavar=option.metavar, default=None, help=option.help)
+
+
+def decided(config: pytest.Config, option: Option) -> Value:
+    """The value of ``option`` in this session: flag, else environment variable, else ini key, else default.
+
+    Raises UsageError where the environment or the ini file says something that means nothing.
+    """
+    flag = config.getoption(option.ini, None)
+    try:
+        if flag is not None:
+            return _absolute(option, flag, config.invocation_params.dir)
+        if options.is_in_environment(option):
+            return _absolute(option, options.from_environment(option), config.invocation_params.dir)
+        ini = option.checked(config.getini(option.ini), f"ini key {option.ini}")
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    return _absolute(option, ini, config.inipath.parent if config.inipath else config.rootpath)
+
+
+def _absolute(option: Option, value: Value, base: Path) -> Value:
+    """A directory as the user means it: seen from where they stand, or from the ini file that names it."""
+    return str(base / value) if option.name == "report" and isinstance(value, str) else value
+
+
+def all_decided(config: pytest.Config) -> dict[str, Value]:
+    """The values that flags and ini keys decide; the others stay with the environment, which a test may change.
+
+    Raises UsageError for every option, those of the environment included, that means nothing.
+    """
+    values = {name: decided(config, option) for name, option in OPTIONS.items()}
+    return {name: value for name, value in values.items() if _is_pinned(config, OPTIONS[name])}
+
+
+def _is_pinned(config: pytest.Config, option: Option) -> bool:
+    if config.getoption(option.ini, None) is not None:
+        return True
+    return not options.is_in_environment(option) and config.getini(option.ini) not in (None, "")

@@ -1,0 +1,78 @@
+"""What holds for the whole session: options, stand-in imports, marks, the recorder; all undone when it ends."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from nkitools import options
+from nkitools.options import OPTIONS
+from nkitools.pytest_plugin.command_line import all_decided, decided
+from nkitools.pytest_plugin.marks import MARKS
+from nkitools.pytest_plugin.recording import RECORDER, Recorder
+from nkitools.pytest_plugin.summary import Summary
+
+_SESSION = pytest.StashKey[ExitStack]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Install the stand-in before the first conftest.py is imported: it may import a kernel."""
+    _session(early_config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Register marks, apply the options, and start to listen.
+
+    Raises UsageError for an option that cannot be had: AWS's simulator where it is absent, a directory that cannot be
+    written.
+    """
+    for mark, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
+    session = _session(config)
+    # The report directory is shared with xdist's workers, who may stand elsewhere: hand them the absolute path.
+    values = all_decided(config)
+    config.option.nki_report = decided(config, OPTIONS["report"])
+    session.enter_context(options.override(**{**values, "report": config.option.nki_report}))
+    _check_simulator()
+    _check_directory(options.value("report"))
+    config.stash[RECORDER] = recorder = Recorder(config)
+    config.pluginmanager.register(recorder, "nkitools-recorder")
+    config.pluginmanager.register(Summary(), "nkitools-summary")
+
+
+def _session(config: pytest.Config) -> ExitStack:
+    """What this session has to undo; the first to ask installs the stand-in."""
+    if _SESSION not in config.stash:
+        from nkitools.targets.imports import stand_in
+
+        config.stash[_SESSION] = session = ExitStack()
+        # A cleanup, not pytest_unconfigure: it is also called when the configuration fails half-way.
+        config.add_cleanup(session.close)
+        session.enter_context(stand_in(str(decided(config, OPTIONS["stand_in"]))))
+    return config.stash[_SESSION]
+
+
+def _check_simulator() -> None:
+    if options.value("simulator") != "official":
+        return
+    from nkitools.targets.official import OfficialSimulator
+
+    found = OfficialSimulator().available()
+    if not found.ok:
+        raise pytest.UsageError(f"--nki-simulator=official: {found.reason}")
+
+
+def _check_directory(directory: options.Value) -> None:
+    if not isinstance(directory, str):
+        return
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"--nki-report: cannot make directory {directory}: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise pytest.UsageError(f"--nki-report: directory {directory} is not writable")

@@ -1,0 +1,44 @@
+"""Tests whose device is missing: skipped with what was looked for, or failed where hardware is required."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import pytest
+
+from nkitools import options
+from nkitools.pytest_plugin.marks import needs_hardware
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a hardware test on a machine without any device before its fixtures are set up."""
+    if needs_hardware(item) and not options.value("require_hw"):
+        missing = _missing()
+        if missing:
+            # A mark, not pytest.skip(): it is reported at the test, not at this line.
+            item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Under --nki-require-hw fail it instead; here, because pytest calls a failure during setup an error."""
+    __tracebackhide__ = True
+    if needs_hardware(item) and options.value("require_hw"):
+        missing = _missing()
+        if missing:
+            refuse(missing)
+
+
+def _missing() -> str:
+    from nkitools.targets import missing_devices
+
+    return missing_devices()
+
+
+def refuse(reason: str) -> NoReturn:
+    """Skip the running test for ``reason``, or fail it where hardware is required."""
+    __tracebackhide__ = True
+    if options.value("require_hw"):
+        pytest.fail(f"hardware is required (--nki-require-hw): {reason}", pytrace=False)
+    pytest.skip(reason)

@@ -1,0 +1,72 @@
+"""The marks, and how they decide on which targets a test runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+MARKS = {
+    "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
+    "simulation": "another name of sim",
+    "hw": "the test runs on hardware, and is skipped where there is none; as for sim, with run_kernel it is a variant",
+}
+
+TARGET_FIXTURE = "_nki_target"
+
+_TARGET_OF = {"sim": "sim", "simulation": "sim", "hw": "hw"}
+_MARKS_OF = {"sim": ("sim", "simulation"), "hw": ("hw",)}
+
+
+def target_of(item: pytest.Item) -> str | None:
+    """The target of this variant of a test: ``sim``, ``hw``, or None for a test that is no variant."""
+    callspec = getattr(item, "callspec", None)
+    target = callspec.params.get(TARGET_FIXTURE) if callspec is not None else None
+    return target if isinstance(target, str) else None
+
+
+def asked_targets(item: pytest.Item) -> set[str]:
+    """The targets that the author's marks name, on the test, its case, class or module."""
+    return {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
+
+
+def needs_hardware(item: pytest.Item) -> bool:
+    """Whether the test, or this variant of it, runs on hardware only."""
+    target = target_of(item)
+    return target == "hw" or (target is None and asked_targets(item) == {"hw"})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Any:
+    """Leave out the variants that the author's marks exclude: they were never meant, so they are not "deselected"."""
+    made = yield
+    if isinstance(made, list):
+        return [one for one in made if not isinstance(one, pytest.Item) or _is_wanted(one)]
+    return made
+
+
+def _is_wanted(item: pytest.Item) -> bool:
+    target, asked = target_of(item), asked_targets(item)
+    return target is None or not asked or target in asked
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give each variant the mark of its target, and ``sim`` its synonym."""
+    target = target_of(item)
+    if target is not None:
+        # A test with both marks has two variants, and each is selected by its own.
+        item.own_markers = [mark for mark in item.own_markers if _TARGET_OF.get(mark.name, target) == target]
+    for asked in asked_targets(item) if target is None else (target,):
+        for mark in _MARKS_OF[asked]:
+            if item.get_closest_marker(mark) is None:
+                item.add_marker(mark)
+    _announce_benchmark(item, target)
+
+
+def _announce_benchmark(item: pytest.Item, target: str | None) -> None:
+    """Let pytest-benchmark see that a variant is a benchmark: it knows them by their fixture (--benchmark-only)."""
+    if target != "hw" or not isinstance(item, pytest.Function) or "kernel_benchmark" not in item.fixturenames:
+        return
+    if item.config.pluginmanager.hasplugin("benchmark") and "benchmark" not in item.fixturenames:
+        # A new list: the variants of a test share the old one.
+        item.fixturenames = [*item.fixturenames, "benchmark"]

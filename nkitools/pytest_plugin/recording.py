@@ -1,0 +1,171 @@
+"""What a test did: every run in it, by whatever way in, and what its reports say of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nkitools import options
+from nkitools.pytest_plugin.files import write_report
+from nkitools.record.collect import collect_runs
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+    from nkitools.report.tally import Tally
+
+# The name under which a test's summary travels in its teardown report, also from xdist's workers.
+SUMMARY = "nkitools_summary"
+
+# How many prints are shown, and how many lines of each.
+_OF_A_FAILURE = (20, 12)
+_OF_A_PASS = (3, 6)
+_PROPERTIES = ("nki_findings", "nki_rules")
+
+
+class Recorder:
+    """Listens to the runs of the running test.
+
+    Under ``@given`` the runs are those of the current example, in a report the one that Hypothesis reports; counts and
+    findings are those of all examples.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.runs: list[Run] = []
+        self.last_run: Run | None = None
+        self._config = config
+        self._base = str(config.invocation_params.dir)
+        self._earlier: Tally | None = None
+        self._outcome = "passed"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        """Collect the runs of one test, from the setup of its fixtures to their teardown."""
+        with collect_runs() as runs:
+            self.runs = runs
+            try:
+                result = yield
+                self._write(item)
+                return result
+            finally:
+                self._forget()
+                self.runs = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """Begin anew: a plugin that repeats failed tests does so inside one protocol."""
+        self._forget()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Any:
+        """Let each Hypothesis example begin anew."""
+        with _before_each_example(item, self._begin_example):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Put findings and prints into the report of a failure, and the summary into that of the teardown."""
+        tally = self._tally()
+        if tally is not None:
+            _set_properties(item, tally)
+        if call.excinfo is not None and not self._config.getoption("fulltrace", False):
+            _hide_ours(call.excinfo)
+        report: pytest.TestReport = yield
+        if report.outcome != "passed" and self._outcome != "failed":
+            self._outcome = report.outcome
+        if tally is not None:
+            self._report(report, tally)
+        return report
+
+    def _report(self, report: pytest.TestReport, tally: Tally) -> None:
+        from nkitools.report.prints import first_prints
+
+        if report.failed:
+            report.sections += _sections(tally, first_prints(self.runs, *_OF_A_FAILURE))
+        if report.when == "teardown":
+            shown = first_prints(self.runs, *_OF_A_PASS) if options.value("prints") else []
+            setattr(report, SUMMARY, {"tally": tally.as_plain(), "prints": shown})
+
+    def _tally(self) -> Tally | None:
+        """What the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
+        if not self.runs:
+            return self._earlier
+        from nkitools.report.tally import Tally
+
+        tally = Tally()
+        if self._earlier is not None:
+            tally.merge(self._earlier)
+        tally.add(self.runs, self._base)
+        return tally
+
+    def _begin_example(self) -> None:
+        self._earlier = self._tally()
+        self.runs.clear()
+        self.last_run = None
+
+    def _forget(self) -> None:
+        self.runs.clear()
+        self.last_run = None
+        self._earlier = None
+        self._outcome = "passed"
+
+    def _write(self, item: pytest.Item) -> None:
+        directory = options.value("report")
+        if isinstance(directory, str) and self.runs:
+            write_report(directory, item.nodeid, self._outcome, self.runs)
+
+
+RECORDER = pytest.StashKey[Recorder]()
+
+
+@contextmanager
+def _before_each_example(item: pytest.Item, begin: Callable[[], None]) -> Iterator[None]:
+    """Call ``begin`` before every example of a Hypothesis test, through the handle that Hypothesis has for plugins."""
+    handle = getattr(getattr(item, "obj", None), "hypothesis", None)
+    inner = getattr(handle, "inner_test", None)
+    if handle is None or inner is None:
+        yield
+        return
+
+    @functools.wraps(inner)
+    def example(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        begin()
+        return inner(*args, **kwargs)
+
+    handle.inner_test = example
+    try:
+        yield
+    finally:
+        handle.inner_test = inner
+
+
+def _set_properties(item: pytest.Item, tally: Tally) -> None:
+    # At every phase anew: a fixture may run a kernel too, and JUnit reads them at the teardown.
+    others = [(name, value) for name, value in item.user_properties if name not in _PROPERTIES]
+    ours: list[tuple[str, object]] = [
+        ("nki_findings", tally.finding_count()),
+        ("nki_rules", ", ".join(tally.rules())),
+    ]
+    item.user_properties[:] = [*others, *ours]
+
+
+def _sections(tally: Tally, prints: list[str]) -> Iterator[tuple[str, str]]:
+    if tally.findings:
+        yield "nki findings", "\n".join(line for finding in tally.ranked() for line in finding.lines())
+    if prints:
+        yield "nki prints", "\n".join(prints)
+
+
+def _hide_ours(failure: pytest.ExceptionInfo[BaseException]) -> None:
+    """End the traceback of a finding at the author's line."""
+    from nkitools.report.frames import is_shown, may_hide_ours
+
+    if not may_hide_ours(failure.value):
+        return
+    kept = failure.traceback.filter(lambda entry: is_shown(str(entry.path)))
+    if kept:
+        failure.traceback = kept

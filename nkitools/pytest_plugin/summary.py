@@ -1,0 +1,70 @@
+"""The end of a session in the terminal: what was run, what was found, and on request what was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nkitools import options
+from nkitools.pytest_plugin.recording import SUMMARY
+
+if TYPE_CHECKING:
+    from nkitools.report.tally import Tally
+
+
+class Summary:
+    """Adds up what the tests' reports say. With xdist it does so in the controller, from the workers' reports."""
+
+    def __init__(self) -> None:
+        self._failed: set[str] = set()
+        self._told: list[tuple[str, dict[str, Any]]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what the teardown report says of a test that ran kernels, and which tests failed."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+        plain = getattr(report, SUMMARY, None)
+        if plain is not None:
+            self._told.append((report.nodeid, plain))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Show it; silent where no kernel ran."""
+        if not self._told:
+            return
+        # The findings and prints of a failure stand in sections of its own report.
+        passing = [(nodeid, plain) for nodeid, plain in self._told if nodeid not in self._failed]
+        _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
+        _show_findings(terminalreporter, _sum(plain for _, plain in passing))
+        directory = options.value("report")
+        where = f"; report in {directory}" if directory else ""
+        terminalreporter.write_line(f"nki: {_sum(plain for _, plain in self._told).sentence()}{where}")
+
+
+def _sum(told: Iterable[dict[str, Any]]) -> Tally:
+    from nkitools.report.tally import Tally
+
+    total = Tally()
+    for plain in told:
+        total.merge(Tally.from_plain(plain["tally"]))
+    return total
+
+
+def _show_prints(terminal: pytest.TerminalReporter, prints: list[tuple[str, list[str]]]) -> None:
+    if prints:
+        terminal.write_sep("=", "nki device prints")
+    for nodeid, texts in prints:
+        terminal.write_line(nodeid, bold=True)
+        for text in texts:
+            terminal.write_line(text)
+
+
+def _show_findings(terminal: pytest.TerminalReporter, tally: Tally) -> None:
+    # What was raised in a test that passed all the same was expected by it (pytest.raises).
+    findings = [finding for finding in tally.ranked() if not finding.raised]
+    if findings:
+        terminal.write_sep("=", "nki findings of passing tests")
+    for finding in findings:
+        for line in finding.lines():
+            terminal.write_line(line)

@@ -1,0 +1,59 @@
+"""A run as plain data for JSON: what ran, what was found, and prints as statistics."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nkitools.record.prints import Print
+    from nkitools.record.run import Run
+
+
+def described(run: Run) -> dict[str, Any]:
+    """Kernel, target, chip, error, number of instructions, findings and prints of ``run``."""
+    return {
+        "kernel": run.kernel,
+        "target": run.target,
+        "chip": run.chip,
+        "error": None if run.error is None else f"{type(run.error).__name__}: {run.error}",
+        "instructions": len(run.instructions),
+        "findings": [{**asdict(finding), "program": list(finding.program)} for finding in run.findings],
+        "prints": [_print_statistics(one) for one in run.prints],
+    }
+
+
+def _print_statistics(one: Print) -> dict[str, Any]:
+    return {
+        "prefix": one.prefix,
+        "shape": list(one.shape),
+        "dtype": one.dtype,
+        "program": list(one.program),
+        "loops": dict(one.loops),
+        "file": one.file,
+        "line": one.line,
+        "place": one.place(),
+        **_statistics(one.value),
+    }
+
+
+def _statistics(value: Any) -> dict[str, Any]:
+    """Minimum, maximum and mean of the finite elements, and how many are not finite.
+
+    Null where there is no finite element, and for packed types, whose elements are several numbers.
+    """
+    import numpy as np
+
+    array = np.asarray(value)
+    if array.dtype.names:
+        return {"min": None, "max": None, "mean": None, "nan": 0, "inf": 0}
+    numbers = array.astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    some = finite.size > 0
+    return {
+        "min": float(finite.min()) if some else None,
+        "max": float(finite.max()) if some else None,
+        "mean": float(finite.mean()) if some else None,
+        "nan": int(np.isnan(numbers).sum()),
+        "inf": int(np.isinf(numbers).sum()),
+    }

@@ -1,0 +1,53 @@
+"""Tracebacks that show the author's own lines."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from nkitools.record.sites import is_internal
+
+
+def is_shown(file: str) -> bool:
+    """Whether a frame of ``file`` is somebody else's than nkitools'."""
+    return not is_internal(file)
+
+
+def may_hide_ours(error: BaseException) -> bool:
+    """Whether nkitools' frames may be left out of the traceback of ``error``.
+
+    They may where nkitools only stood between the author's lines, and where it speaks of them (a finding). An
+    exception out of nkitools itself that is no finding may be a fault of ours, and whoever reports it needs the frames.
+    """
+    if getattr(error, "finding", None) is not None:
+        return True
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    return innermost is not None and is_shown(innermost.tb_frame.f_code.co_filename)
+
+
+def show_only_theirs(error: BaseException) -> None:
+    """Take nkitools' frames out of the traceback of ``error`` and of the exceptions that led to it."""
+    pending, seen = [error], set()
+    while pending:
+        one = pending.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = without_ours(one)
+            pending += [earlier for earlier in (one.__cause__, one.__context__) if earlier is not None]
+
+
+def without_ours(error: BaseException) -> TracebackType | None:
+    """The traceback of ``error`` without nkitools' frames; whole where they may not be hidden or nothing is left."""
+    if not may_hide_ours(error):
+        return error.__traceback__
+    kept = []
+    entry = error.__traceback__
+    while entry is not None:
+        if is_shown(entry.tb_frame.f_code.co_filename):
+            kept.append(entry)
+        entry = entry.tb_next
+    rebuilt: TracebackType | None = None
+    for entry in reversed(kept):
+        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rebuilt or error.__traceback__

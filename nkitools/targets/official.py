@@ -1,0 +1,120 @@
+"""AWS's own simulators, where AWS's packages are installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from nkitools import options
+from nkitools.targets.packages import aws_package
+from nkitools.targets.target import Availability, Target, kernel_name, refuse
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+_CHIP_VARIABLE = "NEURON_PLATFORM_TARGET_OVERRIDE"
+# What nkitools.simulate takes beside the kernel's arguments, and AWS's simulators do not.
+_OURS_ALONE = ("grid", "ranks", "rules")
+_REMEDY = "Install AWS's nki or neuronx-cc from AWS's package index, or take --nki-simulator=builtin."
+
+
+class OfficialSimulator(Target):
+    """``nki.simulate``, or the older ``neuronxcc.nki.simulate_kernel``.
+
+    They have no findings and write device prints to stdout, so a run of theirs has neither.
+    """
+
+    name = "official simulator"
+
+    def available(self) -> Availability:
+        """Whether AWS's own package is here: neither our stand-in for it nor a placeholder from PyPI."""
+        found = _entry_point()
+        return Availability(False, f"{found} {_REMEDY}") if isinstance(found, str) else Availability(True, found[0])
+
+    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+        """Run ``kernel`` in AWS's simulator, on the chip of the options.
+
+        Raises ``NotModelled`` where AWS's simulator is absent and for ``grid``, ``ranks`` and ``rules``.
+        """
+        __tracebackhide__ = True
+        found = _entry_point()
+        if isinstance(found, str):
+            refuse(kernel, f"kernel `{kernel_name(kernel)}` was asked to run in AWS's simulator: {found}", _REMEDY)
+        name, simulate = found
+        for keyword in _OURS_ALONE:
+            if keyword in kwargs:
+                refuse(
+                    kernel,
+                    f"{name} has no parameter `{keyword}`; it is one of nkitools' own simulator",
+                    f"Leave `{keyword}` out, index the kernel with its grid, or take --nki-simulator=builtin.",
+                )
+        return _record(kernel, name, simulate, args, kwargs)
+
+
+def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+    from nkitools.record.collect import announce
+    from nkitools.record.run import Run
+
+    chip = kwargs.pop("chip", None) or options.value("chip")
+    run = Run(kernel=kernel_name(kernel), target=name, chip=str(chip or os.environ.get(_CHIP_VARIABLE, "")))
+    announce(run)
+    try:
+        with _chip(chip):
+            run.outputs = simulate(kernel, *args, **kwargs)
+    except BaseException as error:
+        run.error = error
+        raise
+    return run
+
+
+@contextmanager
+def _chip(chip: Any) -> Iterator[None]:
+    """AWS's simulator reads the chip from the environment."""
+    if chip is None:
+        yield
+        return
+    before = os.environ.get(_CHIP_VARIABLE)
+    os.environ[_CHIP_VARIABLE] = str(chip)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_CHIP_VARIABLE]
+        else:
+            os.environ[_CHIP_VARIABLE] = before
+
+
+def _entry_point() -> tuple[str, Callable[..., Any]] | str:
+    """The name of AWS's simulator and the function that runs a kernel in it, or a sentence on why there is none."""
+    modern = _real("nki", "isa", "simulate")
+    if isinstance(modern, ModuleType):
+        return "nki.simulate", lambda kernel, *args, **kwargs: modern.simulate(kernel)(*args, **kwargs)
+    legacy = _real("neuronxcc", "nki", "simulate_kernel")
+    if isinstance(legacy, ModuleType):
+        return "neuronxcc.nki.simulate_kernel", legacy.simulate_kernel
+    return f"AWS's simulator is not installed: {modern}; {legacy}."
+
+
+def _real(package: str, part: str, function: str) -> ModuleType | str:
+    spec = aws_package(package, part)
+    if spec is None:
+        return f"no package {package} of AWS's own"
+    name = package if function == "simulate" else f"{package}.{part}"
+    try:
+        module = import_module(name)
+    except ImportError as error:
+        return f"{name} does not import ({error})"
+    if not _is_of(module, spec):
+        return f"nkitools stands in for {name} (nki_stand_in = always)"
+    return module if hasattr(module, function) else f"{name} has no {function}"
+
+
+def _is_of(module: ModuleType, spec: ModuleSpec) -> bool:
+    """Whether ``module`` was loaded from the package of ``spec``, and not by a stand-in for it."""
+    places = tuple(spec.submodule_search_locations or ())
+    return bool(places) and (getattr(module, "__file__", None) or "").startswith(places)

@@ -1,0 +1,74 @@
+"""A pytest session of a kernel author: a directory of its own, the plugin loaded, kernels that need no simulator."""
+
+from __future__ import annotations
+
+import os
+from contextvars import Context
+from importlib.metadata import entry_points
+from pathlib import Path
+
+# pytester forgets what a session in this process imported: what is slow to import, or cannot come twice, comes first.
+import hypothesis.internal.observability  # noqa: F401
+import pytest
+
+from nkitools.options import OPTIONS
+from tests.pytest_plugin.scripted import on_a_laptop
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Author:
+    """Writes tests and runs pytest on them."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.header = ""
+        self.elsewhere = ""
+
+    def write(self, **files: str) -> None:
+        """Write ``name.py`` for every ``name="source"``."""
+        self.pytester.makepyfile(**files)
+
+    def run(self, *args: str, test: str | None = None) -> pytest.RunResult:
+        """Run pytest in this process, warnings being errors; this session's collectors and options do not reach it."""
+        self._write_test(test)
+        return Context().run(self.pytester.runpytest_inprocess, *_arguments(), *args)
+
+    def run_apart(self, *args: str, test: str | None = None) -> pytest.RunResult:
+        """Run pytest in a process of its own, as on the author's command line."""
+        self.write(conftest=self.elsewhere)
+        self._write_test(test)
+        return self.pytester.runpytest_subprocess(*_arguments(), *args)
+
+    def _write_test(self, test: str | None) -> None:
+        if test is not None:
+            self.write(test_it=self.header + test)
+
+
+def _arguments() -> tuple[str, ...]:
+    # There is nothing to load where nkitools is installed: it has an entry point.
+    installed = any(entry.name == "nkitools" for entry in entry_points(group="pytest11"))
+    load = () if installed else ("-p", "nkitools.pytest_plugin")
+    # In the order in which they are written, whatever else is installed here.
+    return ("-p", "no:cacheprovider", "-p", "no:randomly", "-W", "error", *load)
+
+
+@pytest.fixture
+def bare_author(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Author:
+    """An author whose environment decides nothing, with the real simulator."""
+    for option in OPTIONS.values():
+        monkeypatch.delenv(option.env, raising=False)
+    for name in ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"):
+        monkeypatch.delenv(name, raising=False)
+    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    return Author(pytester)
+
+
+@pytest.fixture
+def author(bare_author: Author, monkeypatch: pytest.MonkeyPatch) -> Author:
+    """An author on a laptop without devices, with scripted kernels at hand."""
+    on_a_laptop(monkeypatch.setattr)
+    bare_author.header = "import pytest\nfrom tests.pytest_plugin.scripted import *\n"
+    bare_author.elsewhere = "from tests.pytest_plugin.scripted import on_a_laptop\non_a_laptop()\n"
+    return bare_author

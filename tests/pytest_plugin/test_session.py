@@ -1,0 +1,154 @@
+"""What holds for a session: the options and who decides them, the stand-in, and how little it costs to load."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nkitools import options
+
+SAY = """
+from nkitools import options
+
+def test_it(record_testsuite_property):
+    print({name: options.value(name) for name in ("chip", "rules", "require_hw")})
+"""
+
+
+def decided(author: Any, *args: str) -> str:
+    """What a session says that its options are."""
+    result = author.run("-s", *args, test=SAY)
+    return next(line for line in result.outlines if "require_hw" in line).removeprefix("test_it.py ").rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("flag", "variable", "ini", "rules"),
+    [
+        ("error", "report", "off", "error"),
+        (None, "report", "off", "report"),
+        (None, None, "off", "off"),
+        (None, None, None, "error"),
+        (None, "", "off", "off"),
+    ],
+)
+def test_flag_then_environment_then_ini_then_default(
+    author: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    flag: str | None,
+    variable: str | None,
+    ini: str | None,
+    rules: str,
+) -> None:
+    """The nearest word counts; an empty variable says nothing."""
+    if variable is not None:
+        monkeypatch.setenv("NKITOOLS_RULES", variable)
+    if ini is not None:
+        author.pytester.makeini(f"[pytest]\nnki_rules = {ini}\nnki_require_hw = true")
+    said = decided(author, *([f"--nki-rules={flag}"] if flag else []))
+    assert said == str({"chip": None, "rules": rules, "require_hw": ini is not None})
+
+
+def test_a_toml_file_decides_with_its_own_types(author: Any) -> None:
+    """Ini keys are declared with their types, so pyproject.toml may say true."""
+    author.pytester.makepyprojecttoml('[tool.pytest.ini_options]\nnki_chip = "trn1"\nnki_require_hw = true\n')
+    assert decided(author, "--strict-config") == "{'chip': 'trn1', 'rules': 'error', 'require_hw': True}"
+
+
+def test_the_session_ends_and_nothing_is_left(author: Any) -> None:
+    """After a session the options are what they were before it."""
+    before = options.value("rules")
+    author.run("--nki-rules=off", test=SAY)
+    assert options.value("rules") == before
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--nki-chip=trn9",), "argument --nki-chip: invalid choice: 'trn9'*trn1*"),
+        (("-o", "nki_rules=loud"), "ini key nki_rules is 'loud'; choose one of error, report, off."),
+        (("-o", "nki_stand_in=loud"), "ini key nki_stand_in is 'loud'; choose one of auto, always, never."),
+        (("--nki-report=test_it.py",), "--nki-report: cannot make directory *test_it.py: *"),
+        (("--nki-simulator=official",), "--nki-simulator=official: AWS's simulator is not installed: *"),
+    ],
+)
+def test_what_cannot_be_had_is_a_usage_error(author: Any, args: tuple[str, ...], said: str) -> None:
+    """A mistake is told before a test runs, with exit status 4 and what could be said instead."""
+    result = author.run(*args, test=SAY)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{said}"])
+
+
+@pytest.mark.parametrize("variable", ["NKITOOLS_RULES", "NKITOOLS_STAND_IN"])
+def test_a_mistake_in_the_environment_is_one_too(author: Any, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Also one that no test of this session would have come across."""
+    monkeypatch.setenv(variable, "loud")
+    result = author.run(test=SAY)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{variable} is 'loud'; choose one of *"])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_directory_that_cannot_be_written_is_a_usage_error(author: Any) -> None:
+    """Not after an hour of tests: at once."""
+    closed = author.pytester.mkdir("closed")
+    closed.chmod(0o500)
+    result = author.run(f"--nki-report={closed}", test=SAY)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--nki-report: directory *closed is not writable"])
+
+
+def test_an_ini_directory_is_seen_from_the_ini_file(author: Any) -> None:
+    """A relative directory in the ini file is the same wherever the user stands; a flag is seen from there."""
+    author.pytester.makeini("[pytest]\nnki_report = from_ini")
+    (author.pytester.path / "sub").mkdir()
+    os.chdir(author.pytester.path / "sub")
+    test = "def test_it(run_kernel):\n    run_kernel(double, 1)\n"
+    author.run("-m", "sim", "..", test=test).assert_outcomes(passed=1, deselected=1)
+    author.run("-m", "sim", "..", "--nki-report=from_flag", test=test).assert_outcomes(passed=1, deselected=1)
+    assert [path.parent.relative_to(author.pytester.path) for path in author.pytester.path.rglob("*.json")] in (
+        [Path("from_ini"), Path("sub/from_flag")],
+        [Path("sub/from_flag"), Path("from_ini")],
+    )
+
+
+LOADED = """
+import json, sys, time
+begin = time.process_time()
+import nkitools.pytest_plugin
+took = time.process_time() - begin
+heavy = sorted({"numpy", "jax", "ml_dtypes", "rich", "click", "torch", "scipy"} & set(sys.modules))
+print(json.dumps([heavy, took]))
+"""
+
+
+def load() -> tuple[list[str], float]:
+    """Load the plugin in a process that has pytest already; what it imported, and the seconds of work that it took."""
+    code = f"import pytest\n{LOADED}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy, took = json.loads(done.stdout)
+    return heavy, took
+
+
+def test_loading_the_plugin_is_light() -> None:
+    """Under 15 ms, and nothing heavy: every pytest session of everybody who has nkitools installed pays for it."""
+    measured = [load() for _ in range(5)]
+    assert all(heavy == [] for heavy, _ in measured)
+    assert min(took for _, took in measured) < 0.015  # the best of five
+
+
+def test_a_session_without_kernels_imports_nothing_heavy(author: Any) -> None:
+    """From configuration to summary: whoever tests something else is left alone."""
+    test = """
+import sys
+
+def test_it():
+    assert not {"numpy", "jax", "click"} & set(sys.modules)
+"""
+    author.elsewhere, author.header = "", ""
+    author.run_apart("-p", "no:hypothesispytest", "-p", "no:benchmark", test=test).assert_outcomes(passed=1)

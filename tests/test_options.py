@@ -1,0 +1,108 @@
+"""The table of options: what decides, and what is said of a value that means nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from contextvars import ContextVar
+
+import pytest
+
+from nkitools import options
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests speak of what decides, so they start where nothing does: the session itself may hold overrides."""
+    monkeypatch.setattr(options, "_overrides", ContextVar("bare", default=None))
+    for option in options.OPTIONS.values():
+        monkeypatch.delenv(option.env, raising=False)
+
+
+def test_the_default_holds_when_nothing_else_speaks() -> None:
+    """Without an override or a variable every option has the default of its row."""
+    assert {name: options.value(name) for name in options.OPTIONS} == {
+        "chip": None,
+        "rules": "error",
+        "simulator": "builtin",
+        "report": None,
+        "require_hw": False,
+        "prints": False,
+        "stand_in": "auto",
+    }
+
+
+def test_the_environment_beats_the_default_and_an_override_beats_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """override > environment > default, and after the override the environment speaks again."""
+    monkeypatch.setenv("NKITOOLS_RULES", "report")
+    assert options.value("rules") == "report"
+    with options.override(rules="off"):
+        assert options.value("rules") == "off"
+    assert options.value("rules") == "report"
+
+
+def _fail_under(*, rules: str, expected: tuple[str, str]) -> None:
+    with suppress(RuntimeError), options.override(rules=rules):
+        assert (options.value("chip"), options.value("rules")) == expected
+        raise RuntimeError
+
+
+def test_overrides_nest_and_end_even_after_an_error() -> None:
+    """An inner override adds to the outer one, and an exception leaves nothing behind."""
+    before = options.value("chip"), options.value("rules")
+    with options.override(chip="trn1"):
+        _fail_under(rules="off", expected=("trn1", "off"))
+        assert (options.value("chip"), options.value("rules")) == ("trn1", before[1])
+    assert (options.value("chip"), options.value("rules")) == before
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [*[(word, True) for word in ("1", "true", "Yes", "on")], *[(word, False) for word in ("0", "no", "OFF", "")]],
+)
+def test_a_switch_reads_the_usual_words(monkeypatch: pytest.MonkeyPatch, word: str, meant: bool) -> None:
+    """A switch in the environment understands what people write there."""
+    monkeypatch.setenv("NKITOOLS_REQUIRE_HW", word)
+    assert options.value("require_hw") is meant
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "text"),
+    [
+        ("rules", "NKITOOLS_RULES", "NKITOOLS_RULES is 'loud'; choose one of error, report, off."),
+        ("prints", "NKITOOLS_PRINTS", "NKITOOLS_PRINTS is 'loud'; choose one of 1, true, yes, on, 0, false, no, off."),
+    ],
+)
+def test_a_bad_variable_is_named_with_its_choices(
+    monkeypatch: pytest.MonkeyPatch, name: str, variable: str, text: str
+) -> None:
+    """Whoever mistypes a variable learns which one, and what it may say."""
+    monkeypatch.setenv(variable, "loud")
+    with pytest.raises(ValueError, match="choose one of") as caught:
+        options.value(name)
+    assert str(caught.value) == text
+
+
+def test_a_bad_override_is_refused_before_the_body_runs() -> None:
+    """An override is checked like a variable; an unknown option is a KeyError."""
+    refused = "option 'chip' is 'trn9'; choose one of trn1, inf2"
+    with pytest.raises(ValueError, match=refused), options.override(chip="trn9"):
+        pytest.fail("the body ran")
+    with pytest.raises(KeyError, match="chipp"), options.override(chipp="trn1"):
+        pytest.fail("the body ran")
+
+
+def test_every_name_follows_its_pattern() -> None:
+    """Flags, ini keys and variables are prefixed and spell the option's own name."""
+    for option in options.OPTIONS.values():
+        assert option.ini == f"nki_{option.name}"
+        assert option.env == f"NKITOOLS_{option.name.upper()}"
+        assert option.flag in (None, f"--nki-{option.name.replace('_', '-')}")
+
+
+def test_reading_an_option_imports_nothing_heavy() -> None:
+    """The table is read at the start of every pytest session, so it may not cost one."""
+    code = "import sys, nkitools.options; print(sorted({'numpy', 'jax', 'click', 'rich', 'pytest'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
