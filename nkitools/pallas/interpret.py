@@ -1,0 +1,61 @@
+"""Makes JAX run Pallas calls on the CPU, without a change to the kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nkitools.pallas.imports import jax_module
+
+# What JAX says of a pallas_call that was not told to interpret (jax 0.10).
+_NOT_INTERPRETED = "Only interpret mode is supported on CPU"
+
+_BUILT_EARLY = (
+    "nkitools: pallas_call reads the interpret mode when it builds its function, and this one was built before the run "
+    "(at import, for example). Call pl.pallas_call(...) inside the function that is run, or give it interpret=True."
+)
+
+
+@contextlib.contextmanager
+def interpreted(mode: object) -> Iterator[None]:
+    """Run on the CPU and interpret every Pallas call that is traced within, as ``mode`` says (True or InterpretParams).
+
+    The mode is part of the key under which ``jax.jit`` keeps its traces, so nothing traced within is used outside.
+    """
+    jax = jax_module()
+    cpu = jax.local_devices(backend="cpu")[0]
+    with jax.default_device(cpu), _pallas_tpu().force_tpu_interpret_mode(mode):
+        try:
+            yield
+        except ValueError as error:
+            if _NOT_INTERPRETED in str(error):
+                error.add_note(_BUILT_EARLY)
+            raise
+
+
+def interpret_mode(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+    """The mode to force: the function's own where its ``interpret`` argument is an InterpretParams, else True.
+
+    Forcing overrides what the function says, and plain interpretation of a kernel that asked for TPU interpretation
+    would not find what its author is looking for.
+    """
+    own = _argument(fn, "interpret", args, kwargs)
+    return own if isinstance(own, _pallas_tpu().InterpretParams) else True
+
+
+def _pallas_tpu() -> Any:
+    return jax_module("jax.experimental.pallas.tpu")
+
+
+def _argument(fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+    """The value of an argument of a call, given or default; None where there is none or the call does not fit."""
+    if name in kwargs:
+        return kwargs[name]
+    try:
+        bound = inspect.signature(fn).bind(*args, **kwargs)
+    except (TypeError, ValueError):  # the call itself will say what is wrong with it
+        return None
+    bound.apply_defaults()
+    return bound.arguments.get(name)

@@ -1,0 +1,106 @@
+"""Tells a JAX function from an NKI kernel by looking, without importing JAX or calling the function.
+
+A function counts as JAX's when it is
+
+- an object of JAX's own (what ``jax.jit`` returns, a function out of a JAX module),
+- a partial, a bound method or a callable object whose function counts,
+- a plain function that names something of JAX: in its code, in functions defined within it, through its closure, or in
+  a function of the author's that it calls.
+
+This is a guess by design. What reaches JAX only at run time (a registry, a string) is not seen, and a function whose
+body uses JAX and launches NKI kernels is taken for JAX's. Who must be sure calls ``nkitools.pallas.run`` or
+``nkitools.simulate`` instead of leaving the choice to ``run_kernel``.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+
+_JAX = frozenset({"jax", "jaxlib"})
+
+# Nothing in these is a JAX function, though some convert JAX arrays or dispatch on them.
+_NEVER = frozenset({"neuronxcc", "nki", "nkitools", "numpy", "scipy"}) | sys.stdlib_module_names
+
+# The functions of other installed libraries are judged by what they name; what those call is not the author's.
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def is_pallas_function(fn: object) -> bool:
+    """Whether ``fn`` is to be run by JAX: a jitted function, a partial of one, or a function that names JAX."""
+    return _uses_jax(fn, set())
+
+
+def _uses_jax(value: object, seen: set[int]) -> bool:
+    """Whether ``value`` is JAX's, or calls functions that are; ``seen`` holds the functions already looked into."""
+    value = _callee(value)
+    if _is_jax_object(value):
+        return True
+    if not isinstance(value, FunctionType) or id(value) in seen or _package(_home(value)) in _NEVER:
+        return False
+    seen.add(id(value))
+    if any(_package(name) in _JAX for name in _names(value.__code__)):
+        return True
+    installed = any(part in value.__code__.co_filename for part in _INSTALLED)
+    follow = _is_jax_object if installed else functools.partial(_uses_jax, seen=seen)
+    return any(follow(target) for target in _targets(value))
+
+
+def _callee(value: object) -> object:
+    """What runs in the end when ``value`` is called: the function of a partial, of a method, of a callable object."""
+    while isinstance(value, functools.partial):
+        value = value.func
+    if isinstance(value, MethodType):
+        value = value.__func__
+    if isinstance(value, FunctionType | type) or _is_jax_object(value):
+        return value
+    return next((vars(kind)["__call__"] for kind in type(value).__mro__ if "__call__" in vars(kind)), None)
+
+
+def _is_jax_object(value: object) -> bool:
+    """Whether ``value`` is a module, a type or a function of JAX, or an object of one of its types."""
+    if isinstance(value, ModuleType):
+        return _package(value.__name__) in _JAX
+    if isinstance(value, FunctionType):
+        return _package(_home(value)) in _JAX
+    if isinstance(value, type):
+        return _package(value.__module__) in _JAX
+    # A jitted function answers `__module__` with its author's module, so its type decides.
+    return _package(type(value).__module__) in _JAX
+
+
+def _home(function: FunctionType) -> object:
+    """The module that defines a function. Its `__module__` may be that of a function which it wraps."""
+    return function.__globals__.get("__name__")
+
+
+def _package(path: object) -> str:
+    """The package that a dotted path starts with; a function's globals need not name a module."""
+    return path.partition(".")[0] if isinstance(path, str) else ""
+
+
+def _names(code: CodeType) -> set[str]:
+    """The global, attribute and module names in ``code`` and in the functions defined within it."""
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names, nested))
+
+
+def _targets(function: FunctionType) -> Iterator[object]:
+    """What the function's names and closure stand for, and what it may take out of the modules among them."""
+    names = _names(function.__code__)
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    values += [value for cell in function.__closure__ or () for value in _contents(cell)]
+    for value in values:
+        yield value
+        if isinstance(value, ModuleType):
+            yield from (vars(value)[name] for name in names if name in vars(value))
+
+
+def _contents(cell: CellType) -> list[object]:
+    """What a closure cell holds: nothing while the function around it has not assigned the name yet."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
