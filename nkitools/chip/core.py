@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from nkitools.chip.dtypes import DType
 from nkitools.chip.generations import Generation
-from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.numerics import Array
+from nkitools.chip.region import ON_CHIP, MemoryRegion
 from nkitools.rules.finding import refuse
 
 
@@ -27,7 +27,9 @@ class Core:
     """One program running on one core.
 
     ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody).
-    ``input_ids`` are the storages of the arguments, which ``inputs_read_only`` forbids to write (NK406). ``undefined_travels``: the legacy dialect lets undefined lanes pass through element-wise instructions until they are used.
+    ``input_ids`` are the storages of the arguments, which ``inputs_read_only`` forbids to write (NK406).
+    ``undefined_travels``: the legacy dialect lets undefined lanes pass through element-wise instructions until they are
+    used.
     """
 
     generation: Generation
@@ -41,8 +43,7 @@ class Core:
     inputs_read_only: bool = False
     shared_count: int = 0
     reduce_registers: dict[str, Array] = field(default_factory=dict)
-    _sbuf: Array | None = None
-    _psum: Array | None = None
+    _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
 
     def allocate(
         self,
@@ -54,12 +55,12 @@ class Core:
     ) -> Storage:
         """Fresh storage; shared HBM is shared with the same allocation of the launch's other programs."""
         site = self.record.site()
-        if memory is MemoryRegion.shared_hbm:
-            return self._allocate_shared(shape, dtype, name, site)
-        if address is None:
-            storage = Storage(shape, dtype, memory, name=name, site=site)
-        else:
+        if address is not None:
             storage = self._allocate_at(shape, dtype, memory, name, site, address)
+        elif memory is MemoryRegion.shared_hbm:
+            return self._allocate_shared(shape, dtype, name, site)
+        else:
+            storage = Storage(shape, dtype, memory, name=name, site=site)
         self.record.allocated(storage)
         return storage
 
@@ -90,12 +91,15 @@ class Core:
         address: tuple[int, int],
     ) -> Storage:
         """Storage at (partition, byte offset) of the physical array, shared with whatever else claims those bytes."""
-        if memory not in (MemoryRegion.sbuf, MemoryRegion.psum):
-            refuse("NK207", f"address={address!r} is given for a tensor in {memory.value}; only SBUF and PSUM have addresses")
+        if memory not in ON_CHIP:
+            where = f"address={address!r} is given for a tensor in {memory.value}"
+            refuse("NK207", f"{where}; only SBUF and PSUM have addresses")
         partition, byte = address
         physical = self._physical(memory)
-        partitions, partition_bytes = physical.shape
-        free_bytes = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        partitions, partition_bytes = physical.partitions, physical.partition_bytes
+        free_bytes = math.prod(shape[1:]) * dtype.itemsize
+        if shape[0] > partitions:
+            refuse("NK101", f"a tensor at address {address} has {shape[0]} partitions; a NeuronCore has {partitions}")
         if partition < 0 or byte < 0 or partition + shape[0] > partitions or byte + free_bytes > partition_bytes:
             refuse(
                 "NK402",
@@ -103,29 +107,20 @@ class Core:
                 f"{memory.name.upper()} (partitions 0..{partitions - 1}, bytes 0..{partition_bytes - 1})",
             )
         if byte % dtype.itemsize:
-            refuse("NK207", f"byte offset {byte} of address {address} is not a multiple of {dtype}'s {dtype.itemsize} bytes")
-        inner = np.empty(shape[1:], dtype.dtype).strides
-        array: Array = np.ndarray(
-            shape,
-            dtype.dtype,
-            physical.data,
-            offset=partition * partition_bytes + byte,
-            strides=(partition_bytes, *inner),
+            size = dtype.itemsize
+            refuse("NK207", f"byte offset {byte} of address {address} is not a multiple of {dtype}'s {size} bytes")
+        return Storage(
+            shape, dtype, memory, physical=physical, name=name, site=site, start_partition=partition, start_byte=byte
         )
-        storage = Storage(shape, dtype, memory, array=array, name=name, site=site, start_partition=partition, start_byte=byte)
-        storage.full = False
-        return storage
 
-    def _physical(self, memory: MemoryRegion) -> Array:
+    def _physical(self, memory: MemoryRegion) -> PhysicalMemory:
         """The physical SBUF or PSUM of this core, made when the first tensor asks for an address."""
-        generation = self.generation
-        if memory is MemoryRegion.sbuf:
-            if self._sbuf is None:
-                self._sbuf = np.zeros((generation.partitions, generation.sbuf_partition_bytes), np.uint8)
-            return self._sbuf
-        if self._psum is None:
-            self._psum = np.zeros((generation.partitions, generation.psum_partition_bytes), np.uint8)
-        return self._psum
+        physical = self._memories.get(memory)
+        if physical is None:
+            chip = self.generation
+            size = chip.sbuf_partition_bytes if memory is MemoryRegion.sbuf else chip.psum_partition_bytes
+            physical = self._memories[memory] = PhysicalMemory(chip.partitions, size)
+        return physical
 
 
 CORE: ContextVar[Core | None] = ContextVar("nkitools_core", default=None)

@@ -1,27 +1,33 @@
 """The dtypes of NKI over NumPy and ml_dtypes (NKI ISA API common fields, "Supported Data Types").
 
-A packed x4 dtype is, in NumPy, a one-field structured dtype of its name over a little-endian unsigned integer; ``tfloat32``
-is held in float32 and rounded to its 10 mantissa bits on every write.
+A packed x4 dtype is, in NumPy, a one-field structured dtype of its name over a little-endian unsigned integer;
+``tfloat32`` is held in float32 and rounded to its 10 mantissa bits on every write.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final, Literal
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 Kind = Literal["float", "signed", "unsigned", "bool", "packed"]
 
 
 class DType:
-    """One NKI dtype: compares equal to its name and to its NumPy dtype, hashes, and acts as a NumPy dtype."""
+    """One NKI dtype: compares equal to its name and to its NumPy dtype, hashes as its name, and acts as a NumPy dtype.
+
+    ``tfloat32`` equals no NumPy dtype, for none has its 10 mantissa bits. (NumPy's own ``==``, with the NumPy dtype on
+    the left, looks at what it is held in and says that it is float32.)
+    """
 
     __slots__ = ("dtype", "index", "is_float", "is_integer", "itemsize", "kind", "name")
 
     _registry: Final[list[DType]] = []
 
-    def __init__(self, name: str, kind: Kind, dtype: Any) -> None:
+    def __init__(self, name: str, kind: Kind, dtype: npt.DTypeLike) -> None:
         self.name = name
         self.kind = kind
         self.dtype = np.dtype(dtype)
@@ -43,8 +49,8 @@ class DType:
             return False
         if isinstance(other, str):
             return other == self.name
-        if self.kind == "packed" or self.name == "tfloat32":
-            return isinstance(other, np.dtype) and self.kind == "packed" and other == self.dtype
+        if self.name == "tfloat32":
+            return False
         return isinstance(other, (np.dtype, type)) and _numpy_dtype(other) == self.dtype
 
     def __hash__(self) -> int:
@@ -55,10 +61,14 @@ class DType:
 
 
 def _numpy_dtype(value: Any) -> np.dtype[Any] | None:
+    """What NumPy makes of ``value``; None where that is nothing."""
     try:
-        return np.dtype(value)
-    except TypeError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # old NumPy type codes are not our reader's business
+            found: np.dtype[Any] = np.dtype(value)
+    except (TypeError, ValueError):
         return None
+    return found
 
 
 def _packed(name: str, unsigned: str) -> DType:
@@ -93,23 +103,27 @@ class UnknownDType(ValueError):
     """A value that names no dtype of NKI."""
 
 
-def as_dtype(value: Any) -> DType:
-    """The NKI dtype that ``value`` names: a DType, a string, a NumPy or ml_dtypes dtype or type, Python's float, int or bool.
+_PYTHON = {float: float32, int: int32, bool: bool_}
 
+
+def as_dtype(value: Any) -> DType:
+    """The NKI dtype that ``value`` names.
+
+    A DType, a string, a NumPy or ml_dtypes dtype or type, or Python's float (float32), int (int32) or bool.
     Raises UnknownDType for everything else (float64 and int64 included: no engine has them).
     """
     if type(value) is DType:
         return value
+    found = None
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1]
-        if name in DTYPES or name in _ALIASES:
-            return DTYPES.get(name) or _ALIASES[name]
-    elif value in (float, int, bool):
-        return {float: float32, int: int32, bool: bool_}[value]
-    try:
-        found = _BY_NUMPY.get(np.dtype(value))
-    except TypeError:
-        found = None
+        found = DTYPES.get(name) or _ALIASES.get(name)
+    elif isinstance(value, type):
+        found = _PYTHON.get(value)
+    # Only these: to NumPy, None is float64 as well, and an array is its dtype.
+    if found is None and isinstance(value, (str, type, np.dtype)):
+        numpy_dtype = _numpy_dtype(value)
+        found = None if numpy_dtype is None else _BY_NUMPY.get(numpy_dtype)
     if found is None:
         raise UnknownDType(f"{value!r} is not a dtype of NKI; it has {', '.join(DTYPES)}")
     return found

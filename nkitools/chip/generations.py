@@ -1,7 +1,7 @@
 """Everything that differs between NeuronCore generations, one frozen table a generation.
 
-Sources: the architecture guides of AWS's Neuron SDK 2.32 (trainium_inferentia2_arch, trainium2_arch, trainium3_arch) and the
-docstrings of ``nki.isa`` 0.6. An instruction asks the table; nothing else branches on a chip's name.
+Sources: the architecture guides of AWS's Neuron SDK 2.32 (trainium_inferentia2_arch, trainium2_arch, trainium3_arch)
+and the docstrings of ``nki.isa`` 0.6. An instruction asks the table; nothing else branches on a chip's name.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Generation:
     def sbuf_usable_bytes(self) -> int:
         """Bytes of one SBUF partition that a kernel may use.
 
-        The legacy direct-allocation guide gives [0, 192 KiB - 16 KiB) on NeuronCore-v2; the reserve of the later generations
-        is not published and taken to be the same.
+        The legacy direct-allocation guide gives [0, 192 KiB - 16 KiB) on NeuronCore-v2; the reserve of the later
+        generations is not published and taken to be the same.
         """
         return self.sbuf_partition_bytes - self.sbuf_reserved_bytes
 
@@ -152,23 +152,35 @@ GENERATIONS: dict[str, Generation] = {chip: generation for generation in (V2, V3
 DEFAULT_CHIP = "trn2"
 
 
+# Who says which chip, in this order, after the argument and the option (NKI CPU Simulator, Target Platform).
+_VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
+
+
 def generation_of(chip: str) -> Generation:
     """The table of a chip by any of its names (``trn1 inf2 trn2 trn3``, ``gen2 gen3 gen4``); ValueError for others."""
+    return _generation(chip, "chip")
+
+
+def _generation(chip: str, said_by: str) -> Generation:
     try:
         return GENERATIONS[chip]
     except KeyError:
         known = ", ".join(GENERATIONS)
-        raise ValueError(f"chip: {chip!r} is not a chip that nkitools knows. Use one of {known}.") from None
+        raise ValueError(f"{said_by}: {chip!r} is not a chip that nkitools knows. Use one of {known}.") from None
 
 
 def resolve_chip(chip: str | None = None) -> str:
     """The chip asked for: the argument, the option, AWS's environment variables, else trn2."""
-    chosen = chip
-    if chosen is None:
-        chosen = options.value("chip")
-    if chosen is None:
-        chosen = os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or os.environ.get("NKI_NC_VERSION") or DEFAULT_CHIP
-    if not isinstance(chosen, str):
-        raise TypeError(f"chip: must be one of {', '.join(GENERATIONS)}, it is {type(chosen).__name__}")
-    generation_of(chosen)
-    return chosen
+    for said_by, chosen in (("chip", chip), ("option chip", options.value("chip"))):
+        if chosen is None:
+            continue
+        if not isinstance(chosen, str):
+            raise TypeError(f"{said_by}: must be one of {', '.join(GENERATIONS)}, it is {type(chosen).__name__}")
+        _generation(chosen, said_by)
+        return chosen
+    for variable in _VARIABLES:
+        named = os.environ.get(variable)
+        if named:
+            _generation(named, variable)
+            return named
+    return DEFAULT_CHIP

@@ -3,132 +3,48 @@
 from __future__ import annotations
 
 import itertools
-import math
-from enum import Enum
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.layout import LAYOUTS as LAYOUTS
+from nkitools.chip.layout import Layout as Layout
+from nkitools.chip.layout import layout_of as layout_of
 from nkitools.chip.numerics import Array
+from nkitools.chip.region import ON_CHIP as ON_CHIP
+from nkitools.chip.region import MemoryRegion as MemoryRegion
 
 POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_simulator guide)
 
-
-class MemoryRegion(Enum):
-    """Where a tensor lives. ``nl.hbm`` is an alias of ``private_hbm``."""
-
-    sbuf = "sbuf"
-    psum = "psum"
-    private_hbm = "private_hbm"
-    shared_hbm = "shared_hbm"
-
-    def __repr__(self) -> str:
-        return f"nl.{self.value}"
-
-
-ON_CHIP = frozenset({MemoryRegion.sbuf, MemoryRegion.psum})
 _ids = itertools.count()
 
 
-class Layout:
-    """What guards may know of a view: interned, so that equal layouts are one object and hash by identity.
+class PhysicalMemory:
+    """All bytes of a core's SBUF or PSUM, and the storages that were placed in them by address."""
 
-    ``strides`` and ``free_offset`` are in bytes; ``start_partition`` and ``free_offset`` (within its PSUM bank) are 0 in HBM.
-    """
+    __slots__ = ("bytes", "partition_bytes", "partitions", "tenants")
 
-    __slots__ = (
-        "contiguous",
-        "dtype",
-        "elements",
-        "free_elements",
-        "free_offset",
-        "id",
-        "injective",
-        "memory",
-        "on_chip",
-        "partitions",
-        "shape",
-        "span",
-        "start_partition",
-        "strides",
-    )
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: DType,
-        memory: MemoryRegion,
-        start_partition: int,
-        free_offset: int,
-    ) -> None:
-        self.id = len(_layouts)
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
-        self.memory = memory
-        self.on_chip = memory in ON_CHIP
-        self.start_partition = start_partition
-        self.free_offset = free_offset
-        self.elements = math.prod(shape)
-        self.partitions = shape[0]
-        self.free_elements = math.prod(shape[1:])
-        self.injective = _injective(shape, strides, dtype.itemsize)
-        self.contiguous = _contiguous(shape, strides, dtype.itemsize)
-        self.span = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + dtype.itemsize
-
-
-_layouts: dict[tuple[Any, ...], Layout] = {}
-LAYOUTS: list[Layout] = []
-
-
-def _injective(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether no two indices name the same byte (sufficient condition: each stride clears everything inside it)."""
-    reach = itemsize
-    for stride, size in sorted(zip(strides, shape, strict=True)):
-        if size > 1:
-            if stride < reach:
-                return False
-            reach = stride * (size - 1) + reach
-    return True
-
-
-def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    expected = itemsize
-    for stride, size in zip(reversed(strides), reversed(shape), strict=True):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
-
-
-def layout_of(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    dtype: DType,
-    memory: MemoryRegion,
-    start_partition: int,
-    free_offset: int,
-) -> Layout:
-    """The one Layout of these properties."""
-    key = (shape, strides, dtype.index, memory, start_partition, free_offset)
-    layout = _layouts.get(key)
-    if layout is None:
-        layout = Layout(shape, strides, dtype, memory, start_partition, free_offset)
-        _layouts[key] = layout
-        LAYOUTS.append(layout)
-    return layout
+    def __init__(self, partitions: int, partition_bytes: int) -> None:
+        self.partitions = partitions
+        self.partition_bytes = partition_bytes
+        self.bytes: Array = np.zeros(partitions * partition_bytes, np.uint8)
+        self.tenants: list[Storage] = []
 
 
 class Storage:
     """Bytes in one memory, and which of their elements were ever written.
 
-    ``array`` is the whole storage as allocated. The written state is ``full`` (everything was written), else a prefix of
-    bytes (``written_bytes``) as long as writes arrive in order, else one flag for each ``unit`` bytes.
+    ``array`` is the whole storage as allocated: memory of its own, an argument's (``array=``, which is written
+    already), or a window of the ``physical`` memory, which other storages may share. The written state is ``full``
+    (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
+    flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
+    shrinks when one needs it.
     """
 
     __slots__ = (
+        "_raw",
         "_remaining",
         "array",
         "dtype",
@@ -140,8 +56,11 @@ class Storage:
         "memory",
         "name",
         "nbytes",
+        "on_chip",
         "origin",
+        "packed",
         "partition_bytes",
+        "physical",
         "shape",
         "site",
         "start_byte",
@@ -158,6 +77,7 @@ class Storage:
         memory: MemoryRegion,
         *,
         array: Array | None = None,
+        physical: PhysicalMemory | None = None,
         name: str = "",
         site: int = -1,
         start_partition: int = 0,
@@ -167,102 +87,150 @@ class Storage:
         self.shape = shape
         self.dtype = dtype
         self.memory = memory
+        self.on_chip = memory in ON_CHIP
         self.name = name
         self.site = site
         self.start_partition = start_partition
         self.start_byte = start_byte
+        self.physical = physical
         self.full = array is not None
-        self.array = np.empty(shape, dtype.dtype) if array is None else array
-        self.nbytes = self.array.nbytes
-        self.free_bytes = self.nbytes // shape[0] if shape and shape[0] else self.nbytes
-        self.partition_bytes = self.array.strides[0] if memory in ON_CHIP and shape[0] else self.free_bytes
+        self._raw: Array | None = None
+        self.array: Array = np.empty(shape, dtype.dtype) if array is None else array
+        self.nbytes: int = self.array.nbytes
+        self.free_bytes = self.nbytes // shape[0] if shape[0] else self.nbytes
+        self.partition_bytes = self.free_bytes or 1  # an empty argument has no partition to divide by
+        if physical is not None:
+            self._move_in(physical)
+        self.packed = physical is None or self.partition_bytes == self.free_bytes
         self.written: Array | None = None
         self.written_bytes = 0
-        self.unit = dtype.itemsize
+        self.unit = self.free_bytes if self.on_chip else self.nbytes
         self._remaining = self.nbytes
         self.origin: Any = None
         self.excused: set[str] = set()
         self.matmul_group = False
 
-    @property
-    def untouched(self) -> bool:
-        """Whether nothing was ever written."""
-        return self.written is None and self.written_bytes == 0 and not self.full
+    # --- bytes ---------------------------------------------------------------------------------------------------
+
+    def _move_in(self, physical: PhysicalMemory) -> None:
+        self.partition_bytes = physical.partition_bytes
+        self._raw = physical.bytes
+        self.array = self.window(self.shape, self.dtype, 0, (self.partition_bytes, *self.array.strides[1:]))
+        physical.tenants.append(self)
+
+    def window(self, shape: tuple[int, ...], dtype: DType, byte_offset: int, strides: tuple[int, ...]) -> Array:
+        """The elements at ``byte_offset`` and ``strides`` (in bytes), as a NumPy view."""
+        raw = self._raw
+        if raw is None:
+            raw = self._raw = self.array.reshape(-1).view(np.uint8)
+        start = self.start_partition * self.partition_bytes + self.start_byte if self.physical is not None else 0
+        return np.ndarray(shape, dtype.dtype, raw, start + byte_offset, strides)
+
+    def overlaps(self, other: Storage) -> bool:
+        """Whether two storages in one physical memory have bytes in common."""
+        first, second = self.start_partition, other.start_partition
+        return (
+            first < second + other.shape[0]
+            and second < first + self.shape[0]
+            and self.start_byte < other.start_byte + other.free_bytes
+            and other.start_byte < self.start_byte + self.free_bytes
+        )
 
     # --- written state -------------------------------------------------------------------------------------------
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was ever written."""
+        return not (self.full or self.written_bytes) and self.written is None
+
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
         """Remember that a view was written (``where``: only its true lanes)."""
-        size = layout.elements * layout.dtype.itemsize
-        if where is None and layout.injective:
-            if size == self.nbytes:
+        if self.full:
+            return
+        if where is not None:
+            np.copyto(self._elements(layout, byte_offset), True, where=where[..., None])
+        else:
+            if layout.nbytes == self.nbytes and layout.injective:
                 self._fill()
                 return
-            if self.written is None and layout.contiguous and byte_offset == self.written_bytes and self._packed:
-                self.written_bytes += size
-                if self.written_bytes == self.nbytes:
-                    self._fill()
-                return
-        flags = self._flags(layout, byte_offset)
-        if where is None:
-            flags[...] = 1
-        else:
-            np.copyto(flags, np.uint8(1), where=where[..., None])
-        self._remaining -= size
+            if self.written is None and self.packed:
+                if byte_offset + layout.span <= self.written_bytes:
+                    return
+                if byte_offset == self.written_bytes and layout.contiguous:
+                    self.written_bytes += layout.nbytes
+                    if self.written_bytes == self.nbytes:
+                        self._fill()
+                    return
+            self._runs(layout, byte_offset)[...] = True
+        self._remaining -= layout.nbytes
         if self._remaining <= 0:
             self._recount()
 
     def mark_unwritten(self, layout: Layout, byte_offset: int, where: Array) -> None:
         """Forget the true lanes of a view: an undefined value has been put there."""
         if where.any():
-            np.copyto(self._flags(layout, byte_offset), np.uint8(0), where=where[..., None])
-            self._remaining = max(self._remaining, 1)
+            np.copyto(self._elements(layout, byte_offset), False, where=where[..., None])
+            self._remaining = 1  # at least, so that the next write counts
 
     def unwritten(self, layout: Layout, byte_offset: int) -> Array | None:
         """A mask of the view's elements that were never written, or None where all were."""
         if self.full:
             return None
-        if self.written is None and self._packed and byte_offset + layout.span <= self.written_bytes:
+        if self.written is None:
+            if self.packed and byte_offset + layout.span <= self.written_bytes:
+                return None
+            if not self.written_bytes:
+                return np.ones(layout.shape, np.bool_)
+        if self._runs(layout, byte_offset).all():
             return None
-        missing = np.asarray(~self._flags(layout, byte_offset).all(axis=-1))
-        return missing if missing.any() else None
-
-    @property
-    def _packed(self) -> bool:
-        return self.partition_bytes == self.free_bytes
+        return np.asarray(~self._elements(layout, byte_offset).all(axis=-1))
 
     def _fill(self) -> None:
         self.full = True
         self.written = None
 
-    def _flags(self, layout: Layout, byte_offset: int) -> Array:
-        """The flags of a view, with one more axis: the units of each element."""
-        self._materialise(layout.dtype.itemsize)
-        assert self.written is not None
-        unit = self.unit
+    def _runs(self, layout: Layout, byte_offset: int) -> Array:
+        """The flags of a view by its contiguous runs: they cover its bytes and no others."""
+        unit = self._unit_of(layout.grain, byte_offset)
+        dimensions = layout.runs
+        strides = [stride // unit for _, stride in dimensions]
+        return self._flags([size for size, _ in dimensions], strides, layout.run // unit, layout, byte_offset)
+
+    def _elements(self, layout: Layout, byte_offset: int) -> Array:
+        """The flags of a view by its elements, with one more axis: the units of each element."""
+        itemsize = layout.dtype.itemsize
+        unit = self._unit_of(gcd(itemsize, layout.grain), byte_offset)
         strides = [stride // unit for stride in layout.strides]
-        if not self._packed:
+        return self._flags(layout.shape, strides, itemsize // unit, layout, byte_offset)
+
+    def _flags(self, shape: Any, strides: list[int], units: int, layout: Layout, byte_offset: int) -> Array:
+        if not self.packed:
             partition, rest = divmod(byte_offset, self.partition_bytes)
             byte_offset = partition * self.free_bytes + rest
-            strides[0] = layout.strides[0] // self.partition_bytes * (self.free_bytes // unit)
-        units = layout.dtype.itemsize // unit
-        return np.ndarray(
-            (*layout.shape, units), np.uint8, self.written, offset=byte_offset // unit, strides=(*strides, 1)
-        )
+            strides[0] = layout.strides[0] // self.partition_bytes * (self.free_bytes // self.unit)
+        start = byte_offset // self.unit
+        return np.ndarray((*shape, units), np.bool_, self.written, start, (*strides, 1))
 
-    def _materialise(self, itemsize: int) -> None:
-        """One flag for each ``unit`` bytes, refined where a view looks at smaller elements than any before."""
-        if self.written is None:
-            self.unit = min(self.unit, itemsize)
-            self.written = np.zeros(self.nbytes // self.unit, np.uint8)
-            if self.full:
-                self.written[:] = 1
-                self.full = False
-            self.written[: self.written_bytes // self.unit] = 1
+    def _unit_of(self, grain: int, byte_offset: int) -> int:
+        """The unit, made so short that it divides ``grain`` and the offset."""
+        if not self.packed:
+            byte_offset %= self.partition_bytes  # the step from partition to partition always divides
+        old = self.unit
+        written = self.written
+        if written is None:
+            unit = self.unit = gcd(old, grain, byte_offset, self.written_bytes)
+            # Pages of np.zeros cost nothing until a flag in them is set.
+            flags: Array = np.zeros(self.nbytes // unit, np.bool_)
+            flags[: flags.size if self.full else self.written_bytes // unit] = True
+            self.written = flags
             self._remaining = self.nbytes - self.written_bytes
-        elif itemsize < self.unit:
-            self.written = np.repeat(self.written, self.unit // itemsize)
-            self.unit = itemsize
+            self.full = False
+            return unit
+        unit = gcd(old, grain, byte_offset)
+        if unit != old:
+            self.written = np.repeat(written, old // unit)
+            self.unit = unit
+        return unit
 
     def _recount(self) -> None:
         assert self.written is not None
@@ -271,11 +239,22 @@ class Storage:
             self._fill()
 
     def poison_unwritten(self) -> None:
-        """Put the sentinel into what was never written: NaN for floats, 4 for integers, as AWS's simulator does."""
-        if self.full or self.dtype.kind == "packed":
+        """Put the sentinel into what was never written: NaN for floats, 4 for integers, as AWS's simulator does.
+
+        Bytes that a storage at an overlapping address has written are left alone: they are that one's values.
+        """
+        if self.full:
             return
-        self._materialise(self.dtype.itemsize)
-        assert self.written is not None
-        flags = self.written.reshape(*self.shape, self.dtype.itemsize // self.unit)
-        sentinel = np.nan if self.dtype.is_float else POISON_INTEGER
-        np.copyto(self.array, np.asarray(sentinel).astype(self.dtype.dtype), where=~flags.all(axis=-1))
+        if self.physical is not None:
+            others = (each for each in self.physical.tenants if each is not self)
+            if any(each.overlaps(self) and not each.untouched for each in others):
+                return
+        layout = layout_of(self.shape, self.array.strides, self.dtype, self.memory, 0, 0, 1)
+        missing = self.unwritten(layout, 0)
+        if missing is None:
+            return
+        if self.dtype.kind == "packed":
+            np.copyto(self.array.view(f"u{self.dtype.itemsize}"), POISON_INTEGER, where=missing)
+        else:
+            sentinel = np.nan if self.dtype.is_float else POISON_INTEGER
+            np.copyto(self.array, np.array(sentinel, self.dtype.dtype), where=missing)

@@ -1,9 +1,9 @@
 """Casts as the engines do them: float32 inside, round to nearest even, float to integer saturates.
 
-The reference says that arithmetic "casts input data types to float32", computes there, and that "the float32 results are
-cast to dst.dtype" (tensor_tensor, Data types). How a float becomes an integer is not written down beyond the release notes'
-"rounding of fp32 to int" fix; we round to nearest even and saturate, and turn NaN into 0. A float8 overflows as its ml_dtypes
-type does (infinity where the format has one, else NaN).
+The reference says that arithmetic "casts input data types to float32", computes there, and that "the float32 results
+are cast to dst.dtype" (tensor_tensor, Data types). How a float becomes an integer is not written down beyond the
+release notes' "rounding of fp32 to int" fix; we round to nearest even and saturate, and turn NaN into 0. A float8
+overflows as its ml_dtypes type does (infinity where the format has one, else NaN).
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nkitools.chip.dtypes import DType, float32, tfloat32
+from nkitools.chip.dtypes import DType, tfloat32
+from nkitools.rules.finding import refuse
 
 Array = npt.NDArray[Any]
 
 
 def round_to_tfloat32(values: Array) -> Array:
     """Round float32 to 10 mantissa bits, nearest even; infinities and NaN keep their bits."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    bits = np.asarray(values, np.float32, order="C").view(np.uint32)
     kept = bits >> np.uint32(13)
     rounded = (bits + np.uint32(0x0FFF) + (kept & np.uint32(1))) & np.uint32(0xFFFFE000)
     finite = (bits & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
@@ -29,24 +30,38 @@ def round_to_tfloat32(values: Array) -> Array:
 
 def _float_to_integer(values: Array, target: np.dtype[Any]) -> Array:
     limits = np.iinfo(target)
-    # float64 holds every 32-bit integer exactly, so the clip cannot round a limit up past itself.
-    rounded = np.rint(values.astype(np.float64))
+    # The type must hold the limits exactly, so that the clip cannot round one up past itself.
+    rounded = np.array(values, np.float64 if target.itemsize == 4 else np.float32)
+    np.rint(rounded, out=rounded)
     np.clip(rounded, limits.min, limits.max, out=rounded)
-    return np.nan_to_num(rounded, copy=False, nan=0.0).astype(target)
+    np.copyto(rounded, 0, where=np.isnan(rounded))
+    return rounded.astype(target)
 
 
 def _integer_to_integer(values: Array, target: np.dtype[Any]) -> Array:
+    if np.can_cast(values.dtype, target):
+        return values.astype(target)
     limits = np.iinfo(target)
     return np.clip(values.astype(np.int64), limits.min, limits.max).astype(target)
 
 
+def _refuse_packed(values: Array, name: str) -> None:
+    """Packed elements are bits to everything but the microscaling matmul; NumPy would take them for their integer."""
+    if values.dtype.names is not None:
+        refuse("NK301", f"packed elements ({values.dtype.names[0]}) cannot be converted to {name}")
+
+
 def cast(values: Array, dtype: DType) -> Array:
-    """``values`` as ``dtype`` holds them (a new array, or ``values`` itself where nothing changes)."""
+    """``values`` as ``dtype`` holds them (a new array, or ``values`` itself where nothing changes).
+
+    Errors: NK301 from or to packed elements.
+    """
     target = dtype.dtype
+    if values.dtype == target and dtype is not tfloat32:
+        return values
+    _refuse_packed(values, dtype.name)
     if dtype is tfloat32:
         return round_to_tfloat32(values.astype(np.float32, copy=False))
-    if values.dtype == target:
-        return values
     if dtype.is_integer:
         if values.dtype.kind in "iu":
             return _integer_to_integer(values, target)
@@ -55,16 +70,19 @@ def cast(values: Array, dtype: DType) -> Array:
         return _float_to_integer(values, target)
     if dtype.kind == "bool":
         return np.asarray(values != 0)
+    if dtype.kind == "packed":
+        refuse("NK301", f"{values.dtype} cannot be converted to packed elements ({dtype})")
     return values.astype(target)
 
 
 def to_float32(values: Array) -> Array:
     """``values`` as an engine sees them in float32 (int32 beyond 2**24 loses low bits, as on the chip)."""
-    return values if values.dtype == np.float32 else values.astype(np.float32)
+    if values.dtype == np.float32:
+        return values
+    _refuse_packed(values, "float32")
+    return values.astype(np.float32)
 
 
 def through_float32(values: Array, dtype: DType) -> Array:
     """The two-step conversion of DMA and of casting copies: to float32, then to ``dtype``."""
-    if dtype is float32:
-        return to_float32(values)
     return cast(to_float32(values), dtype)

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from nkitools.chip import views
+from nkitools.chip import indexing, views
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
-from nkitools.chip.memory import ON_CHIP, Layout, MemoryRegion, Storage, layout_of
+from nkitools.chip.indexing import DynamicSlice as DynamicSlice
+from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
+from nkitools.chip.rearrange import plan_rearrange
+from nkitools.chip.region import MemoryRegion
+from nkitools.chip.strided import StridedView
+from nkitools.chip.values import NotAValue
 from nkitools.rules.finding import not_modelled, refuse
 
-
-class DynamicSlice:
-    """``nl.ds(start, size)``: the elements start .. start+size-1 of a dimension."""
-
-    __slots__ = ("size", "start")
-
-    def __init__(self, start: int, size: int) -> None:
-        self.start = start
-        self.size = size
-
-    def __repr__(self) -> str:
-        return f"nl.ds({self.start}, {self.size})"
+_new = object.__new__
 
 
-class NkiTensor:
+class NkiTensor(NotAValue, StridedView):
     """A multi-dimensional view on storage in SBUF, PSUM or HBM (``nki.language.NkiTensor``, NKI 0.6).
 
-    On-chip tensors keep their partition dimension at dimension 0 and are at least 2-D; HBM tensors are at least 1-D. View
-    methods copy nothing. Everything that would lie outside of the tensor is refused (NK402), never clamped.
+    On-chip tensors keep their partition dimension at dimension 0 and are at least 2-D; HBM tensors are at least 1-D.
+    View methods copy nothing. Everything that would lie outside of the tensor is refused (NK402), never clamped; a
+    shape or layout that the tensor does not have is NK109, an argument of another form NK609.
     """
 
-    __slots__ = ("_layout", "array", "byte_offset", "dtype", "shape", "storage")
-
-    direct = True
+    __slots__ = ()
 
     def __init__(
         self,
@@ -46,160 +40,87 @@ class NkiTensor:
         buffer: MemoryRegion | str = MemoryRegion.sbuf,
         name: str = "",
     ) -> None:
-        """A tensor on an existing storage handle, or a signature placeholder (``storage=None``) without any data."""
-        shape = tuple(shape)
-        kind = as_dtype(dtype)
+        """A tensor on all of an existing storage handle, or a signature placeholder (``storage=None``) without data.
+
+        ``buffer`` and ``name`` are a placeholder's; a storage has its own.
+        """
+        kind = _known_dtype(dtype)
+        sizes = tuple(int(size) for size in shape)
         if storage is None:
-            storage = Storage(shape, kind, MemoryRegion(buffer), name=name)
-        self._set(storage, storage.array.reshape(shape).view(kind.dtype), kind, 0)
-
-    def _set(self, storage: Storage, array: Array, dtype: DType, byte_offset: int) -> None:
-        self.storage = storage
-        self.array = array
-        self.dtype = dtype
-        self.shape: tuple[int, ...] = array.shape
-        self.byte_offset = byte_offset
-        self._layout: Layout | None = None
-
-    @classmethod
-    def whole(cls, storage: Storage) -> Self:
-        """The view of all of a storage."""
-        self = cls.__new__(cls)
+            storage = Storage(sizes, kind, MemoryRegion("private_hbm" if buffer == "hbm" else buffer), name=name)
         self._set(storage, storage.array, storage.dtype, 0)
-        return self
-
-    def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
-        view = type(self).__new__(type(self))
-        view._set(self.storage, array, dtype or self.dtype, byte_offset)
-        return view
-
-    # --- attributes ------------------------------------------------------------------------------------------------
-
-    @property
-    def buffer(self) -> MemoryRegion:
-        """The memory that the tensor lives in."""
-        return self.storage.memory
-
-    @property
-    def name(self) -> str:
-        """The debug name given at creation."""
-        return self.storage.name
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.array.size
-
-    @property
-    def on_chip(self) -> bool:
-        """Whether the tensor lies in SBUF or PSUM."""
-        return self.storage.memory in ON_CHIP
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Stride of each dimension in elements; a partition step counts as the storage's free size."""
-        return views.element_strides(self.array.strides, self.storage, self.dtype.itemsize)
-
-    @property
-    def offset(self) -> int:
-        """Position of the first element, in elements from the beginning of the storage."""
-        return views.element_offset(self.byte_offset, self.storage, self.dtype.itemsize)
-
-    @property
-    def address(self) -> tuple[int, int]:
-        """(partition, byte offset) of the first element; an automatically placed storage begins at (0, 0)."""
-        partition, byte = divmod(self.byte_offset, self.storage.partition_bytes) if self.on_chip else (0, self.byte_offset)
-        return self.storage.start_partition + partition, self.storage.start_byte + byte
-
-    @property
-    def layout(self) -> Layout:
-        """What guards may know of this view (interned)."""
-        layout = self._layout
-        if layout is None:
-            storage = self.storage
-            if storage.memory in ON_CHIP:
-                partition, byte = divmod(self.byte_offset, storage.partition_bytes)
-                partition += storage.start_partition
-                byte = (byte + storage.start_byte) % 2048
-            else:
-                partition = byte = 0
-            layout = layout_of(self.shape, self.array.strides, self.dtype, storage.memory, partition, byte)
-            self._layout = layout
-        return layout
-
-    # --- reading and writing ---------------------------------------------------------------------------------------
-
-    def read(self) -> Array:
-        """The elements, as a NumPy view where that is possible."""
-        return self.array
-
-    def write(self, values: Array) -> None:
-        """Put ``values`` (already of this dtype) into the elements."""
-        np.copyto(self.array, values)
-
-    # --- queries ---------------------------------------------------------------------------------------------------
-
-    def is_contiguous(self) -> bool:
-        """Whether the view is dense and row-major; on chip the partition dimension is left out of the question."""
-        return views.is_contiguous(self.array, self.dtype.itemsize, skip_partition=self.on_chip)
-
-    def get_pattern(self) -> list[list[int]]:
-        """``[[stride, count], ...]`` in elements, in the order of ``shape``."""
-        return [[stride, size] for stride, size in zip(self.strides, self.shape, strict=True)]
-
-    def is_indirect(self) -> bool:
-        """Whether a register or tensor decides at run time what this view addresses."""
-        return False
+        if sizes == self.shape and kind is storage.dtype:
+            return
+        if math.prod(sizes) * kind.itemsize != storage.nbytes:
+            views.wrong(self, f"a tensor of {kind} {list(sizes)} does not have the storage's {storage.nbytes} bytes")
+        if self.on_chip and sizes[0] != self.shape[0]:
+            views.keep_partition(self, f"a tensor of shape {list(sizes)}")
+        strides = views.dense_strides(sizes, kind.itemsize)
+        if self.on_chip:
+            strides[0] = storage.partition_bytes
+        self._set(storage, storage.window(sizes, kind, 0, tuple(strides)), kind, 0)
 
     # --- indexing --------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Self:
+        # A tile's key, t[a:b, c:d], is NumPy's as it stands once its bounds are known to be good: kernels' hot path.
         items = key if type(key) is tuple else (key,)
+        array = self.array
+        shape = self.shape
+        offset = self.byte_offset
+        if len(items) > len(shape):
+            return self._indexed(items)
+        for item, size, stride in zip(items, shape, array.strides, strict=False):
+            if type(item) is not slice or item.step is not None:
+                return self._indexed(items)
+            start, stop = item.start, item.stop
+            if type(start) is int and type(stop) is int:
+                if not 0 <= start < stop <= size:
+                    return self._indexed(items)
+                offset += start * stride
+            elif start is not None or stop is not None:
+                return self._indexed(items)
+        view = _new(type(self))
+        view.storage = self.storage
+        view.array = window = array[key]
+        view.dtype = self.dtype
+        view.shape = window.shape
+        view.byte_offset = offset
+        view._layout = None
+        return view
+
+    def _indexed(self, items: tuple[Any, ...]) -> Self:
+        """The view of any key: integers, negative bounds, steps, nl.ds and `...`; refuses what is out of bounds."""
+        shape, strides = self.shape, self.array.strides
+        on_chip = self.storage.on_chip
         index: list[Any] = []
         offset = self.byte_offset
-        shape = self.shape
-        strides = self.array.strides
-        on_chip = self.storage.memory in ON_CHIP
-        if any(item is Ellipsis for item in items):
-            items = views.expand_ellipsis(self, items)
-        if len(items) > len(shape):
-            refuse(
-                "NK603",
-                f"{len(items)} indices are given for {views.describe(self)}, which has {len(shape)} dimensions",
-                about=(self,),
-            )
-        kept = len(shape) - len(items)
-        last_free = -1
+        kept = len(shape)
+        last = -1
+        if len(items) > kept:
+            items = indexing.expanded(self, items)
         for dim, item in enumerate(items):
             kind = type(item)
             if kind is slice:
-                first, window = views.resolve_slice(self, dim, item)
-                index.append(window)
-                offset += first * strides[dim]
-                kept += 1
-                continue
-            if kind is DynamicSlice:
-                first, window = views.resolve_slice(self, dim, views.slice_of(self, dim, item))
-                index.append(window)
-                offset += first * strides[dim]
-                kept += 1
-                continue
-            first = views.resolve_index(self, dim, item)
-            offset += first * strides[dim]
-            if on_chip and dim == 0:
-                index.append(slice(first, first + 1))
-                kept += 1
+                first, window = indexing.resolve_slice(self, dim, item)
+            elif kind is DynamicSlice:
+                first, window = indexing.resolve_ds(self, dim, item)
+            elif item is Ellipsis:
+                return self._indexed(indexing.expanded(self, items))
             else:
-                index.append(first)
-                last_free = dim
-        if kept < (2 if on_chip else 1) and last_free >= 0:
-            first = index[last_free]
-            index[last_free] = slice(first, first + 1)
+                first = indexing.resolve_index(self, dim, item)
+                if on_chip and dim == 0:
+                    window = slice(first, first + 1)
+                else:
+                    last = dim
+                    kept -= 1
+                    index.append(first)
+                    offset += first * strides[dim]
+                    continue
+            index.append(window)
+            offset += first * strides[dim]
+        if last >= 0 and kept < (2 if on_chip else 1):
+            index[last] = slice(index[last], index[last] + 1)
         return self._view(self.array[tuple(index)], offset)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -211,29 +132,31 @@ class NkiTensor:
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
         """The elements start .. end-1 of one dimension, each ``step``-th. Requires 0 <= start < end <= shape[dim]."""
         dim = views.dimension(self, dim)
-        if start < 0 or end < 0:
-            views.out_of_bounds(self, dim, f"slice({start}, {end})")
-        return self[(*[slice(None)] * dim, slice(start, end, step))]
+        first, stop, stride = views.integers(self, (start, end, step), "slice's start, end and step")
+        if first < 0 or stop < 0:
+            views.out_of_bounds(self, dim, f"{first}:{stop}")
+        window = slice(first, stop, stride)
+        return self._indexed((*[slice(None)] * dim, window))
 
     def select(self, dim: int, index: int | NkiTensor) -> Self:
-        """One element of a dimension, which is removed. Requires 0 <= index < shape[dim]; on chip not dimension 0."""
+        """One element of a dimension, which is removed. Requires 0 <= index < shape[dim].
+
+        As with ``t[:, index]``, what must stay stays with size 1: the partition dimension on chip, and the last
+        dimension of the least that a tensor has.
+        """
         dim = views.dimension(self, dim)
         if isinstance(index, NkiTensor):
             not_modelled("select with a tensor as index (dynamic selection) is not modelled yet")
-        if self.on_chip and dim == 0:
-            views.keep_partition(self, "select")
-        first = views.resolve_index(self, dim, index)
-        if index < 0:
-            views.out_of_bounds(self, dim, str(index))
-        array = self.array[(*[slice(None)] * dim, first)]
-        offset = self.byte_offset + first * self.array.strides[dim]
-        return self._view(array if array.ndim >= (2 if self.on_chip else 1) else array[..., None], offset)
+        position = views.integer(self, index, "select's index")
+        if position < 0:
+            views.out_of_bounds(self, dim, str(position))
+        return self._indexed((*[slice(None)] * dim, position))
 
     # --- shape -----------------------------------------------------------------------------------------------------
 
     def permute(self, dims: Sequence[int]) -> Self:
         """Dimensions in another order; on chip dimension 0 stays first."""
-        order = tuple(dims)
+        order = views.integers(self, dims, "permute's dims")
         if sorted(order) != list(range(self.ndim)):
             views.wrong(self, f"permute({order}) is not a permutation of the dimensions 0..{self.ndim - 1}")
         if self.on_chip and order[0] != 0:
@@ -242,21 +165,26 @@ class NkiTensor:
 
     def broadcast(self, dim: int, size: int) -> Self:
         """A dimension of size 1 seen ``size`` times; on chip not dimension 0."""
-        dim = views.dimension(self, dim)
+        dim, size = views.dimension(self, dim), views.integer(self, size, "broadcast's size")
         if self.shape[dim] != 1:
             views.wrong(self, f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
         if size < 1:
             views.wrong(self, f"broadcast(size={size}) needs a positive size")
         if self.on_chip and dim == 0:
             views.keep_partition(self, "broadcast(dim=0)", rule="NK111")
-        return self._view(views.with_dimension(self.array, dim, size, 0), self.byte_offset)
+        strides = self.array.strides
+        return self._strided(
+            (*self.shape[:dim], size, *self.shape[dim + 1 :]), (*strides[:dim], 0, *strides[dim + 1 :])
+        )
 
     def expand_dim(self, dim: int) -> Self:
         """A new dimension of size 1 at position ``dim``; on chip not 0."""
         dim = views.dimension(self, dim, extra=1)
         if self.on_chip and dim == 0:
             views.keep_partition(self, "expand_dim(0)")
-        return self._view(np.expand_dims(self.array, dim), self.byte_offset)
+        shape, strides = self.shape, self.array.strides
+        step = shape[dim] * strides[dim] if dim < len(shape) else self.dtype.itemsize
+        return self._strided((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
     def squeeze_dim(self, dim: int) -> Self:
         """Without a dimension of size 1; on chip not 0."""
@@ -272,64 +200,67 @@ class NkiTensor:
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> Self:
         """One dimension split into several (one size may be -1); on chip dimension 0 only trivially."""
         dim = views.dimension(self, dim)
-        sizes = views.infer_sizes(self, tuple(shape), self.shape[dim], f"reshape_dim({dim}, {tuple(shape)})")
+        sizes = views.integers(self, shape, "reshape_dim's shape")
+        sizes = views.infer_sizes(self, sizes, self.shape[dim], f"reshape_dim({dim}, {sizes})")
         if self.on_chip and dim == 0 and sizes != (self.shape[0],):
             views.keep_partition(self, f"reshape_dim(0, {sizes})")
-        return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]))
+        return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]), f"reshape_dim({dim}, {sizes})")
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Self:
         """Dimensions start_dim .. end_dim (inclusive) merged; they must be contiguous, on chip without dimension 0."""
         first, last = views.dimension(self, start_dim), views.dimension(self, end_dim)
         if first > last:
             views.wrong(self, f"flatten_dims({start_dim}, {end_dim}) has its dimensions in the wrong order")
-        if self.on_chip and first == 0 and last > 0:
-            views.keep_partition(self, f"flatten_dims({start_dim}, {end_dim})")
-        merged = int(np.prod(self.shape[first : last + 1], dtype=np.int64))
-        return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]))
+        what = f"flatten_dims({start_dim}, {end_dim})"
+        if self.on_chip and first == 0:
+            views.keep_partition(self, what)
+        merged = math.prod(self.shape[first : last + 1])
+        return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), what)
 
     def reshape(self, *shape: Any) -> Self:
         """The same elements in another shape, without copying; on chip dimension 0 stays as it is."""
-        sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
+        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        sizes = views.integers(self, given, "reshape's shape")
         sizes = views.infer_sizes(self, sizes, self.size, f"reshape({sizes})")
-        if self.on_chip and sizes[0] != self.shape[0]:
-            views.keep_partition(self, f"reshape({sizes})")
-        if self.on_chip and len(sizes) < 2:
-            views.wrong(self, f"reshape({sizes}) would leave fewer than 2 dimensions")
-        return self._reshaped(sizes)
+        return self._reshaped(sizes, f"reshape({sizes})")
 
-    def _reshaped(self, sizes: tuple[int, ...]) -> Self:
-        try:
-            array = np.reshape(self.array, sizes, copy=False)
-        except ValueError:
-            views.wrong(self, f"the layout {self.get_pattern()} cannot be seen in the shape {list(sizes)} without a copy")
-        return self._view(array, self.byte_offset)
+    def _reshaped(self, sizes: tuple[int, ...], what: str) -> Self:
+        least = 2 if self.on_chip else 1
+        if len(sizes) < least:
+            views.wrong(self, f"{what} would leave fewer than the {least} dimensions that a tensor here must have")
+        kept = 1 if self.on_chip else 0
+        if sizes[:kept] != self.shape[:kept]:
+            views.keep_partition(self, what)
+        strides = self.array.strides
+        found = views.regrouped(self.shape[kept:], strides[kept:], sizes[kept:], self.dtype.itemsize)
+        if found is None:
+            views.wrong(self, f"{what} needs a copy: the layout is {self.get_pattern()}")
+        return self._strided(sizes, (*strides[:kept], *found))
 
     def rearrange(
         self,
         src_pattern: Sequence[Any],
         dst_pattern: Sequence[Any],
-        fixed_sizes: dict[str, int] | None = None,
+        fixed_sizes: Mapping[str, int] | None = None,
     ) -> Self:
         """Split, reorder and merge dimensions by names, as einops does; groups are tuples of names."""
-        plan = views.plan_rearrange(self, src_pattern, dst_pattern, fixed_sizes or {})
-        return self._reshaped(plan.split).permute(plan.order)._reshaped(plan.merged)
+        what = f"rearrange({src_pattern}, {dst_pattern})"
+        plan = plan_rearrange(self, src_pattern, dst_pattern, fixed_sizes, what)
+        if self.on_chip and plan.order[:1] != (0,):
+            views.keep_partition(self, what)
+        return self._reshaped(plan.split, what).permute(plan.order)._reshaped(plan.merged, what)
 
     # --- reinterpretation ------------------------------------------------------------------------------------------
 
     def view(self, dtype: Any) -> Self:
         """The same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
-        target = self._known(dtype)
+        target = _known_dtype(dtype, self)
+        shape, strides = self.shape, self.array.strides
         if target.itemsize != self.dtype.itemsize:
-            views.check_recast(self, target)
-        return self._view(self.array.view(target.dtype), self.byte_offset, target)
+            shape, strides = views.recast(self, target)
+        return self._view(self.storage.window(shape, target, self.byte_offset, strides), self.byte_offset, target)
 
     reinterpret_cast = view
-
-    def _known(self, dtype: Any) -> DType:
-        try:
-            return as_dtype(dtype)
-        except UnknownDType as error:
-            refuse("NK301", str(error), about=(self,))
 
     def ap(
         self,
@@ -342,19 +273,22 @@ class NkiTensor:
     ) -> Self:
         """An explicit access pattern ``[[stride, count], ...]`` on the storage, in elements of ``dtype``.
 
-        ``offset=None`` keeps this view's storage offset and an explicit offset is added to it (docstring of NKI 0.6; the
-        language guide says that the offset overrides, which is the same wherever the view begins at offset 0). Shape and
-        strides of this view play no part. On chip the first stride must be the storage's free size.
+        ``offset=None`` keeps this view's storage offset and an explicit offset is added to it (docstring of NKI 0.6;
+        the language guide says that the offset overrides, which is the same wherever the view begins at offset 0).
+        Shape and strides of this view play no part. On chip the first stride must be the storage's free size.
         """
         if scalar_offset is not None or vector_offset is not None:
             given = "scalar_offset" if scalar_offset is not None else "vector_offset"
             not_modelled(f"ap({given}=...) (indirect addressing) is not modelled yet")
         if indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
-        target = self.dtype if dtype is None else self._known(dtype)
-        start = views.element_offset(self.byte_offset, self.storage, target.itemsize) + (offset or 0)
-        array, byte_offset = views.strided(self, pattern, start, target)
-        return self._view(array, byte_offset, target)
+        target = self.dtype if dtype is None else _known_dtype(dtype, self)
+        pairs = views.pairs_of(self, pattern)
+        more = 0 if offset is None else views.integer(self, offset, "ap's offset")
+        start = views.pattern_start(self, more, target)
+        strides, byte_offset = views.pattern_strides(self, pairs, start, target)
+        shape = tuple(count for _, count in pairs)
+        return self._view(self.storage.window(shape, target, byte_offset, strides), byte_offset, target)
 
     def vector_select(self, dim: int, vector_offset: Any) -> NoReturn:
         """Per-partition indirect addressing: not modelled yet (NK607)."""
@@ -364,40 +298,10 @@ class NkiTensor:
         """Tensor indirection of NeuronCore-v4: not modelled yet (NK607)."""
         not_modelled("indirect (tensor indirection of NeuronCore-v4) is not modelled yet")
 
-    # --- what a tensor is not --------------------------------------------------------------------------------------
-
-    def __bool__(self) -> bool:
-        refuse(
-            "NK602",
-            f"the truth value of {views.describe(self)} is asked for; its elements exist only when the kernel runs",
-            about=(self,),
-        )
-
-    def __iter__(self) -> NoReturn:
-        refuse("NK601", f"{views.describe(self)} cannot be iterated over", about=(self,))
-
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        refuse(
-            "NK601",
-            f"NumPy cannot work on {views.describe(self)} inside a kernel; the chip would not run it",
-            about=(self,),
-        )
-
-    def _no_operator(self, other: Any) -> NoReturn:
-        refuse(
-            "NK601",
-            f"Python's arithmetic operators do not work on {views.describe(self)} in the modern dialect",
-            about=(self,),
-            remedy="Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / nisa.tensor_scalar.",
-        )
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operator
-    __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __pow__ = __and__ = __or__ = __xor__ = _no_operator
-
     def __repr__(self) -> str:
         values = np.array2string(self.read().astype(np.float64) if self.dtype.is_float else self.read(), threshold=16)
         state = "written" if self.storage.unwritten(self.layout, self.byte_offset) is None else "partly unwritten"
-        return f"<{views.describe(self)} at {self.address}, {state}>\n{values}"
+        return f"<{views.plain(self)} at {self.address}, {state}>\n{values}"
 
 
 class MaskedTensor(NkiTensor):
@@ -406,6 +310,7 @@ class MaskedTensor(NkiTensor):
     __slots__ = ("where",)
 
     direct = False
+    where: Array
 
     @classmethod
     def of(cls, tensor: NkiTensor, where: Array) -> MaskedTensor:
@@ -415,6 +320,19 @@ class MaskedTensor(NkiTensor):
         self.where = where
         return self
 
+    def __getitem__(self, key: Any) -> Self:
+        return self._indexed(key if type(key) is tuple else (key,))
+
+    def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> NoReturn:
+        views.wrong_call(self, "a view under a mask is final: no other view is made of it")
+
     def write(self, values: Array) -> None:
         """Put ``values`` into the lanes of the mask; the others keep what they had."""
         np.copyto(self.array, values, where=self.where)
+
+
+def _known_dtype(dtype: Any, tensor: NkiTensor | None = None) -> DType:
+    try:
+        return as_dtype(dtype)
+    except UnknownDType as error:
+        refuse("NK301", str(error), about=() if tensor is None else (tensor,))

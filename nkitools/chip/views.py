@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from nkitools.chip.dtypes import DType
-from nkitools.chip.memory import ON_CHIP, MemoryRegion, Storage
-from nkitools.chip.numerics import Array
+from nkitools.chip.region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
-    from nkitools.chip.tensor import DynamicSlice, NkiTensor
-
-MEMORY_NAMES = {
-    MemoryRegion.sbuf: "SBUF",
-    MemoryRegion.psum: "PSUM",
-    MemoryRegion.private_hbm: "HBM",
-    MemoryRegion.shared_hbm: "shared HBM",
-}
+    from nkitools.chip.strided import StridedView
 
 
-def describe(tensor: NkiTensor) -> str:
+def describe(tensor: StridedView) -> str:
     """``tensor `x_tile` (SBUF, float32 [128, 512])``; the name is filled in by the reporter where it can be found."""
     name = f"`{tensor.name}` " if tensor.name else f"\x00{tensor.storage.id}\x00"
-    return f"tensor {name}({MEMORY_NAMES[tensor.buffer]}, {tensor.dtype} {list(tensor.shape)})"
+    return f"tensor {name}{_kind(tensor)}"
+
+
+def plain(tensor: StridedView) -> str:
+    """The same for texts that no reporter sees: without the author's name of a tensor that has none of its own."""
+    return f"tensor `{tensor.name}` {_kind(tensor)}" if tensor.name else f"tensor {_kind(tensor)}"
+
+
+def _kind(tensor: StridedView) -> str:
+    return f"({MEMORY_NAMES[tensor.buffer]}, {tensor.dtype} {list(tensor.shape)})"
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
-def wrong(tensor: NkiTensor, sentence: str) -> NoReturn:
+def wrong(tensor: StridedView, sentence: str) -> NoReturn:
     """Refuse a view that this tensor's shape or layout does not have (NK109)."""
     refuse("NK109", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))
 
 
-def out_of_bounds(tensor: NkiTensor, dim: int, what: str) -> NoReturn:
+def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
+    """Refuse an argument that is not of the documented form (NK609)."""
+    refuse("NK609", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))
+
+
+def out_of_bounds(tensor: StridedView, dim: int, what: str) -> NoReturn:
     """Refuse what lies outside of the tensor (NK402)."""
     refuse(
         "NK402",
@@ -48,7 +53,7 @@ def out_of_bounds(tensor: NkiTensor, dim: int, what: str) -> NoReturn:
     )
 
 
-def keep_partition(tensor: NkiTensor, what: str, rule: str = "NK109") -> NoReturn:
+def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoReturn:
     """Refuse a view that would move data between partitions."""
     refuse(
         rule,
@@ -58,235 +63,172 @@ def keep_partition(tensor: NkiTensor, what: str, rule: str = "NK109") -> NoRetur
     )
 
 
-# --- indices ---------------------------------------------------------------------------------------------------------
+# --- arguments of view methods ---------------------------------------------------------------------------------------
 
 
-def dimension(tensor: NkiTensor, dim: int, extra: int = 0) -> int:
-    """``dim`` as a non-negative dimension of the tensor (of ``extra`` more dimensions)."""
-    ndim = len(tensor.shape) + extra
-    if not isinstance(dim, (int, np.integer)) or not -ndim <= dim < ndim:
-        wrong(tensor, f"dimension {dim!r} does not exist")
-    return int(dim) % ndim
-
-
-def expand_ellipsis(tensor: NkiTensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key with ``...`` replaced by as many full slices as it stands for."""
-    if sum(item is Ellipsis for item in items) > 1:
-        refuse("NK603", f"an index of {describe(tensor)} has more than one `...`", about=(tensor,))
-    at = next(position for position, item in enumerate(items) if item is Ellipsis)
-    missing = len(tensor.shape) - (len(items) - 1)
-    return (*items[:at], *[slice(None)] * max(missing, 0), *items[at + 1 :])
-
-
-def _integer(tensor: NkiTensor, value: Any) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        refuse(
-            "NK603",
-            f"{value!r} ({type(value).__name__}) is no index of {describe(tensor)}",
-            about=(tensor,),
-        )
+def integer(tensor: StridedView, value: Any, what: str) -> int:
+    """An integer argument; NK609 for anything else."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        wrong_call(tensor, f"{what} must be an integer, it is {value!r}")
     return int(value)
 
 
-def resolve_index(tensor: NkiTensor, dim: int, item: Any) -> int:
-    """An integer index as a non-negative position."""
-    size = tensor.shape[dim]
-    index = item if type(item) is int else _integer(tensor, item)
-    if not -size <= index < size:
-        out_of_bounds(tensor, dim, str(index))
-    return index + size if index < 0 else index
+def integers(tensor: StridedView, values: Iterable[Any], what: str) -> tuple[int, ...]:
+    """A sequence of integers; NK609 for anything else."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        wrong_call(tensor, f"{what} must be a tuple of integers, it is {values!r}")
+    return tuple(integer(tensor, value, f"each of {what}") for value in values)
 
 
-def slice_of(tensor: NkiTensor, dim: int, item: DynamicSlice) -> slice:
-    """``nl.ds(start, size)`` as a slice."""
-    start, size = _integer(tensor, item.start), _integer(tensor, item.size)
-    if start < 0 or size < 1:
-        out_of_bounds(tensor, dim, repr(item))
-    return slice(start, start + size)
+def dimension(tensor: StridedView, dim: Any, extra: int = 0) -> int:
+    """``dim`` as a non-negative dimension of the tensor (of ``extra`` more dimensions)."""
+    ndim = len(tensor.shape) + extra
+    number = integer(tensor, dim, "a dimension")
+    if not -ndim <= number < ndim:
+        wrong(tensor, f"dimension {number} does not exist")
+    return number % ndim
 
 
-def resolve_slice(tensor: NkiTensor, dim: int, item: slice) -> tuple[int, slice]:
-    """The first position of a slice, and the slice with its bounds made non-negative."""
-    start, stop, step = item.start, item.stop, item.step
-    size = tensor.shape[dim]
-    if start is None and stop is None and step is None:
-        return 0, item
-    first = 0 if start is None else start if type(start) is int else _integer(tensor, start)
-    end = size if stop is None else stop if type(stop) is int else _integer(tensor, stop)
-    stride = 1 if step is None else step if type(step) is int else _integer(tensor, step)
-    if first < 0:
-        first += size
-    if end < 0:
-        end += size
-    if stride < 1:
-        refuse("NK603", f"step {stride} of a slice of {describe(tensor)} is not positive", about=(tensor,))
-    if not 0 <= first < end <= size:
-        shown = f"{'' if start is None else start}:{'' if stop is None else stop}"
-        if 0 <= first <= size and 0 <= end <= size:
-            wrong(tensor, f"slice {shown} of dimension {dim} holds no element")
-        out_of_bounds(tensor, dim, shown)
-    return first, slice(first, end, stride)
-
-
-# --- strides ---------------------------------------------------------------------------------------------------------
-
-
-def element_strides(strides: tuple[int, ...], storage: Storage, itemsize: int) -> tuple[int, ...]:
-    """Byte strides of a NumPy view as element strides of the storage."""
-    if storage.memory not in ON_CHIP:
-        return tuple(stride // itemsize for stride in strides)
-    partition_step = strides[0] // storage.partition_bytes * (storage.free_bytes // itemsize)
-    return (partition_step, *(stride // itemsize for stride in strides[1:]))
-
-
-def element_offset(byte_offset: int, storage: Storage, itemsize: int) -> int:
-    """A byte offset in the storage's memory as an element offset."""
-    if storage.memory not in ON_CHIP:
-        return byte_offset // itemsize
-    partition, rest = divmod(byte_offset, storage.partition_bytes)
-    return partition * (storage.free_bytes // itemsize) + rest // itemsize
-
-
-def is_contiguous(array: Array, itemsize: int, *, skip_partition: bool) -> bool:
-    """Whether each dimension's stride is the product of the sizes inside it."""
-    expected = itemsize
-    for stride, size in list(zip(array.strides, array.shape, strict=True))[: 0 if skip_partition else None : -1]:
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
-
-
-def with_dimension(array: Array, dim: int, size: int, stride: int) -> Array:
-    """The array with another size and byte stride in one dimension."""
-    shape, strides = list(array.shape), list(array.strides)
-    shape[dim], strides[dim] = size, stride
-    return np.lib.stride_tricks.as_strided(array, shape, strides)
-
-
-def infer_sizes(tensor: NkiTensor, sizes: tuple[int, ...], total: int, what: str) -> tuple[int, ...]:
+def infer_sizes(tensor: StridedView, sizes: tuple[int, ...], total: int, what: str) -> tuple[int, ...]:
     """``sizes`` with its one -1 filled in; their product must be ``total``."""
-    known = math.prod(size for size in sizes if size != -1)
-    if sizes.count(-1) > 1 or any(size < -1 or size == 0 for size in sizes):
+    if any(size < -1 or size == 0 for size in sizes):
         wrong(tensor, f"{what} has sizes that are not positive")
-    if -1 in sizes and known and total % known == 0:
+    if sizes.count(-1) > 1:
+        wrong(tensor, f"{what} leaves more than one size open")
+    known = math.prod(size for size in sizes if size != -1)
+    if total % known == 0:
         sizes = tuple(total // known if size == -1 else size for size in sizes)
     if math.prod(sizes) != total:
         wrong(tensor, f"{what} does not hold the {total} elements")
     return sizes
 
 
-def check_recast(tensor: NkiTensor, target: DType) -> None:
-    """A reinterpretation to another size needs a contiguous last dimension that divides."""
-    itemsize = tensor.dtype.itemsize
-    last = tensor.array.strides[-1]
-    if last != itemsize and tensor.shape[-1] != 1:
-        wrong(tensor, f"view({target}) needs a contiguous last dimension, its stride is {last // itemsize} elements")
-    if tensor.shape[-1] * itemsize % target.itemsize:
-        wrong(tensor, f"view({target}) needs a last dimension whose {tensor.shape[-1] * itemsize} bytes divide by its size")
+# --- strides ---------------------------------------------------------------------------------------------------------
 
 
-def _pairs(tensor: NkiTensor, pattern: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    pairs = [tuple(int(number) for number in pair) for pair in pattern]
-    if not pairs or any(len(pair) != 2 for pair in pairs) or any(count < 1 or step < 0 for step, count in pairs):
-        wrong(tensor, f"ap({pattern!r}) is not a list of [stride, count] with counts of at least 1")
+def dense_strides(shape: Sequence[int], itemsize: int) -> list[int]:
+    """Byte strides of a row-major array."""
+    strides = [itemsize] * len(shape)
+    for dim in range(len(shape) - 2, -1, -1):
+        strides[dim] = strides[dim + 1] * shape[dim + 1]
+    return strides
+
+
+def regrouped(shape: Sequence[int], strides: Sequence[int], sizes: Sequence[int], itemsize: int) -> list[int] | None:
+    """Byte strides that show the same elements, in the same order, in other ``sizes``; None where only a copy could."""
+    chunks: list[list[int]] = []  # [elements, stride]: neighbouring dimensions that lie in memory as one
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if chunks and chunks[-1][1] == size * stride:
+            chunks[-1] = [chunks[-1][0] * size, stride]
+        else:
+            chunks.append([size, stride])
+    found: list[int] = []
+    left, stride = 1, itemsize  # of the chunk being split, from its end
+    for size in reversed(sizes):
+        if left == 1 and size > 1:
+            left, stride = chunks.pop()
+        found.append(stride)
+        if left % size:
+            return None
+        left //= size
+        stride *= size
+    return found[::-1]
+
+
+def first_byte(tensor: StridedView) -> int:
+    """Where the view begins in its storage, in bytes of the storage's own elements."""
+    partition, rest = divmod(tensor.byte_offset, tensor.storage.partition_bytes)
+    return partition * tensor.storage.free_bytes + rest
+
+
+def recast(tensor: StridedView, target: DType) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and byte strides of the same bytes as elements of another size."""
+    itemsize, wanted = tensor.dtype.itemsize, target.itemsize
+    shape, strides = tensor.shape, tensor.array.strides
+    what = f"view({target})"
+    if strides[-1] != itemsize and shape[-1] != 1:
+        wrong(tensor, f"{what} needs a contiguous last dimension, its stride is {strides[-1] // itemsize} elements")
+    if shape[-1] * itemsize % wanted:
+        wrong(tensor, f"{what} needs a last dimension whose {shape[-1] * itemsize} bytes divide by its {wanted}")
+    for dim in range(len(shape) - 1):
+        # Partitions are apart: their distance in elements is the storage's free size, whatever it is in memory.
+        step = tensor.storage.free_bytes if dim == 0 and tensor.on_chip else strides[dim]
+        if shape[dim] != 1 and step % wanted:
+            wrong(tensor, f"{what} needs steps of dimension {dim} that divide by its {wanted} bytes, they are {step}")
+    start = first_byte(tensor)
+    if start % wanted:
+        wrong(tensor, f"{what} needs a first byte that divides by its {wanted}, it is byte {start} of the storage")
+    return (*shape[:-1], shape[-1] * itemsize // wanted), (*strides[:-1], wanted)
+
+
+# --- access patterns -------------------------------------------------------------------------------------------------
+
+
+def pairs_of(tensor: StridedView, pattern: Any) -> list[tuple[int, int]]:
+    """An access pattern as (stride, count) pairs; NK609 for what is none."""
+    form = f"ap's pattern must be a list of [stride, count], it is {pattern!r}"
+    if not isinstance(pattern, (list, tuple)) or not pattern:
+        wrong_call(tensor, form)
+    if any(not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in pattern):
+        wrong_call(tensor, form)
+    pairs = [integers(tensor, pair, "ap's strides and counts") for pair in pattern]
+    if any(count < 1 or step < 0 for step, count in pairs):
+        wrong(tensor, f"ap's counts must be at least 1 and its strides not negative, the pattern is {pattern!r}")
     return [(step, count) for step, count in pairs]
 
 
-def strided(tensor: NkiTensor, pattern: Sequence[Sequence[int]], start: int, dtype: DType) -> tuple[Array, int]:
-    """The NumPy view of an access pattern on the storage, and its byte offset. Offsets and strides in elements."""
-    pairs = _pairs(tensor, pattern)
+def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
+    """Where an access pattern begins, in elements of ``target``: the view's own beginning and ``offset`` more."""
+    begin = first_byte(tensor)
+    if tensor.on_chip and tensor.storage.free_bytes % target.itemsize:
+        wrong(tensor, f"a partition of {tensor.storage.free_bytes} bytes does not divide into elements of {target}")
+    if begin % target.itemsize:
+        wrong(tensor, f"ap(dtype={target}) cannot begin at byte {begin}, within an element of {target}")
+    return begin // target.itemsize + offset
+
+
+def pattern_strides(
+    tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType
+) -> tuple[tuple[int, ...], int]:
+    """Byte strides and byte offset of an access pattern that begins at element ``start`` of the storage."""
     storage = tensor.storage
-    if storage.memory in ON_CHIP:
-        return _strided_on_chip(tensor, pairs, start, dtype)
+    if start < 0:
+        refuse("NK402", f"ap begins at element {start}, before the storage of {describe(tensor)}", about=(tensor,))
+    if storage.on_chip:
+        return _pattern_on_chip(tensor, pairs, start, dtype)
     reach = start + sum(step * (count - 1) for step, count in pairs)
     total = storage.nbytes // dtype.itemsize
-    if start < 0 or reach >= total:
+    if reach >= total:
         refuse("NK402", f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}", about=(tensor,))
-    strides = tuple(step * dtype.itemsize for step, _ in pairs)
-    return _window(storage, dtype, start * dtype.itemsize, pairs, strides), start * dtype.itemsize
+    return tuple(step * dtype.itemsize for step, _ in pairs), start * dtype.itemsize
 
 
-def _strided_on_chip(
-    tensor: NkiTensor, pairs: list[tuple[int, int]], start: int, dtype: DType
-) -> tuple[Array, int]:
+def _pattern_on_chip(
+    tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType
+) -> tuple[tuple[int, ...], int]:
     storage = tensor.storage
     free = storage.free_bytes // dtype.itemsize
     (step, partitions), inner = pairs[0], pairs[1:]
     if not inner:
         wrong(tensor, f"ap({pairs}) has no free dimension")
     if step != free and partitions > 1:
-        wrong(tensor, f"ap's first stride is {step}, it must be the free size {free} of the storage: partitions are consecutive")
-    first_partition, first = divmod(start, free)
-    reach = first + sum(stride * (count - 1) for stride, count in inner)
-    if start < 0 or first_partition + partitions > storage.shape[0]:
-        refuse(
-            "NK402",
-            f"ap reaches partition {first_partition + partitions - 1} of {describe(tensor)}, whose storage has "
-            f"{storage.shape[0]}",
-            about=(tensor,),
+        rule = "NK111" if step == 0 else "NK109"
+        first = (
+            f"ap's first stride is {step}, it must be {free}, the free size of the storage (partitions are consecutive)"
         )
+        refuse(rule, f"{first}; it is asked of {describe(tensor)}", about=(tensor,))
+    first_partition, first_free = divmod(start, free)
+    last = first_partition + partitions - 1
+    if last >= storage.shape[0]:
+        has = f"whose storage has {storage.shape[0]}"
+        refuse("NK402", f"ap reaches partition {last} of {describe(tensor)}, {has}", about=(tensor,))
+    reach = first_free + sum(stride * (count - 1) for stride, count in inner)
     if reach >= free:
-        refuse(
-            "NK402",
-            f"ap reaches element {reach} of a partition of {describe(tensor)}, whose storage has {free} per partition",
-            about=(tensor,),
-        )
-    byte_offset = first_partition * storage.partition_bytes + first * dtype.itemsize
+        has = f"whose storage has {free} per partition"
+        refuse("NK402", f"ap reaches element {reach} of a partition of {describe(tensor)}, {has}", about=(tensor,))
     strides = (storage.partition_bytes, *(stride * dtype.itemsize for stride, _ in inner))
-    return _window(storage, dtype, byte_offset, pairs, strides), byte_offset
-
-
-def _window(
-    storage: Storage, dtype: DType, byte_offset: int, pairs: list[tuple[int, int]], strides: tuple[int, ...]
-) -> Array:
-    shape = [count for _, count in pairs]
-    base = storage.array
-    if base.flags.c_contiguous:
-        raw = base.reshape(-1).view(np.uint8)
-        return np.ndarray(shape, dtype.dtype, raw.data, offset=byte_offset, strides=strides)
-    # A storage at an address is a window of the physical memory: offsets count from the memory's first byte.
-    origin = storage.start_partition * storage.partition_bytes + storage.start_byte
-    return np.ndarray(shape, dtype.dtype, base.base, offset=origin + byte_offset, strides=strides)
-
-
-# --- rearrange -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Rearrangement:
-    """A rearrange as three steps: split into named dimensions, reorder them, merge the groups."""
-
-    split: tuple[int, ...]
-    order: tuple[int, ...]
-    merged: tuple[int, ...]
-
-
-def _names(pattern: Sequence[Any]) -> list[tuple[str, ...]]:
-    return [(group,) if isinstance(group, str) else tuple(group) for group in pattern]
-
-
-def plan_rearrange(
-    tensor: NkiTensor, source: Sequence[Any], target: Sequence[Any], fixed: dict[str, int]
-) -> Rearrangement:
-    """The three steps of ``rearrange(source, target, fixed)``."""
-    source_groups, target_groups = _names(source), _names(target)
-    what = f"rearrange({tuple(source)}, {tuple(target)})"
-    before = [name for group in source_groups for name in group]
-    after = [name for group in target_groups for name in group]
-    if len(set(before)) != len(before) or sorted(before) != sorted(after):
-        wrong(tensor, f"{what} does not name the same dimensions once on both sides")
-    if len(source_groups) != len(tensor.shape):
-        wrong(tensor, f"{what} has {len(source_groups)} groups for {len(tensor.shape)} dimensions")
-    unknown = set(fixed) - set(before)
-    if unknown:
-        wrong(tensor, f"{what} is given sizes of {sorted(unknown)}, which it does not name")
-    sizes: dict[str, int] = {}
-    for group, total in zip(source_groups, tensor.shape, strict=True):
-        wanted = tuple(fixed.get(name, -1 if len(group) > 1 else total) for name in group)
-        sizes.update(zip(group, infer_sizes(tensor, wanted, total, what), strict=True))
-    return Rearrangement(
-        split=tuple(sizes[name] for name in before),
-        order=tuple(before.index(name) for name in after),
-        merged=tuple(math.prod(sizes[name] for name in group) for group in target_groups),
-    )
+    return strides, first_partition * storage.partition_bytes + first_free * dtype.itemsize

@@ -1,41 +1,79 @@
-"""Names that a dialect documents or that kernels use, and that this version does not model: refused by name (NK607)."""
+"""Names that a dialect lacks: documented and not modelled yet (NK607), removed by AWS (NK608), or unknown (NK607)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import dis
+import sys
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES
-from nkitools.rules.finding import Finding, NotModelled, not_modelled
+from nkitools.rules.finding import Finding, KernelError, NotModelled, finding_here, not_modelled
 
-_REMEDY = "Use the instructions that `nkitools rules` and the README list, or a newer version of nkitools."
+_REMEDY = "Use one of the names that dir() of the module lists, or a newer version of nkitools."
+_NONE: Mapping[str, str] = MappingProxyType({})
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 class NotModelledAttribute(NotModelled, AttributeError):
     """A missing name of a module that stands in for AWS's: an AttributeError too, so that hasattr works."""
 
 
-def missing(module: str, name: str, documented: frozenset[str]) -> Any:
-    """What ``module.name`` is where the dialect has no such thing: a refusal on use, or an AttributeError with NK607."""
+class NotModelledImport(NotModelled, ImportError):
+    """The same in ``from module import name``, where Python would drop the message of an AttributeError."""
+
+
+class RemovedAttribute(KernelError, AttributeError):
+    """A name of an earlier NKI version (NK608): an AttributeError too, so that hasattr works."""
+
+
+class RemovedImport(KernelError, ImportError):
+    """The same in ``from module import name``."""
+
+
+def missing(module: str, name: str, documented: frozenset[str], removed: Mapping[str, str] = _NONE) -> Any:
+    """What ``module.name`` is where the dialect has no such thing.
+
+    A documented name is a placeholder that refuses to be used (NK607). A removed one (with what to do instead) is an
+    AttributeError with NK608, every other one with NK607.
+    """
     if name in documented:
-        return _placeholder(f"{module}.{name}")
-    rule = RULES["NK607"]
-    finding = Finding(
-        rule.id,
-        rule.slug,
-        rule.severity,
-        f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name",
-        "<import>",
-        0,
-        _REMEDY,
-    )
-    raise NotModelledAttribute(finding)
+        return _placeholder(module, name)
+    if name.startswith("__"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    if name in removed:
+        _raise(finding_here(RULES["NK608"], f"{module}.{name} was removed from NKI", removed[name]))
+    message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
+    return _raise(finding_here(RULES["NK607"], message, _REMEDY))
 
 
-def _placeholder(name: str) -> Callable[..., Any]:
-    def refused(*args: Any, **kwargs: Any) -> Any:
-        not_modelled(f"{name} is documented, but this version of nkitools does not model it yet", remedy=_REMEDY)
+def _raise(finding: Finding) -> NoReturn:
+    if _is_imported():
+        raise (RemovedImport if finding.rule == "NK608" else NotModelledImport)(finding)
+    raise (RemovedAttribute if finding.rule == "NK608" else NotModelledAttribute)(finding)
 
-    refused.__name__ = refused.__qualname__ = name.rsplit(".", 1)[-1]
-    refused.__doc__ = f"{name}: documented by AWS, not modelled in this version (NK607)."
-    return refused
+
+def _is_imported() -> bool:
+    """Whether the name is asked for by ``from module import name``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("nkitools.dialects."):
+        frame = frame.f_back
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
+
+
+class _Placeholder(type):
+    """Stands for a function or class that is documented and not modelled: good for annotations and isinstance only."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        not_modelled(f"{cls!r} is documented, but this version of nkitools does not model it yet", remedy=_REMEDY)
+
+    def __repr__(cls) -> str:
+        return f"{cls.__module__}.{cls.__name__}"
+
+
+@cache
+def _placeholder(module: str, name: str) -> _Placeholder:
+    doc = f"{module}.{name}: documented by AWS, not modelled in this version (NK607)."
+    return _Placeholder(name, (), {"__module__": module, "__qualname__": name, "__doc__": doc})

@@ -1,17 +1,16 @@
 """Make ``import nki`` and ``import neuronxcc.nki`` work where AWS's packages are absent.
 
-Installing puts a finder in front of ``sys.meta_path``; removing takes it and every module that it made away again and puts
-back what was there. Light: the dialects (and NumPy) are imported only when a kernel file imports them.
+Installing puts a finder in front of ``sys.meta_path``; removing takes it and every module that it made away again and
+puts back what was there. Light: the dialects (and NumPy) are imported only when a kernel file imports them.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Literal
 
@@ -31,12 +30,15 @@ _SOURCES = {
     "neuronxcc.nki.typing": "legacy.typing",
     "neuronxcc.nki.compiler": "legacy.compiler",
 }
-_PACKAGES = frozenset({"nki", "nki.isa", "neuronxcc.nki", "neuronxcc.nki.isa"})
+_PACKAGES = frozenset({"nki", "nki.isa", "neuronxcc", "neuronxcc.nki", "neuronxcc.nki.isa"})
 _OURS = "nkitools_stand_in"
 
+Root = Literal["nki", "neuronxcc.nki"]
+_ROOTS: tuple[Root, ...] = ("nki", "neuronxcc.nki")
 
-class _StandInLoader(Loader):
-    """Makes a fresh module that shows a dialect's public names."""
+
+class _DialectLoader(Loader):
+    """Makes a fresh module that shows a dialect's public names (``neuronxcc`` itself: an empty package)."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None
@@ -53,102 +55,154 @@ class _StandInLoader(Loader):
         module.__all__ = names  # type: ignore[attr-defined]
 
         def absent(name: str) -> Any:
-            if f"{module.__name__}.{name}" in _SOURCES and name != "constants":
+            if f"{module.__name__}.{name}" in _SOURCES:
                 return importlib.import_module(f"{module.__name__}.{name}")
-            if name.startswith("__"):
+            found = vars(source).get("__getattr__")
+            if found is None:
                 raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-            return getattr(source, name)
+            return found(name)
 
         module.__getattr__ = absent  # type: ignore[method-assign]
+
+
+class _ParentLoader(Loader):
+    """Loads an installed ``neuronxcc`` that is not AWS's compiler; an empty package takes the place of one that fails.
+
+    The placeholder of PyPI raises on import, and ``neuronxcc.nki`` cannot be imported without its parent.
+    """
+
+    def __init__(self, real: ModuleSpec) -> None:
+        self.real = real
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.real.loader.create_module(self.real) if self.real.loader is not None else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self.real.loader is None:  # a directory without __init__.py
+            return
+        try:
+            self.real.loader.exec_module(module)
+        except (ImportError, RuntimeError):
+            setattr(module, _OURS, True)
+        else:
+            module.__spec__, module.__loader__ = self.real, self.real.loader
 
 
 class StandInFinder(MetaPathFinder):
     """Finds the stand-in modules; leaves real packages alone unless told otherwise."""
 
-    def __init__(self, roots: frozenset[str]) -> None:
+    def __init__(self, roots: frozenset[Root]) -> None:
         self.roots = roots
-        self.loader = _StandInLoader()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname == "neuronxcc" and "neuronxcc.nki" in self.roots:
-            return None if _path_spec("neuronxcc") is not None else self._spec(fullname, package=True)
-        root = "nki" if fullname.split(".")[0] == "nki" else "neuronxcc.nki"
-        if fullname not in _SOURCES or root not in self.roots:
-            return None
-        return self._spec(fullname, package=fullname in _PACKAGES)
-
-    def _spec(self, fullname: str, *, package: bool) -> ModuleSpec:
-        return importlib.util.spec_from_loader(fullname, self.loader, is_package=package) or ModuleSpec(fullname, self.loader)
+            return _parent_spec()
+        root = "nki" if fullname.partition(".")[0] == "nki" else "neuronxcc.nki"
+        return _spec(fullname) if fullname in _SOURCES and root in self.roots else None
 
 
-_installed: StandInFinder | None = None
-_replaced: dict[str, ModuleType] = {}
+def _spec(fullname: str) -> ModuleSpec:
+    return ModuleSpec(fullname, _DialectLoader(), origin="nkitools", is_package=fullname in _PACKAGES)
 
 
-def _path_spec(name: str) -> ModuleSpec | None:
-    """The spec of an installed package, without importing it and without our finder."""
+def _parent_spec() -> ModuleSpec:
+    real = _installed_spec("neuronxcc")
+    if real is None or real.submodule_search_locations is None:
+        return _spec("neuronxcc")
+    spec = ModuleSpec("neuronxcc", _ParentLoader(real), origin=real.origin)
+    spec.has_location = real.has_location
+    spec.submodule_search_locations = real.submodule_search_locations
+    return spec
+
+
+def _installed_spec(name: str) -> ModuleSpec | None:
+    """The spec of an installed module, without importing anything and without our finder."""
     parent, _, _ = name.rpartition(".")
-    if not parent:
-        return PathFinder.find_spec(name)
-    above = _path_spec(parent)
-    if above is None or above.submodule_search_locations is None:
-        return None
-    return PathFinder.find_spec(name, above.submodule_search_locations)
+    path = None
+    if parent:
+        above = _installed_spec(parent)
+        if above is None or above.submodule_search_locations is None:
+            return None
+        path = above.submodule_search_locations
+    for finder in sys.meta_path:
+        find_spec = None if isinstance(finder, StandInFinder) else getattr(finder, "find_spec", None)
+        spec: ModuleSpec | None = find_spec(name, path) if find_spec is not None else None
+        if spec is not None:
+            return spec
+    return None
 
 
-def real_package(name: Literal["nki", "neuronxcc.nki"]) -> bool:
-    """Whether AWS's own package is installed. The placeholders of PyPI, a lone module that only raises, do not count."""
-    spec = _path_spec(name)
-    if spec is None:
-        return False
-    inner = _path_spec(f"{name}.language")
-    return inner is not None
+def real_package(name: Root) -> bool:
+    """Whether AWS's own package is installed. The placeholders of PyPI, lone modules that only raise, do not count."""
+    return _installed_spec(f"{name}.language") is not None
+
+
+_finder: StandInFinder | None = None
+_replaced: dict[str, ModuleType] = {}
 
 
 def stand_in_installed() -> bool:
     """Whether the stand-in imports are in place."""
-    return _installed is not None
+    return _finder is not None and _finder in sys.meta_path
 
 
 def install_stand_in(prefer: Literal["auto", "builtin"] = "auto") -> None:
     """Make ``import nki`` and ``import neuronxcc.nki`` work from here on.
 
-    Idempotent. With ``prefer="auto"`` a real, working AWS package keeps its name; ``"builtin"`` puts the stand-in before it.
+    Idempotent. With ``prefer="auto"`` a real AWS package keeps its name; ``"builtin"`` puts the stand-in before it.
     Other ``neuronxcc.*`` modules stay as they are. ValueError for another ``prefer``.
     """
-    global _installed
+    global _finder
     if prefer not in ("auto", "builtin"):
         raise ValueError(f'prefer: must be "auto" or "builtin", it is {prefer!r}')
-    names: tuple[Literal["nki", "neuronxcc.nki"], ...] = ("nki", "neuronxcc.nki")
-    roots = frozenset(name for name in names if prefer == "builtin" or not real_package(name))
-    if _installed is not None and _installed.roots == roots:
+    roots = frozenset(root for root in _ROOTS if prefer == "builtin" or not real_package(root))
+    if _finder is not None and stand_in_installed() and _finder.roots == roots:
         return
     remove_stand_in()
     for name in [name for name in sys.modules if _is_under(name, roots)]:
         _replaced[name] = sys.modules.pop(name)
-    _installed = StandInFinder(roots)
-    sys.meta_path.insert(0, _installed)
-    importlib.invalidate_caches()
+    if "neuronxcc.nki" in roots:
+        _set_aside_parent()
+    _finder = StandInFinder(roots)
+    sys.meta_path.insert(0, _finder)
 
 
-def _is_under(name: str, roots: frozenset[str]) -> bool:
+def _is_under(name: str, roots: frozenset[Root]) -> bool:
     return any(name == root or name.startswith(f"{root}.") for root in roots)
+
+
+def _set_aside_parent() -> None:
+    """Let ``from neuronxcc import nki`` find the stand-in where a ``neuronxcc`` has been imported already."""
+    parent = sys.modules.get("neuronxcc")
+    if parent is None:
+        return
+    if not hasattr(parent, "__path__"):
+        _replaced["neuronxcc"] = sys.modules.pop("neuronxcc")
+    elif isinstance(vars(parent).get("nki"), ModuleType):
+        del parent.nki
 
 
 def remove_stand_in() -> None:
     """Undo `install_stand_in`: the modules it made are gone, those it replaced are back."""
-    global _installed
-    if _installed is None:
+    global _finder
+    if _finder is None:
         return
-    if _installed in sys.meta_path:
-        sys.meta_path.remove(_installed)
-    for name in [name for name, module in sys.modules.items() if getattr(module, "__dict__", {}).get(_OURS)]:
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    _finder = None
+    for name in [name for name, module in sys.modules.items() if _is_ours(module)]:
         del sys.modules[name]
-    parent = sys.modules.get("neuronxcc")
-    if parent is not None and getattr(getattr(parent, "nki", None), "__dict__", {}).get(_OURS):
-        del parent.nki
     sys.modules.update(_replaced)
+    parent = sys.modules.get("neuronxcc")
+    if parent is not None:
+        if _is_ours(vars(parent).get("nki")):
+            del parent.nki
+        if "neuronxcc.nki" in _replaced:
+            parent.nki = _replaced["neuronxcc.nki"]  # type: ignore[attr-defined]
     _replaced.clear()
-    _installed = None
+
+
+def _is_ours(module: Any) -> bool:
+    return isinstance(module, ModuleType) and vars(module).get(_OURS) is True

@@ -18,8 +18,12 @@ from nkitools.isa.enums import reduce_cmd as reduce_cmds
 from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.isa.operators import Compute
 from nkitools.isa.results import in_float32, put
+from nkitools.rules.finding import report
 
 _COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
+_REDUCING = (reduce_cmds.reduce, reduce_cmds.reset_reduce)
+
+Activate = Callable[..., Array]  # (destination, data, bias, scale), and no place for a reduction
 
 
 @instruction
@@ -37,26 +41,31 @@ def activation(
 ) -> Plan:
     """``dst = op(data * scale + bias)`` on the Scalar Engine, in float32, with an optional sum of the results.
 
-    ``scale``: a number or a float32 (partitions, 1) vector; ``bias``: such a vector of any dtype but tfloat32, from NeuronCore-v3
-    on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce`` adds the sum of this call's
-    results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res`` (partitions, 1) receives the register. ``reduce_op`` must be
-    ``nl.add`` where the register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled.
-    Errors: NK101, NK102, NK107, NK109, NK201, NK301, NK306, NK606, NK609. Source: nki.isa.activation (NKI 0.6).
+    ``scale``: a number or a float32 (partitions, 1) vector; ``bias``: such a vector of any dtype but tfloat32, from
+    NeuronCore-v3 on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce``
+    adds the sum of this call's float32 results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res``
+    (partitions, 1) receives the register. ``reduce_op`` must be ``nl.add`` where the register is reduced into. Memory:
+    SBUF or PSUM. The engine's own approximation error is not modelled; see the table for the ranges of valid inputs.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK607, NK609.
+    Source: nki.isa.activation (NKI 0.6).
     """
     function = guards.activation_function(check, "op", op)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
-    guards.not_packed(check, dst=dst, data=data)
+    guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
     _check_scale_and_bias(check, data, scale, bias, function.name)
     _check_reduction(check, data, reduce_op, reduce_res, reduce_cmd)
 
-    compute = _activate(function.compute, dst, data)
-    if reduce_cmd is not reduce_cmds.idle or reduce_res is not None:
-        compute = _with_register(compute, reduce_cmd, reduce_res, data)
+    activate = _activate(function.compute, dst, data)
+    if not check.chip.immediate_bias and bias is not None:
+        activate = _without_immediate_bias(activate, data.shape[0], check.chip.name)
+    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
+    compute: Callable[..., Any] = _with_register(activate, reduce_cmd, reduce_res, data) if reduces else activate
 
-    lanes = "use" if reduce_cmd is not reduce_cmds.idle or reduce_res is not None else "travel"
-    return Plan("scalar", streaming(check.chip, data), compute, lanes=lanes, several_steps=True)
+    # Reading the registers out takes an instruction of its own (activation_reduce docstring, 2.26).
+    cycles = streaming(check.chip, data) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
+    return Plan("scalar", cycles, compute, lanes="use" if reduces else "travel", several_steps=True)
 
 
 def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, function: str) -> None:
@@ -68,37 +77,36 @@ def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, 
         if bias.dtype is tfloat32 or bias.dtype.kind == "packed":
             check.fail("NK301", f"`bias` may be of any dtype but tfloat32, it is {describe(bias)}", bias)
         if function == "reciprocal" and not check.chip.immediate_bias:
-            check.fail("NK606", f"nl.reciprocal takes no bias on {check.chip.name}")
-    elif bias is not None and bias != 0 and not check.chip.immediate_bias:
-        check.fail(
-            "NK606",
-            f"`bias`={bias} is a number; on {check.chip.name} it must be a ({data.shape[0]}, 1) tile",
-            remedy="Put the number into a (partitions, 1) tile with nisa.memset.",
-        )
+            check.fail(
+                "NK606", f"nl.reciprocal takes no `bias` on {check.chip.name}, it is given {describe(bias)}", bias
+            )
 
 
 def _check_reduction(
     check: Check, data: NkiTensor, reduce_op: Any, reduce_res: NkiTensor | None, command: reduce_cmds
 ) -> None:
-    reduces = command in (reduce_cmds.reduce, reduce_cmds.reset_reduce)
     if reduce_op is not None:
         operator = guards.operator(check, "reduce_op", reduce_op)
         if operator.name != "add":
             check.refuse("NK306", f"`reduce_op` must be nl.add, it is {operator}")
-    elif reduces:
+    elif command in _REDUCING:
         check.refuse("NK609", f"`reduce_cmd`={command} needs `reduce_op`=nl.add")
     if reduce_res is not None:
         guards.same_partitions(check, ("data", data), ("reduce_res", reduce_res))
         if reduce_res.layout.free_elements != 1:
-            check.refuse("NK109", f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}", reduce_res)
+            check.refuse(
+                "NK109",
+                f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}",
+                reduce_res,
+            )
 
 
-def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Callable[..., Array]:
+def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
     """``op(data * scale + bias)``; returns the float32 results beside writing them."""
     direct = in_float32(dst.dtype, data.dtype) and dst.shape == data.shape
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
 
-    def compute(destination: Array, values: Array, bias: Any, scale: Any) -> Array:
+    def activate(destination: Array, values: Array, bias: Any, scale: Any, result: None = None) -> Array:
         out = destination if direct else np.empty(shape, np.float32)
         value = values if direct else to_float32(values)
         if isinstance(scale, np.ndarray) or scale != 1:
@@ -110,7 +118,7 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Callable[..
             put(destination, out, dtype)
         return out
 
-    return compute
+    return activate
 
 
 def _column(operand: Any, ndim: int) -> Any:
@@ -119,24 +127,50 @@ def _column(operand: Any, ndim: int) -> Any:
     return np.float32(operand)
 
 
+def _without_immediate_bias(activate: Activate, partitions: int, chip: str) -> Activate:
+    """NK606: on NeuronCore-v2 a bias is a vector. A number is data, looked at in each call; 0 is no bias."""
+
+    def checked(destination: Array, values: Array, bias: Any, scale: Any, result: None = None) -> Array:
+        if not isinstance(bias, np.ndarray) and bias != 0:
+            report(
+                "NK606",
+                f"activation: `bias`={bias} is a number; on {chip} it must be a ({partitions}, 1) tile",
+                remedy="Put the number into a (partitions, 1) tile with nisa.memset.",
+            )
+        return activate(destination, values, bias, scale)
+
+    return checked
+
+
 def _with_register(
-    compute: Callable[..., Array], command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
+    activate: Activate, command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
 ) -> Callable[..., None]:
     """The activation, then the commands to the engine's reduce registers."""
-    partitions, axes = data.shape[0], tuple(range(1, data.ndim))
+    axes = tuple(range(1, data.ndim))
     first = data.layout.start_partition
+    last = first + data.shape[0]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
-    def reduced(destination: Array, values: Array, bias: Any, scale: Any, result: Array | None) -> None:
-        out = compute(destination, values, bias, scale)
-        core = current_core("nisa.activation")
-        registers = core.reduce_registers.setdefault("scalar", np.zeros(core.generation.partitions, np.float32))
-        lanes = registers[first : first + partitions]
+    def compute(destination: Array, values: Array, bias: Any, scale: Any, result: Array | None = None) -> None:
+        out = activate(destination, values, bias, scale)
+        lanes = _registers(last)[first:last]
         if command in (reduce_cmds.reset, reduce_cmds.reset_reduce):
             lanes[:] = 0
-        if command in (reduce_cmds.reduce, reduce_cmds.reset_reduce):
+        if command in _REDUCING:
             lanes += out.sum(axis=axes, dtype=np.float32)
         if result is not None and result_dtype is not None:
             put(result, lanes, result_dtype)
 
-    return reduced
+    return compute
+
+
+def _registers(lanes: int) -> Array:
+    """The running core's reduce registers, at least ``lanes`` of them (more than 128 only where NK101 was reported)."""
+    core = current_core("nisa.activation")
+    registers = core.reduce_registers.get("scalar")
+    if registers is None or registers.size < lanes:
+        grown = np.zeros(max(lanes, core.generation.partitions), np.float32)
+        if registers is not None:
+            grown[: registers.size] = registers
+        core.reduce_registers["scalar"] = registers = grown
+    return registers

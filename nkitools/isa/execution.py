@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import Core
+from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
@@ -16,17 +17,24 @@ from nkitools.rules.finding import report
 Operands = list[tuple[NkiTensor, int]]
 
 
-def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, ...]) -> list[int]:
-    """Execute a plan on its operands; returns the words that the record keeps of them."""
+def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, ...], *, skip: bool) -> list[int]:
+    """Execute a plan on its operands; returns the words that the record keeps of them.
+
+    ``skip``: rows that an index names out of bounds are left out silently, else they are NK402.
+    """
     data = [(value, role) for value, role in zip(values, roles, strict=True) if role in DATA]
     tensors = [(value, role) for value, role in data if isinstance(value, NkiTensor)]
     if core.inputs_read_only:
         _check_inputs(core, plan, tensors)
+    lanes = _valid_lanes(plan, tensors, skip=skip)
     undefined = _undefined_lanes(core, plan, tensors)
     outputs = [tensor for tensor, role in tensors if role in WRITTEN]
     keywords = {"fresh": _fresh(plan, outputs[0])} if plan.wants_fresh else {}
-    results = {id(tensor): tensor.array if tensor.direct else np.array(tensor.read()) for tensor in outputs}
-    destination = outputs[0]
+    in_place = lanes is None
+    results = {
+        id(tensor): tensor.array if tensor.direct and in_place else np.array(tensor.read()) for tensor in outputs
+    }
+    destination = outputs[0] if outputs else None
     arrays = []
     for position, (value, role) in enumerate(data):
         if not isinstance(value, NkiTensor):
@@ -39,7 +47,7 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
             arrays.append(value.read())
     plan.compute(*arrays, **keywords)
     for tensor in outputs:
-        _written(tensor, results[id(tensor)], undefined)
+        _written(tensor, results[id(tensor)], undefined, lanes)
     words: list[int] = []
     for tensor, _ in tensors:
         words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
@@ -58,7 +66,10 @@ def _undefined_lanes(core: Core, plan: Plan, tensors: Operands) -> Array | None:
     for tensor, role in tensors:
         if role in WRITTEN:
             continue
-        missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+        if isinstance(tensor, VectorTensor):
+            missing = tensor.unwritten()
+        else:
+            missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is None:
             continue
         travels = core.undefined_travels and plan.lanes == "travel"
@@ -108,28 +119,60 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     return True if missing.all() else missing
 
 
-def _clashes(tensor: NkiTensor, destination: NkiTensor, *, is_first: bool) -> bool:
+def _clashes(tensor: NkiTensor, destination: NkiTensor | None, *, is_first: bool) -> bool:
     """Whether an operand would be overwritten before it is read.
 
     The first input may be the destination itself: each step reads an element before it writes it.
     """
-    if tensor.storage is not destination.storage:
+    if destination is None or tensor.storage is not destination.storage:
         return False
     same = tensor.byte_offset == destination.byte_offset and tensor.layout is destination.layout
     return not (same and is_first)
 
 
-def _written(tensor: NkiTensor, result: Array, undefined: Array | None) -> None:
+def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
+    """Which partitions of gathered inputs are in bounds, where not all are; out of bounds without ``skip`` is NK402."""
+    lanes: Array | None = None
+    for tensor, role in tensors:
+        if not isinstance(tensor, VectorTensor):
+            continue
+        invalid = tensor.first_invalid()
+        if invalid is None:
+            continue
+        if not skip:
+            report(
+                "NK402",
+                f"{plan.name}: partition {invalid[0]} of {describe(tensor.index)} is {invalid[1]}, out of bounds for the "
+                f"{tensor.rows.shape[0]} rows of {describe(tensor.rows)}",
+                about=(tensor.rows,),
+                remedy="Mend the index, or pass oob_mode=nisa.oob_mode.skip to leave such rows out.",
+            )
+        if role not in WRITTEN:
+            _, valid = tensor.chosen()
+            lanes = valid if lanes is None else lanes & valid
+    return lanes
+
+
+def _written(tensor: NkiTensor, result: Array, undefined: Array | None, lanes: Array | None) -> None:
     """Put a result where it belongs, and remember which elements are now written."""
+    if isinstance(tensor, VectorTensor):
+        tensor.write(result, lanes)
+        tensor.mark_written(lanes)
+        return
     where = getattr(tensor, "where", None)
-    if not tensor.direct:
+    if lanes is not None:
+        # Rows left out of a gather leave their part of the destination as it was.
+        kept = np.repeat(lanes, tensor.size // lanes.size).reshape(tensor.shape)
+        where = kept if where is None else where & kept
+        np.copyto(tensor.array, result, where=where)
+    elif not tensor.direct:
         tensor.write(result)
     storage = tensor.storage
     if not storage.full:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)
     if undefined is not None:
         try:
-            lanes = np.broadcast_to(undefined, tensor.shape)
+            spread = np.broadcast_to(undefined, tensor.shape)
         except ValueError:
             return
-        storage.mark_unwritten(tensor.layout, tensor.byte_offset, lanes if where is None else lanes & where)
+        storage.mark_unwritten(tensor.layout, tensor.byte_offset, spread if where is None else spread & where)

@@ -42,7 +42,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
     outputs = [p.name for p, role in named if role in WRITTEN]
     lines = [
         f"{''.join(f'{p.name}, ' for p, _ in named)}= values",
-        f"if core.inputs_read_only or {' or '.join(f'{n}.__class__ is not T' for n in tensors)}:",
+        f"if {' or '.join(['core.inputs_read_only', *(f'{n}.__class__ is not T' for n in tensors)])}:",
         "    return careful(core, values)",
         *[line for name in tensors for line in _operand(name)],
         *[line for name in maybe for line in _optional(name)],

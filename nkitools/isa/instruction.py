@@ -14,7 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from nkitools.chip.core import CORE, Core, current_core
+from nkitools.chip.dynamic import DynamicTensor, OutOfBounds
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.enums import oob_mode
 from nkitools.isa.execution import execute
 from nkitools.isa.fast_path import binder, is_classed, issuer
 from nkitools.isa.plan import (
@@ -23,6 +26,8 @@ from nkitools.isa.plan import (
     OPERAND,
     OPTIONAL_DST,
     OPTIONAL_OPERAND,
+    REGISTER,
+    REGISTER_OR_NUMBER,
     ROLES,
     STATIC,
     WRITTEN,
@@ -39,6 +44,12 @@ from nkitools.rules.finding import refuse
 __all__ = ["Check", "Dst", "Instruction", "NkiInstruction", "Operand", "OptionalDst", "OptionalOperand", "Plan", "Src", "instruction"]
 
 _NUMBERS = (int, float, np.number, np.bool_)
+_WANTED = {
+    OPERAND: "a number or a tensor",
+    OPTIONAL_OPERAND: "a number or a tensor",
+    REGISTER: "a register of nisa.register_alloc",
+    REGISTER_OR_NUMBER: "an integer or a register of nisa.register_alloc",
+}
 
 
 class NkiInstruction:
@@ -98,6 +109,8 @@ class Instruction:
         """Issue what the fast path does not take."""
         values = tuple(value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True))
         self._check_arguments(values)
+        if not self._settled(values):
+            return
         key = self._key(values)
         plan = core.plans.get(key)
         if plan is None:
@@ -110,8 +123,24 @@ class Instruction:
             plan.number()
             if not check.broken:
                 core.plans[key] = plan
-        words = execute(core, plan, self.roles, values)
+        words = execute(core, plan, self.roles, values, skip=self._skips(values))
         core.record.issued(plan, core.record.sites.current(4), words)
+
+    def _settled(self, values: tuple[Any, ...]) -> bool:
+        """Move views with a run-time address to where it is now; False where the access is out of bounds and skipped."""
+        for value in values:
+            if isinstance(value, DynamicTensor):
+                try:
+                    value.settle(f"nisa.{self.name}")
+                except OutOfBounds as error:
+                    if self._skips(values):
+                        return False
+                    refuse("NK402", f"{self.name}: {error}", about=(value,))
+        return True
+
+    def _skips(self, values: tuple[Any, ...]) -> bool:
+        """Whether the call says to skip what is out of bounds."""
+        return "oob_mode" in self.parameters and values[self.parameters.index("oob_mode")] is oob_mode.skip
 
     def _key(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """The same key as the fast path's."""
@@ -132,6 +161,8 @@ class Instruction:
                 isinstance(value, NkiTensor)
                 or (value is None and role in (OPTIONAL_DST, OPTIONAL_OPERAND))
                 or (isinstance(value, _NUMBERS) and role in (OPERAND, OPTIONAL_OPERAND))
+                or (isinstance(value, VirtualRegister) and role in (REGISTER, REGISTER_OR_NUMBER))
+                or (type(value) is int and role == REGISTER_OR_NUMBER)
             ):
                 self._wrong_operand(name, value, role)
 
@@ -144,7 +175,7 @@ class Instruction:
             refuse("NK609", f"nisa.{self.name}: argument `{name}` must be a string, it is {type(value).__name__}")
 
     def _wrong_operand(self, name: str, value: Any, role: int) -> NoReturn:
-        wanted = "a number or a tensor" if role in (OPERAND, OPTIONAL_OPERAND) else "a tensor"
+        wanted = _WANTED.get(role, "a tensor")
         hint = ""
         if isinstance(value, np.ndarray):
             hint = " NumPy arrays enter a kernel as its arguments."

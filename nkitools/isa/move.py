@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, through_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import guards
-from nkitools.isa.costs import streaming
+from nkitools.isa.costs import GPSIMD_START, dma, elements_per_cycle, is_half, streaming
 from nkitools.isa.enums import dge_mode as dge_modes
 from nkitools.isa.enums import engine as engines
 from nkitools.isa.enums import oob_mode as oob_modes
@@ -23,7 +24,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[[Array, Array], None]:
-    """Copy bits where the dtypes are the same, else through float32; shapes may differ, the order of elements does not."""
+    """Copy bits between equal dtypes, else through float32; shapes may differ, the order of elements does not."""
     dtype = dst.dtype
     same_dtype = exact and dst.dtype is src.dtype
     if same_dtype and dst.shape == src.shape:
@@ -49,14 +50,16 @@ def dma_copy(
 ) -> Plan:
     """``dst = src`` by DMA between HBM and SBUF, in any direction.
 
-    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is for NeuronCore-v4,
-    ``dge_mode=hwdge`` for v3 on and then ``engine`` may be sync or scalar; ``oob_mode`` speaks of indirect addresses only.
-    Errors: NK101, NK107, NK109, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.dma_copy (NKI 0.6).
+    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is for
+    NeuronCore-v4, ``dge_mode=hwdge`` for v3 on and then ``engine`` may be sync or scalar; ``oob_mode`` speaks of
+    indirect addresses only.
+    Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK606, NK609.
+    Source: nki.isa.dma_copy (NKI 0.6).
     """
     guards.one_of(check, "oob_mode", oob_mode, oob_modes)
     guards.one_of(check, "dge_mode", dge_mode, dge_modes)
     _check_descriptors(check, priority, dge_mode, engine)
-    guards.tiles(check, on=(*guards.HBM, MemoryRegion.sbuf), dst=dst, src=src)
+    guards.dma_ends(check, dst, src)
     if dst.size != src.size:
         check.refuse(
             "NK109",
@@ -69,19 +72,23 @@ def dma_copy(
 
     compute = _copying(dst, src)
 
-    nanoseconds = dst.size * max(dst.dtype.itemsize, src.dtype.itemsize) / check.chip.dma_bytes_per_second * 1e9 + 1300
-    return Plan("dma", nanoseconds, compute, lanes="travel" if dst.on_chip else "use")
+    return Plan("dma", dma(check.chip, dst, src), compute, lanes="travel" if dst.on_chip else "use")
 
 
 def _check_descriptors(check: Check, priority: Any, mode: Any, engine: Any) -> None:
+    """NK609, NK606, NK206: what is said about the DMA's priority and its descriptors."""
     chip = check.chip
     if priority is not None:
-        if not isinstance(priority, int) or isinstance(priority, bool) or not 0 <= priority <= 3:
+        whole = isinstance(priority, (int, np.integer)) and not isinstance(priority, bool)
+        if not whole or not 0 <= priority <= 3:
             check.refuse("NK609", f"`priority` must be 0, 1, 2 or 3, it is {priority!r}")
         if not chip.dma_priority:
-            check.fail("NK606", f"DMA priorities came with NeuronCore-v4; {chip.name} has none")
+            check.fail("NK606", f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none")
     if mode is dge_modes.hwdge and not chip.hardware_dge:
-        check.fail("NK606", f"hardware descriptor generation came with NeuronCore-v3; {chip.name} has none")
+        check.fail(
+            "NK606",
+            f"`dge_mode`={mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none",
+        )
     guards.one_of(check, "engine", engine, engines, (engines.sync, engines.scalar, engines.unknown))
     if engine is not engines.unknown and mode is not dge_modes.hwdge:
         check.fail("NK609", f"`engine`={engine} goes with dge_mode=nisa.dge_mode.hwdge only")
@@ -91,9 +98,10 @@ def _check_descriptors(check: Check, priority: Any, mode: Any, engine: Any) -> N
 def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown, name: Any = None) -> Plan:
     """``dst = src`` on chip, on the Vector, Scalar or GpSimd Engine.
 
-    Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM (no PSUM on the GpSimd Engine). Bit-accurate between
-    equal dtypes on the Vector and GpSimd Engines; otherwise, and always on the Scalar Engine (v3 on), through float32.
-    Errors: NK101, NK102, NK107, NK109, NK201, NK206, NK301, NK606. Source: nki.isa.tensor_copy (NKI 0.6).
+    Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM (no PSUM on the GpSimd Engine).
+    Bit-accurate between equal dtypes, otherwise through float32; NeuronCore-v2's Scalar Engine does not have it.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK206, NK301, NK606, NK609.
+    Source: nki.isa.tensor_copy (NKI 0.6); trainium2_arch, Scalar Engine (bit-accurate copies).
     """
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.scalar, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst, src=src)
@@ -102,77 +110,87 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown,
     if engine is engines.scalar and not check.chip.scalar_engine_copies:
         check.fail(
             "NK606",
-            f"the Scalar Engine of {check.chip.name} has no tensor_copy",
+            f"`engine`={engine}: the Scalar Engine of {check.chip.name} has no tensor_copy",
             remedy="Use nisa.activation(op=nl.copy), or leave the engine out.",
         )
     if dst.dtype is not src.dtype:
         guards.not_packed(check, dst=dst, src=src)
     chosen = engines.vector if engine is engines.unknown else engine
 
-    narrow = engine is engines.scalar and src.dtype.kind != "packed"
-    compute = _copying(dst, src, exact=not narrow)
+    compute = _copying(dst, src, exact=engine is not engines.scalar or check.chip.scalar_engine_copies)
 
-    return Plan(chosen.name, streaming(check.chip, src), compute, lanes="travel")
+    cycles = streaming(check.chip, src, 1 / elements_per_cycle(check.chip, chosen, dst, src))
+    return Plan(chosen.name, cycles, compute, lanes="travel")
 
 
 @instruction
 def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown, name: Any = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
-    Errors: NK101, NK107, NK201, NK206, NK301, NK609. Source: nki.isa.memset (NKI 0.6).
+    A number outside of an integer dtype's range saturates. Half-width tiles cost what filling them with zero costs.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK609. Source: nki.isa.memset (NKI 0.6).
     """
     if isinstance(value, NkiTensor):
-        check.refuse("NK609", f"`value` must be a number known when the kernel is built, it is {describe(value)}", value)
+        check.refuse(
+            "NK609", f"`value` must be a number, known when the kernel is built; it is {describe(value)}", value
+        )
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst)
     guards.gpsimd_reaches(check, engine, dst=dst)
-    dtype, packed = dst.dtype, dst.dtype.kind == "packed"
+
+    dtype = dst.dtype
 
     def compute(destination: Array, number: Any) -> None:
-        if packed:
-            if number != 0:
-                check.refuse("NK301", f"{dtype} can only be set to 0, not to {number}")
-            destination[...] = np.zeros((), destination.dtype)
-            return
-        exact = isinstance(number, (int, np.integer)) and dtype.is_integer
-        destination[...] = cast(np.asarray(number, np.int64 if exact else np.float32), dtype)
+        if dtype.kind == "packed" and number != 0:
+            check.refuse("NK301", f"`dst` of dtype {dtype} can only be set to 0, not to `value`={number}")
+        destination[...] = _constant(number, dtype)
 
-    half = dtype.name in ("bfloat16", "float16")
     chosen = engines.vector if engine is engines.unknown else engine
-    return Plan(chosen.name, streaming(check.chip, dst, 0.5 if half else 1), compute)
+    # The value is data and may change from call to call: the price is that of zero, by far the most frequent.
+    fast = is_half(dst) and chosen is engines.vector
+    return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute)
+
+
+def _constant(number: Any, dtype: DType) -> Any:
+    """A number as an element of ``dtype``: integers exactly, the rest by way of float32."""
+    if dtype.kind == "packed":
+        return np.zeros((), dtype.dtype)
+    if dtype.is_integer and isinstance(number, (int, np.integer)):
+        limits = np.iinfo(dtype.dtype)
+        return min(max(int(number), int(limits.min)), int(limits.max))
+    return cast(np.asarray(number, np.float32), dtype)
 
 
 @instruction
-def iota(
-    check: Check, dst: Dst, pattern: Any, offset: Any = 0, channel_multiplier: Any = 0, name: Any = None
-) -> Plan:
-    """``dst[p, w, z, y, x] = offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x`` on the GpSimd Engine.
+def iota(check: Check, dst: Dst, pattern: Any, offset: Any = 0, channel_multiplier: Any = 0, name: Any = None) -> Plan:
+    """``dst[p, w, z, y, x] = offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, on GpSimd.
 
-    ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of ``dst`` (SBUF). 32-bit integer
-    arithmetic, then cast to ``dst.dtype``. Errors: NK101, NK107, NK109, NK201, NK301, NK609. Source: nki.isa.iota (NKI 0.6).
+    ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of ``dst`` (SBUF).
+    32-bit integer arithmetic, which wraps, then cast to ``dst.dtype``.
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.iota (NKI 0.6).
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst)
     guards.not_packed(check, dst=dst)
     steps = _iota_steps(check, pattern)
     for role, number in (("offset", offset), ("channel_multiplier", channel_multiplier)):
         _int32(check, role, number)
-    if math.prod(count for _, count in steps) != dst.layout.free_elements:
+    made = math.prod(count for _, count in steps)
+    if made != dst.layout.free_elements:
         check.refuse(
             "NK109",
-            f"`pattern`={pattern} makes {math.prod(count for _, count in steps)} elements per partition, "
-            f"`dst`, {describe(dst)}, has {dst.layout.free_elements}",
+            f"`pattern` makes {made} elements per partition; `dst`, {describe(dst)}, has {dst.layout.free_elements}",
             dst,
         )
 
-    values = np.asarray(offset + channel_multiplier * np.arange(dst.shape[0], dtype=np.int64))
-    for step, count in steps:
-        values = values[..., None] + step * np.arange(count, dtype=np.int64)
-    filled = cast(values.astype(np.int32), dst.dtype).reshape(dst.shape)
+    first, across, dtype = int(offset), int(channel_multiplier), dst.dtype
 
     def compute(destination: Array) -> None:
-        np.copyto(destination, filled)
+        values = np.asarray(first + across * np.arange(destination.shape[0], dtype=np.int64))
+        for step, count in steps:
+            values = values[..., None] + step * np.arange(count, dtype=np.int64)
+        np.copyto(destination, cast(values.astype(np.int32), dtype).reshape(destination.shape))
 
-    return Plan("gpsimd", 150.0 + dst.layout.free_elements, compute)
+    return Plan("gpsimd", GPSIMD_START + dst.layout.free_elements, compute)
 
 
 def _int32(check: Check, role: str, number: Any) -> None:
@@ -182,6 +200,7 @@ def _int32(check: Check, role: str, number: Any) -> None:
 
 
 def _iota_steps(check: Check, pattern: Any) -> list[tuple[int, int]]:
+    """NK609: the pattern as one to four pairs (step, num)."""
     form = isinstance(pattern, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pattern)
     if not form or not 1 <= len(pattern) <= 4:
         check.refuse("NK609", f"`pattern` must be a list of one to four [step, num], it is {pattern!r}")

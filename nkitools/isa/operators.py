@@ -1,12 +1,13 @@
 """Math operators and activation functions: what a token such as ``nl.add`` means to an engine.
 
 Source: NKI ISA API common fields, tables "Supported Math Operators" and "Supported Activation Functions" (NKI 0.6).
-``divide`` is in neither table, but ``nl.divide`` is documented, so the Vector Engine must have it; it is accepted wherever an
-arithmetic operator is. Arithmetic operators compute in float32 and comparisons give 1.0 or 0.0.
+``divide`` is in neither table, but ``nl.divide`` is documented, so the Vector Engine must have it; it is accepted
+wherever an arithmetic operator is. Arithmetic operators compute in float32 and comparisons give 1.0 or 0.0.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,13 +22,18 @@ Compute = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A math operator of the Vector, Scalar or GpSimd Engine. ``compute(x[, y], out=)`` is NumPy-like."""
+    """A math operator of the Vector, Scalar or GpSimd Engine. ``compute(x[, y], out=)`` is NumPy-like.
+
+    Arithmetic ones get float32 (32-bit integers in the exact form), bitvec ones unsigned integers of one width.
+    ``reduce(x, axes, keepdims)`` where it may reduce; ``since`` is the first NeuronCore generation that has it.
+    """
 
     name: str
     kind: Literal["arithmetic", "bitvec"]
     compute: Compute
     unary: bool = False
     reduce: Compute | None = None
+    since: int = 2
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
@@ -35,13 +41,22 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """An activation function of the Scalar Engine in float32: ``compute(x, out=)`` with ``x`` and ``out`` possibly the same."""
+    """An activation function of the Scalar Engine in float32: ``compute(x, out=)``; ``x`` may be ``out``.
+
+    ``valid`` bounds the magnitudes of the inputs for which the engine's approximation holds (table "Supported
+    Activation Functions"); ``signed`` tells whether negative inputs of those magnitudes are among them.
+    """
 
     name: str
     compute: Compute
+    valid: tuple[float, float] = (0.0, math.inf)
+    signed: bool = True
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------------
 
 
 def _logical(function: Compute) -> Compute:
@@ -59,30 +74,11 @@ def _logical_reduce(function: Any) -> Compute:
     return reduce
 
 
-def _absolute(function: Any) -> Compute:
+def _by_magnitude(closer: Compute) -> Compute:
+    """``x`` where its magnitude wins, else ``y``, with their signs (nl.abs_max and nl.abs_min; a tie gives ``y``)."""
+
     def compute(x: Array, y: Array, out: Array) -> Array:
-        return np.asarray(function(np.abs(x), np.abs(y), out=out))
-
-    return compute
-
-
-def _left_shift(x: Array, y: Any, out: Array) -> Array:
-    """Logical shift; a shift by the width or more leaves 0 (NumPy leaves it undefined)."""
-    return np.where(np.less(y, out.dtype.itemsize * 8), np.left_shift(x, y), 0).astype(out.dtype)
-
-
-def _right_shift(x: Array, y: Any, out: Array) -> Array:
-    """Logical (zero-filling) shift, also of signed integers."""
-    unsigned = np.dtype(f"u{out.dtype.itemsize}")
-    bits = np.asarray(x).view(unsigned) if isinstance(x, np.ndarray) else np.asarray(x).astype(unsigned)
-    amount = np.asarray(y).astype(unsigned)
-    shifted = np.where(amount < out.dtype.itemsize * 8, np.right_shift(bits, amount), unsigned.type(0))
-    return np.asarray(shifted).view(out.dtype)
-
-
-def _shift(function: Compute) -> Compute:
-    def compute(x: Array, y: Array, out: Array) -> Array:
-        np.copyto(out, function(x, y, out))
+        np.copyto(out, np.where(closer(np.abs(x), np.abs(y)), x, y))
         return out
 
     return compute
@@ -97,9 +93,10 @@ def _reducer(ufunc: Any) -> Compute:
 
 def _subtract_reduce(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """First element minus all the others, in order."""
-    flat = x.reshape(*x.shape[: axis[0]], -1)
-    result = np.subtract.reduce(flat, axis=-1, keepdims=keepdims)
-    return result.reshape(*x.shape[: axis[0]], *([1] * len(axis) if keepdims else []))
+    kept = [dim for dim in range(x.ndim) if dim not in axis]
+    flat = x.transpose(*kept, *axis).reshape(*(x.shape[dim] for dim in kept), -1)
+    result: Array = np.subtract.reduce(flat, axis=-1)
+    return np.expand_dims(result, axis) if keepdims else result
 
 
 def _rsqrt(x: Array, out: Array) -> Array:
@@ -112,13 +109,35 @@ def _reciprocal(x: Array, out: Array) -> Array:
 
 
 def _relu(x: Array, out: Array) -> Array:
-    return np.asarray(np.maximum(x, np.float32(0), out=out))
+    return np.asarray(np.maximum(x, 0, out=out))
 
 
 def _bypass(x: Array, y: Any, out: Array) -> Array:
     np.copyto(out, x)
     return out
 
+
+# --- bitvec: operands and result are unsigned integers of one width --------------------------------------------------
+
+
+def _left_shift(x: Array, y: Array, out: Array) -> Array:
+    """Logical shift; by the width or more it leaves 0 (NumPy leaves that undefined)."""
+    return _shifted(np.left_shift, x, y, out)
+
+
+def _right_shift(x: Array, y: Array, out: Array) -> Array:
+    """Logical (zero-filling) shift; the table knows no arithmetic one."""
+    return _shifted(np.right_shift, x, y, out)
+
+
+def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
+    inside = np.less(y, out.dtype.itemsize * 8)
+    np.copyto(out, shift(x, np.where(inside, y, 0).astype(out.dtype)))
+    np.copyto(out, 0, where=~inside)
+    return out
+
+
+# --- the table of math operators -------------------------------------------------------------------------------------
 
 _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "add": (np.add, _reducer(np.add)),
@@ -137,8 +156,8 @@ _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "logical_or": (_logical(np.logical_or), _logical_reduce(np.logical_or)),
     "logical_xor": (_logical(np.logical_xor), _logical_reduce(np.logical_xor)),
     "power": (np.power, None),
-    "abs_max": (_absolute(np.maximum), None),
-    "abs_min": (_absolute(np.minimum), None),
+    "abs_max": (_by_magnitude(np.greater), None),
+    "abs_min": (_by_magnitude(np.less), None),
     "bypass": (_bypass, None),
 }
 _ARITHMETIC_UNARY: dict[str, Compute] = {
@@ -152,12 +171,16 @@ _BITVEC: dict[str, tuple[Compute, Compute | None]] = {
     "bitwise_and": (np.bitwise_and, _reducer(np.bitwise_and)),
     "bitwise_or": (np.bitwise_or, _reducer(np.bitwise_or)),
     "bitwise_xor": (np.bitwise_xor, _reducer(np.bitwise_xor)),
-    "left_shift": (_shift(_left_shift), None),
-    "right_shift": (_shift(_right_shift), None),
+    "left_shift": (_left_shift, None),
+    "right_shift": (_right_shift, None),
 }
+_SINCE = {"abs_max": 4, "abs_min": 4}  # "available only on NeuronCore-v4 (trn3) and newer" (nl.abs_max docstring)
 
 OPERATORS: dict[str, Operator] = {
-    **{name: Operator(name, "arithmetic", compute, reduce=reduce) for name, (compute, reduce) in _ARITHMETIC.items()},
+    **{
+        name: Operator(name, "arithmetic", compute, reduce=reduce, since=_SINCE.get(name, 2))
+        for name, (compute, reduce) in _ARITHMETIC.items()
+    },
     **{name: Operator(name, "arithmetic", compute, unary=True) for name, compute in _ARITHMETIC_UNARY.items()},
     **{name: Operator(name, "bitvec", compute, reduce=reduce) for name, (compute, reduce) in _BITVEC.items()},
     "invert": Operator("invert", "bitvec", np.invert, unary=True),
@@ -176,42 +199,59 @@ def _in_double(function: Callable[[Array], Array]) -> Compute:
     return compute
 
 
-_SQRT_2_OVER_PI = float(np.sqrt(2 / np.pi))
+_SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+def _gated(x: Array, gate: Array) -> Array:
+    """``x * gate`` where the gate vanishes faster than x grows: infinity times a closed gate is 0, not NaN."""
+    return np.where(gate == 0, 0.0, x * gate)
+
+
+def _density(x: Array) -> Array:
+    """The standard normal density."""
+    density: Array = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    return density
 
 
 def _gelu(x: Array) -> Array:
-    return x * special.ndtr(x)
+    return _gated(x, special.ndtr(x))
 
 
 def _gelu_dx(x: Array) -> Array:
-    return special.ndtr(x) + x * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
+    derivative: Array = special.ndtr(x) + _gated(x, _density(x))
+    return derivative
 
 
 def _gelu_tanh(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x**3)))
+    # (1 + tanh(u)) / 2 is the logistic function of 2u, without the cancellation at negative u.
+    return _gated(x, special.expit(2 * _SQRT_2_OVER_PI * (x + 0.044715 * x**3)))
 
 
-def _gelu_sigmoid(x: Array) -> Array:
-    return x * special.expit(1.702 * x)
+def _sigmoid_gated(slope: float) -> Callable[[Array], Array]:
+    """``x * sigmoid(slope * x)``: silu and the sigmoid approximation of gelu."""
+    return lambda x: _gated(x, special.expit(slope * x))
 
 
-def _gelu_sigmoid_dx(x: Array) -> Array:
-    s = special.expit(1.702 * x)
-    return s + 1.702 * x * s * (1 - s)
+def _sigmoid_gated_dx(slope: float) -> Callable[[Array], Array]:
+    def derivative(x: Array) -> Array:
+        s = special.expit(slope * x)
+        total: Array = s + _gated(slope * x, s * special.expit(-slope * x))
+        return total
 
-
-def _silu_dx(x: Array) -> Array:
-    s = special.expit(x)
-    return s * (1 + x * (1 - s))
+    return derivative
 
 
 def _mish(x: Array) -> Array:
-    return x * np.tanh(np.logaddexp(0, x))
+    return _gated(x, np.tanh(np.logaddexp(0, x)))
 
 
 def _sine(x: Array) -> Array:
-    """The sine on [-pi, pi]. Outside, the engine extrapolates a polynomial that is not published: NaN marks it invalid."""
-    return np.where(np.abs(x) <= np.float32(np.pi), np.sin(x), np.nan)
+    """The sine on [-pi, pi]; beyond, the cubic that the engine extrapolates: "sin(9.0) returns ~27.65".
+
+    The cubic itself is not published. That of the Taylor series about +-pi gives 27.65 at 9, and joins smoothly.
+    """
+    beyond = np.abs(x) - math.pi
+    return np.where(beyond <= 1e-6, np.sin(x), np.copysign(1, x) * (beyond**3 / 6 - beyond))
 
 
 def _copy(x: Array, out: Array) -> Array:
@@ -220,35 +260,44 @@ def _copy(x: Array, out: Array) -> Array:
     return out
 
 
+_FUNCTIONS: dict[str, Compute] = {
+    "copy": _copy,
+    "square": np.square,
+    "sigmoid": _in_double(special.expit),
+    "relu": _relu,
+    "gelu": _in_double(_gelu),
+    "gelu_dx": _in_double(_gelu_dx),
+    "gelu_apprx_tanh": _in_double(_gelu_tanh),
+    "gelu_apprx_sigmoid": _in_double(_sigmoid_gated(1.702)),
+    "gelu_apprx_sigmoid_dx": _in_double(_sigmoid_gated_dx(1.702)),
+    "silu": _in_double(_sigmoid_gated(1.0)),
+    "silu_dx": _in_double(_sigmoid_gated_dx(1.0)),
+    "tanh": np.tanh,
+    "softplus": _in_double(lambda x: np.logaddexp(0, x)),
+    "mish": _in_double(_mish),
+    "erf": _in_double(special.erf),
+    "erf_dx": _in_double(lambda x: 2 / math.sqrt(math.pi) * np.exp(-x * x)),
+    "exp": np.exp,
+    "log": np.log,
+    "sin": _in_double(_sine),
+    "arctan": np.arctan,
+    "sqrt": np.sqrt,
+    "rsqrt": _rsqrt,
+    "reciprocal": _reciprocal,
+    "sign": np.sign,
+    "abs": np.abs,
+}
+# Name: the magnitudes of valid inputs, and whether both signs are valid (table "Supported Activation Functions").
+_VALID: dict[str, tuple[tuple[float, float], bool]] = {
+    "log": ((2.0**-64, 2.0**64), False),
+    "sin": ((0.0, math.pi), True),
+    "arctan": ((0.0, math.pi / 2), True),
+    "sqrt": ((2.0**-116, 2.0**118), False),
+    "rsqrt": ((2.0**-87, 2.0**97), False),
+    "reciprocal": ((2.0**-42, 2.0**42), True),
+}
 ACTIVATIONS: dict[str, Activation] = {
-    name: Activation(name, compute)
-    for name, compute in {
-        "copy": _copy,
-        "square": np.square,
-        "sigmoid": _in_double(special.expit),
-        "relu": _relu,
-        "gelu": _in_double(_gelu),
-        "gelu_dx": _in_double(_gelu_dx),
-        "gelu_apprx_tanh": _in_double(_gelu_tanh),
-        "gelu_apprx_sigmoid": _in_double(_gelu_sigmoid),
-        "gelu_apprx_sigmoid_dx": _in_double(_gelu_sigmoid_dx),
-        "silu": _in_double(lambda x: x * special.expit(x)),
-        "silu_dx": _in_double(_silu_dx),
-        "tanh": np.tanh,
-        "softplus": _in_double(lambda x: np.logaddexp(0, x)),
-        "mish": _in_double(_mish),
-        "erf": _in_double(special.erf),
-        "erf_dx": _in_double(lambda x: 2 / np.sqrt(np.pi) * np.exp(-x * x)),
-        "exp": np.exp,
-        "log": np.log,
-        "sin": _in_double(_sine),
-        "arctan": np.arctan,
-        "sqrt": np.sqrt,
-        "rsqrt": _rsqrt,
-        "reciprocal": _reciprocal,
-        "sign": np.sign,
-        "abs": np.abs,
-    }.items()
+    name: Activation(name, compute, *_VALID.get(name, ((0.0, math.inf), True))) for name, compute in _FUNCTIONS.items()
 }
 
 

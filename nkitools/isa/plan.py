@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from nkitools.chip.generations import Generation
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.rules.finding import refuse, report
 
@@ -17,14 +18,18 @@ Src: TypeAlias = NkiTensor  # read
 OptionalDst: TypeAlias = NkiTensor | None
 Operand: TypeAlias = float | NkiTensor  # read: a tensor, or an immediate, which is data and not part of a plan's key
 OptionalOperand: TypeAlias = float | NkiTensor | None
+Register: TypeAlias = VirtualRegister  # handed to compute as it is
+RegisterOrNumber: TypeAlias = int | VirtualRegister
 
-STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL = range(7)
+STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL, REGISTER, REGISTER_OR_NUMBER = range(9)
 ROLES = {
     "Dst": DST,
     "OptionalDst": OPTIONAL_DST,
     "Src": SRC,
     "Operand": OPERAND,
     "OptionalOperand": OPTIONAL_OPERAND,
+    "Register": REGISTER,
+    "RegisterOrNumber": REGISTER_OR_NUMBER,
 }
 WRITTEN = frozenset({DST, OPTIONAL_DST})
 DATA = frozenset(ROLES.values())

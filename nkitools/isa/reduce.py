@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import guards
-from nkitools.isa.costs import is_half, streaming
+from nkitools.isa.arithmetic import bits, put_bits
+from nkitools.isa.costs import is_bfloat16, streaming
 from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.isa.operators import Operator
 from nkitools.isa.results import put
 
 
@@ -28,7 +32,7 @@ def reduction_axes(check: Check, data: NkiTensor, axis: Any) -> tuple[int, ...]:
     if 0 in axes:
         check.refuse(
             "NK112",
-            f"`axis`={axis} includes the partition dimension of {describe(data)}, which the Vector Engine cannot reduce",
+            f"`axis`={axis} includes the partition dimension of {describe(data)}, which is not reduced",
             data,
         )
     if axes != tuple(range(ndim - len(axes), ndim)):
@@ -54,10 +58,10 @@ def tensor_reduce(
 ) -> Plan:
     """Reduce ``data`` along its last free dimensions on the Vector Engine, optionally times -1.
 
-    ``axis``: an int or ints, the last contiguous dimensions ending at the final one, never 0. ``dst`` has as many elements per
-    partition as remain (``keepdims`` leaves the reduced ones with size 1; either form of ``dst`` is taken). Arithmetic in float32,
-    bitvec on integers. Memory: SBUF or PSUM.
-    Errors: NK101, NK102, NK107, NK109, NK112, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_reduce (NKI 0.6).
+    ``axis``: an int or ints, the last contiguous dimensions ending at the final one, never 0. ``dst`` has as many
+    elements per partition as remain (``keepdims`` leaves the reduced ones with size 1; either form of ``dst`` is
+    taken). Arithmetic in float32, bitvec on integers. Memory: SBUF or PSUM.
+    Errors: NK101, NK102, NK107 to NK110, NK112, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_reduce (NKI 0.6).
     """
     operator = guards.reduction_operator(check, "op", op)
     guards.tiles(check, dst=dst, data=data)
@@ -78,12 +82,22 @@ def tensor_reduce(
         guards.integers(check, dst=dst, data=data)
         if negate:
             check.refuse("NK609", f"`negate` goes with arithmetic operators, not with {operator}")
-    reduce, dtype, is_add_or_max = operator.reduce, dst.dtype, operator.name in ("add", "maximum")
+
+    compute = _reducing(operator, axes, dst.dtype, negated=bool(negate))
+
+    factor = 0.5 if is_bfloat16(dst, data) and operator.name in ("add", "maximum") else 1
+    return Plan("vector", streaming(check.chip, data, factor), compute)
+
+
+def _reducing(operator: Operator, axes: tuple[int, ...], dtype: DType, *, negated: bool) -> Callable[..., None]:
+    reduce, bitvec = operator.reduce, operator.kind == "bitvec"
     assert reduce is not None
 
-    def compute(destination: Array, values: Array) -> None:
-        result = reduce(values if bitvec else to_float32(values), axes, False)
-        put(destination, np.negative(result) if negate else result, dtype)
+    def on_bits(destination: Array, values: Array) -> None:
+        put_bits(destination, reduce(bits(values, dtype), axes, False), dtype)
 
-    factor = 0.5 if is_half(dst, data) and is_add_or_max else 1
-    return Plan("vector", streaming(check.chip, data, factor), compute)
+    def in_float32(destination: Array, values: Array) -> None:
+        result = reduce(to_float32(values), axes, False)
+        put(destination, np.negative(result) if negated else result, dtype)
+
+    return on_bits if bitvec else in_float32

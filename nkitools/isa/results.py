@@ -1,4 +1,4 @@
-"""From a float32 (or integer) result to its destination: straight into it where the dtypes allow, else through one cast."""
+"""From a float32 (or integer) result to its destination: straight into it where dtypes allow, else through one cast."""
 
 from __future__ import annotations
 

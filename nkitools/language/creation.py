@@ -27,11 +27,10 @@ def region(buffer: Any) -> MemoryRegion:
     """A memory by its object or its name; NK609 for others."""
     if isinstance(buffer, MemoryRegion):
         return buffer
-    if isinstance(buffer, str):
-        name = "private_hbm" if buffer == "hbm" else buffer
-        if name in MemoryRegion.__members__:
-            return MemoryRegion[name]
-    refuse("NK609", f"buffer must be nl.sbuf, nl.psum, nl.hbm, nl.private_hbm or nl.shared_hbm, it is {buffer!r}")
+    name = "private_hbm" if buffer == "hbm" else buffer
+    if not isinstance(name, str) or name not in MemoryRegion.__members__:
+        refuse("NK609", f"buffer must be nl.sbuf, nl.psum, nl.hbm, nl.private_hbm or nl.shared_hbm, it is {buffer!r}")
+    return MemoryRegion[name]
 
 
 def checked_shape(shape: Any, what: str) -> tuple[int, ...]:
@@ -57,7 +56,8 @@ def _checked_address(address: Any) -> tuple[int, int] | None:
 def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", address: Any = None) -> NkiTensor:
     """A new tensor, not initialised.
 
-    On chip at least 2-D (NK110), partition dimension first. ``address``: (partition, byte offset) of an SBUF or PSUM tensor.
+    On chip at least 2-D (NK110), partition dimension first. ``address``: (partition, byte offset) of an SBUF or PSUM
+    tensor.
     Errors: NK110, NK207, NK301, NK402, NK609. Source: nki.language.ndarray (NKI 0.6).
     """
     core = current_core("nl.ndarray")
@@ -66,7 +66,8 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", a
     if memory in ON_CHIP and len(sizes) < 2:
         refuse(
             "NK110",
-            f"nl.ndarray: a tensor in {memory.name.upper()} has at least 2 dimensions (partition and free), its shape is {sizes}",
+            f"nl.ndarray: a tensor in {memory.name.upper()} has at least 2 dimensions (partition and free), its shape "
+            f"is {sizes}",
             remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).",
         )
     storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address))
@@ -74,7 +75,10 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", a
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor filled with a number (a memset; in HBM a memset on chip and copies from there)."""
+    """A new tensor filled with a number (a memset; in HBM a memset on chip and copies from there).
+
+    Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.full (NKI 0.6).
+    """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor.on_chip:
         memset(tensor, fill_value)
@@ -90,20 +94,33 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str 
 
 
 def zeros(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor of zeros."""
+    """A new tensor of zeros. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros (NKI 0.6)."""
     return full(shape, 0, dtype, buffer, name)
 
 
 def ones(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor of ones."""
+    """A new tensor of ones. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.ones (NKI 0.6)."""
     return full(shape, 1, dtype, buffer, name)
 
 
 def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
-    """Zeros of the shape (and dtype and memory, where not given) of ``x``."""
+    """Zeros of the shape (and dtype and memory, where not given) of ``x``.
+
+    Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros_like (NKI 0.6).
+    """
+    _check_like("nl.zeros_like", x)
     return zeros(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)
 
 
 def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
-    """A new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised."""
+    """A new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised.
+
+    Errors: NK110, NK301, NK609. Source: nki.language.empty_like (NKI 0.6).
+    """
+    _check_like("nl.empty_like", x)
     return ndarray(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)
+
+
+def _check_like(what: str, x: Any) -> None:
+    if not isinstance(x, NkiTensor):
+        refuse("NK609", f"{what}: x must be a tensor, it is {type(x).__name__}")

@@ -25,7 +25,7 @@ def _two_dimensional(what: str, **tiles: Any) -> None:
 def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
     """A PSUM tile with the partition and free dimension of ``x`` (2-D, up to 128 x 128, SBUF) swapped.
 
-    Errors: NK101, NK104, NK110, NK201, NK301, NK609. Source: nki.language.transpose (NKI 0.6).
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.transpose (NKI 0.6).
     """
     _two_dimensional("transpose", x=x)
     swapped = ndarray((x.shape[1], x.shape[0]), x.dtype, psum)
@@ -39,9 +39,10 @@ def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
-    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of SBUF tiles as a float32 PSUM tile; without it ``x`` is transposed first.
+    """``x @ y`` of SBUF tiles as a float32 PSUM tile; ``x`` is transposed first, or given so with ``transpose_x``.
 
-    Errors: NK102 to NK106, NK110, NK201, NK302, NK609. Source: nki.language.matmul (NKI 0.6).
+    Shapes: x [M, K] ([K, M] with ``transpose_x``) and y [K, N], with K, M <= 128 and N as nc_matmul's moving free size.
+    Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609. Source: nki.language.matmul (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
     if transpose_x:

@@ -14,13 +14,14 @@ from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
 from nkitools.isa.enums import reduce_cmd
-from nkitools.isa.operators import OPERATORS, token
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
 _NUMBERS = (int, float, np.number, np.bool_)
+_ADD, _EXP = OPERATORS["add"], ACTIVATIONS["exp"]
 
 
 def is_number(value: Any) -> bool:
@@ -37,9 +38,11 @@ def _operands(what: str, *values: Any) -> None:
 
 
 def broadcast_shape(what: str, x: NkiTensor, y: NkiTensor) -> tuple[int, ...]:
-    """The common shape of two tiles whose free dimensions broadcast as NumPy's do; partitions must be equal (NK111, NK109)."""
+    """The shape of two tiles: free dimensions broadcast as NumPy's do (NK109), partitions are equal (NK102, NK111)."""
     if x.ndim != y.ndim:
-        refuse("NK109", f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of dimensions", about=(x, y))
+        refuse(
+            "NK109", f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of dimensions", about=(x, y)
+        )
     if x.shape[0] != y.shape[0]:
         rule = "NK111" if 1 in (x.shape[0], y.shape[0]) else "NK102"
         refuse(rule, f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of partitions", about=(x, y))
@@ -62,7 +65,7 @@ def _is_vector(x: NkiTensor) -> bool:
 
 
 def binary_into(dst: NkiTensor, what: str, x: Any, y: Any) -> None:
-    """``dst = x <what> y``, by the instruction that fits: tensor_scalar for a number or a vector, else tensor_tensor."""
+    """``dst = x <what> y`` by the instruction that fits: tensor_scalar for a number or vector, else tensor_tensor."""
     operator = OPERATORS[what]
     if is_number(x):
         tensor_scalar(dst, y, operator, x, reverse0=True)
@@ -96,8 +99,10 @@ def _binary(name: str, sentence: str) -> Callable[..., NkiTensor]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{sentence} Free dimensions broadcast; the result is in SBUF, of the inputs' dtype unless ``dtype`` is given. "
-        "Also an operator token. Errors: NK101, NK102, NK109, NK111, NK201, NK301, NK609."
+        f"{sentence} Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result "
+        "is in SBUF, of the tiles' dtype (promoted where they differ) unless ``dtype`` is given. An operator token. "
+        "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609. "
+        f"Source: nki.language.{name} (NKI 0.6)."
     )
     marked: Callable[..., NkiTensor] = token(name)(function)
     return marked
@@ -109,8 +114,8 @@ multiply = _binary("multiply", "``x * y``.")
 divide = _binary("divide", "``x / y``.")
 maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
 minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
-abs_max = _binary("abs_max", "The larger of ``|x|`` and ``|y|``.")
-abs_min = _binary("abs_min", "The smaller of ``|x|`` and ``|y|``.")
+abs_max = _binary("abs_max", "``x`` where ``|x| > |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
+abs_min = _binary("abs_min", "``x`` where ``|x| < |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
 power = _binary("power", "``x ** y``, on the GpSimd Engine.")
 equal = _binary("equal", "1 where ``x == y``, else 0.")
 not_equal = _binary("not_equal", "1 where ``x != y``, else 0.")
@@ -137,19 +142,16 @@ def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{sentence} The result is in SBUF, of the input's dtype unless ``dtype`` is given. Also an operator token. "
-        "Errors: NK101, NK201, NK301, NK609."
+        f"{sentence} The result is in SBUF, of the tile's shape and dtype unless ``dtype`` is given. Also an operator "
+        f"token. Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.{name} (NKI 0.6)."
     )
     marked: Callable[..., NkiTensor] = token(name)(function)
     return marked
 
 
 def _activated(name: str, sentence: str) -> Callable[..., NkiTensor]:
-    def into(dst: NkiTensor, x: NkiTensor) -> None:
-        activation(dst, function, x)
-
-    function = _unary(name, sentence, into)
-    return function
+    function = ACTIVATIONS[name]
+    return _unary(name, sentence, lambda dst, x: activation(dst, function, x))
 
 
 exp = _activated("exp", "``e ** x``.")
@@ -194,8 +196,15 @@ def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple
     return kept if len(kept) > 1 else (*kept, 1)
 
 
-def reduced(what: str, operator: str, x: Any, axis: Any, dtype: Any, keepdims: bool, *, negate: bool = False) -> NkiTensor:
-    """A new SBUF tile of ``x`` reduced along its last free dimensions."""
+def reduced(
+    what: str, operator: str, x: Any, axis: Any, dtype: Any, keepdims: bool, *, negate: bool = False
+) -> NkiTensor:
+    """A new SBUF tile of ``x`` reduced along its last free dimensions, at least 2-D, of its dtype or of ``dtype``.
+
+    ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1.
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609.
+    Source: nki.language.sum, max, min, prod and mean (NKI 0.6).
+    """
     if not isinstance(x, NkiTensor):
         refuse("NK609", f"nl.{what}: x must be a tile, it is {type(x).__name__}")
     axes = _axes(x, axis)
@@ -206,55 +215,69 @@ def reduced(what: str, operator: str, x: Any, axis: Any, dtype: Any, keepdims: b
 
 @token("add")
 def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The sum along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    """The sum along the last free dimension(s), in float32. Errors and source: see `reduced`."""
     return reduced("sum", "add", x, axis, dtype, keepdims)
 
 
 @token("maximum")
 def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The maximum along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    """The maximum along the last free dimension(s). Errors and source: see `reduced`."""
     return reduced("max", "maximum", x, axis, dtype, keepdims)
 
 
 @token("minimum")
 def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The minimum along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    """The minimum along the last free dimension(s). Errors and source: see `reduced`."""
     return reduced("min", "minimum", x, axis, dtype, keepdims)
 
 
 @token("multiply")
 def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The product along the last free dimension(s). Errors: NK112, NK201, NK301, NK609."""
+    """The product along the last free dimension(s), in float32. Errors and source: see `reduced`."""
     return reduced("prod", "multiply", x, axis, dtype, keepdims)
 
 
 def mean(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The mean along the last free dimension(s): a sum in float32 and a multiplication. Errors: NK112, NK201, NK301, NK609."""
-    total = reduced("mean", "add", x, axis, float32, keepdims)
-    dst = ndarray(total.shape, result_dtype(dtype, x), sbuf)
-    tensor_scalar(dst, total, OPERATORS["multiply"], total.size / x.size)
+    """The mean along the last free dimension(s): a sum in float32, times 1 / n. Errors and source: see `reduced`."""
+    if not isinstance(x, NkiTensor):
+        refuse("NK609", f"nl.mean: x must be a tile, it is {type(x).__name__}")
+    axes = _axes(x, axis)
+    dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
+    mean_into(dst, x, axes)
     return dst
 
 
+def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
+    """``dst`` = the mean of ``x`` along its last free dimension(s)."""
+    total = reduced("mean", "add", x, axes, float32, False)
+    tensor_scalar(dst, total, OPERATORS["multiply"], total.size / x.size)
+
+
 def softmax(x: NkiTensor, axis: Any = -1, dtype: Any = None) -> NkiTensor:
-    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32. Errors: NK112, NK201, NK301, NK609."""
+    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32; the shape of ``x``, in SBUF.
+
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.softmax (NKI 0.6).
+    """
     if not isinstance(x, NkiTensor):
         refuse("NK609", f"nl.softmax: x must be a tile, it is {type(x).__name__}")
     axes = _axes(x, axis)
     dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
+    softmax_into(dst, x, axes)
+    return dst
+
+
+def softmax_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
+    """``dst`` = the softmax of ``x`` along its last free dimension(s)."""
     lowest = reduced("softmax", "maximum", x, axes, float32, True, negate=True)
     shifted = ndarray(x.shape, float32, sbuf)
     if lowest.layout.free_elements == 1:
         total = ndarray((x.shape[0], 1), float32, sbuf)
-        activation(
-            shifted, exp, x, bias=lowest, reduce_op=add, reduce_res=total, reduce_cmd=reduce_cmd.reset_reduce
-        )
+        activation(shifted, _EXP, x, bias=lowest, reduce_op=_ADD, reduce_res=total, reduce_cmd=reduce_cmd.reset_reduce)
         _reciprocal(total, total)
         tensor_scalar(dst, shifted, OPERATORS["multiply"], total)
-        return dst
-    tensor_tensor(shifted, x, spread(lowest, x.shape), OPERATORS["add"])
-    activation(shifted, exp, shifted)
+        return
+    tensor_tensor(shifted, x, spread(lowest, x.shape), _ADD)
+    activation(shifted, _EXP, shifted)
     total = reduced("softmax", "add", shifted, axes, float32, True)
     _reciprocal(total, total)
     tensor_tensor(dst, shifted, spread(total, x.shape), OPERATORS["multiply"])
-    return dst

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -18,47 +19,98 @@ from nkitools.rules.finding import refuse
 
 
 def program_id(axis: int = 0) -> int:
-    """Index of this program along ``axis`` of the launch grid; 0 where there is no grid. Errors: NK609, NK611."""
-    core = current_core("nl.program_id")
-    return core.program[_axis(core.program, axis)] if core.program else 0
+    """Index of this program along ``axis`` of the launch grid; 0 where there is no grid.
+
+    Errors: NK609, NK611. Source: nki.language.program_id (NKI 0.6).
+    """
+    program = current_core("nl.program_id").program
+    position = _axis("nl.program_id", program, axis)
+    return program[position] if program else 0
 
 
 def num_programs(axes: Any = 0) -> int:
-    """Number of programs along ``axes`` of the launch grid (None: in all of it); 1 where there is no grid."""
-    core = current_core("nl.num_programs")
-    if not core.grid:
-        return 1
+    """Number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 where there is none.
+
+    Errors: NK609, NK611. Source: nki.language.num_programs (NKI 0.6).
+    """
+    grid = current_core("nl.num_programs").grid
     if axes is None:
-        axes = range(len(core.grid))
+        return math.prod(grid)
     chosen = axes if isinstance(axes, (tuple, list, range)) else (axes,)
-    return int(np.prod([core.grid[_axis(core.grid, axis)] for axis in chosen]))
+    positions = {_axis("nl.num_programs", grid, axis) for axis in chosen}
+    return math.prod(grid[position] for position in positions) if grid else 1
 
 
 def program_ndim() -> int:
-    """Number of dimensions of the launch grid; 0 without a grid."""
+    """Number of dimensions of the launch grid; 0 without a grid.
+
+    Errors: NK611. Source: nki.language.program_ndim (NKI 0.6).
+    """
     return len(current_core("nl.program_ndim").grid)
 
 
-def _axis(sizes: tuple[int, ...], axis: Any) -> int:
-    if not isinstance(axis, int) or not 0 <= axis < len(sizes):
-        refuse("NK609", f"axis {axis!r} does not exist in a launch grid of {len(sizes)} dimensions")
-    return axis
+def _axis(what: str, sizes: tuple[int, ...], axis: Any) -> int:
+    whole = isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)
+    if not whole or axis < 0 or (sizes and axis >= len(sizes)):
+        refuse("NK609", f"{what}: axis {axis!r} does not exist in a launch grid of {len(sizes)} dimensions")
+    return int(axis)
 
 
-class LoopRange:
-    """A range of integers that tells the record which iteration is running."""
+class LoopRange(Sequence[int]):
+    """A range of integers that tells the record which iteration is running; otherwise like Python's ``range``."""
 
-    def __init__(self, kind: str, start: int, stop: int | None = None, step: int = 1) -> None:
+    def __init__(self, kind: str, numbers: range) -> None:
+        self.kind = kind
+        self.range = numbers
+
+    @classmethod
+    def of(cls, kind: str, start: Any, stop: Any, step: Any) -> LoopRange:
+        """The range that ``nl.<kind>(start, stop, step)`` asks for. Errors: NK609."""
         try:
-            self.range = range(start) if stop is None else range(start, stop, step)
+            return cls(kind, range(start) if stop is None else range(start, stop, step))
         except (TypeError, ValueError) as error:
             refuse("NK609", f"nl.{kind}({start!r}, {stop!r}, {step!r}): {error}")
+
+    @property
+    def start(self) -> int:
+        """The first number."""
+        return self.range.start
+
+    @property
+    def stop(self) -> int:
+        """The bound, which is not among the numbers."""
+        return self.range.stop
+
+    @property
+    def step(self) -> int:
+        """From one number to the next."""
+        return self.range.step
+
+    def __repr__(self) -> str:
+        return repr(self.range).replace("range", f"nl.{self.kind}", 1)
+
+    def __eq__(self, other: object) -> bool:
+        return self.range == (other.range if isinstance(other, LoopRange) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.range)
 
     def __len__(self) -> int:
         return len(self.range)
 
-    def __getitem__(self, index: int) -> int:
-        return self.range[index]
+    def __contains__(self, value: object) -> bool:
+        return value in self.range
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> LoopRange: ...
+    def __getitem__(self, index: Any) -> Any:
+        found = self.range[index]
+        return LoopRange(self.kind, found) if isinstance(found, range) else found
+
+    def __reversed__(self) -> Iterator[int]:
+        return iter(self[::-1])
 
     def __iter__(self) -> Iterator[int]:
         core = CORE.get()
@@ -76,25 +128,30 @@ class LoopRange:
 
 
 def affine_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """A range of integers; in the modern dialect the same as ``range``."""
-    return LoopRange("affine_range", start, stop, step)
+    """A range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    return LoopRange.of("affine_range", start, stop, step)
 
 
 def sequential_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """A range of integers; in the modern dialect the same as ``range``."""
-    return LoopRange("sequential_range", start, stop, step)
+    """A range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    return LoopRange.of("sequential_range", start, stop, step)
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """A range of integers; in the modern dialect the same as ``range``."""
-    return LoopRange("static_range", start, stop, step)
+    """A range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    return LoopRange.of("static_range", start, stop, step)
 
 
 def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
-    """Record a device print of a tensor: its values as they are now, its place, and the loop counters around it."""
+    """Record a device print of a tensor: its values as they are now, its place, and the loop counters around it.
+
+    Elements that were never written show as what AWS's simulator leaves there: NaN, or 4 in integers.
+    """
     core = current_core("nl.device_print")
     if not isinstance(prefix, str):
         refuse("NK609", f"nl.device_print: the prefix must be a string, it is {type(prefix).__name__}")
+    if tensor.storage.unwritten(tensor.layout, tensor.byte_offset) is not None:
+        tensor.storage.poison_unwritten()
     frame = author_frame(2)
     site = core.record.sites[core.record.site()]
     core.record.add_print(
@@ -113,7 +170,10 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
 
 
 def device_print(print_prefix: str, tensor: NkiTensor) -> None:
-    """Print a tensor of any memory: it becomes a record of the run. Errors: NK609, NK611."""
+    """Print a tensor of any memory and dtype: a copy of its values becomes a record of the run.
+
+    Errors: NK609, NK611. Source: nki.language.device_print (NKI 0.6).
+    """
     if not isinstance(tensor, NkiTensor):
         refuse("NK609", f"nl.device_print: tensor must be a tensor, it is {type(tensor).__name__}")
     print_tensor(print_prefix, tensor)

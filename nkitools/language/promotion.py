@@ -1,4 +1,7 @@
-"""The dtype of a result of two operands (legacy API common fields, "Type promotion"; the modern reference has no table)."""
+"""The dtype of a result of two operands.
+
+Source: legacy API common fields, "NKI Type Promotion" (SDK 2.26); the modern reference has no table.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,16 @@ from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.tensor import NkiTensor
 from nkitools.rules.finding import refuse
 
-_FLOAT_RANK = ("float8_e8m0fnu", "float8_e4m3fn", "float8_e4m3", "float8_e5m2", "float16", "bfloat16", "tfloat32", "float32")
+_FLOAT_RANK = (
+    "float8_e8m0fnu",
+    "float8_e4m3fn",
+    "float8_e4m3",
+    "float8_e5m2",
+    "float16",
+    "bfloat16",
+    "tfloat32",
+    "float32",
+)
 _MIXED_FLOATS = {
     frozenset({"float16", "bfloat16"}): dtypes.float32,
     frozenset({"float8_e4m3", "float8_e5m2"}): dtypes.bfloat16,
@@ -27,7 +39,7 @@ def known_dtype(dtype: Any) -> DType:
 
 
 def promote(first: DType, second: DType) -> DType:
-    """The dtype that holds a result of both: the float of an int and a float, the wider of two floats, the common integer."""
+    """The dtype of a result of both: the float of a float and an integer, else the wider one or a widened one."""
     if first is second:
         return first
     if first.is_float and second.is_float:

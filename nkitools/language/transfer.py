@@ -11,20 +11,22 @@ from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, tensor_copy
 from nkitools.isa.operators import token
 from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.programs import current_generation
 from nkitools.language.promotion import result_dtype
-from nkitools.rules.finding import report
+from nkitools.rules.finding import refuse, report
 
 
 def _tensor(value: Any, what: str) -> NkiTensor:
-    from nkitools.rules.finding import refuse
-
-    if isinstance(value, NkiTensor):
-        return value
-    refuse("NK609", f"{what} must be a tensor, it is {type(value).__name__}")
+    if not isinstance(value, NkiTensor):
+        refuse("NK609", f"{what} must be a tensor, it is {type(value).__name__}")
+    return value
 
 
 def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A new SBUF tile with the values of an HBM tensor (1-D becomes a column). Errors: NK101, NK107, NK201, NK301, NK609."""
+    """A new SBUF tile with the values of an HBM tensor, of its shape (1-D becomes a column) and dtype, or of ``dtype``.
+
+    Errors: NK101, NK201, NK301, NK609. Source: nki.language.load (NKI 0.6).
+    """
     src = _tensor(src, "nl.load: src")
     if src.buffer not in HBM:
         report(
@@ -35,12 +37,23 @@ def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
         )
     shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
     tile = ndarray(shape, result_dtype(dtype, src), sbuf)
+    partitions = current_generation().partitions
+    if shape[0] > partitions:
+        tile.storage.excused.add("NK101")
+        report(
+            "NK101",
+            f"nl.load: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}",
+            about=(src,),
+        )
     dma_copy(dst=tile, src=src)
     return tile
 
 
 def store(dst: NkiTensor, value: NkiTensor) -> None:
-    """Copy an SBUF tile into an HBM tensor of as many elements. Errors: NK109, NK201, NK609."""
+    """Copy an SBUF tile into an HBM tensor of as many elements, converted to its dtype.
+
+    Errors: NK101, NK107, NK109, NK201, NK609. Source: nki.language.store (NKI 0.6).
+    """
     dst, value = _tensor(dst, "nl.store: dst"), _tensor(value, "nl.store: value")
     if dst.buffer not in HBM:
         report(
@@ -54,7 +67,10 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
 
 @token("copy")
 def copy(x: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A copy of an on-chip tile in SBUF. Errors: NK201, NK301, NK609."""
+    """A copy in SBUF of a tile in SBUF or PSUM, of its shape and dtype, or of ``dtype``.
+
+    Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.copy (NKI 0.6).
+    """
     x = _tensor(x, "nl.copy: x")
     tile = ndarray(x.shape, result_dtype(dtype, x), MemoryRegion.sbuf)
     tensor_copy(dst=tile, src=x)

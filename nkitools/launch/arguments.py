@@ -2,96 +2,98 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
+from nkitools.chip.dtypes import UnknownDType, as_dtype
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.launch.containers import mapped, mapped_by_name
+from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
+from nkitools.record.names import tensor_of
 from nkitools.rules.finding import refuse
 
 Wrap = Callable[[NkiTensor], Any]
 
 
-def _is_torch(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+@dataclass(frozen=True)
+class _Entered:
+    """An array argument: the caller's object, its memory as NumPy sees it, and the storage that it became."""
 
+    original: Any
+    array: Array
+    storage: Storage
 
-def _is_jax(value: Any) -> bool:
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array)
+    @property
+    def is_changed(self) -> bool:
+        """Whether the kernel wrote into a copy (bits are compared, as not-a-number is unequal to itself)."""
+        ours = self.storage.array
+        is_copy = ours is not self.array and ours.flags.writeable
+        return is_copy and self.array.tobytes() != ours.tobytes()
 
-
-def _torch_to_numpy(name: str, value: Any) -> Array:
-    """A NumPy view of a CPU torch tensor's memory (bfloat16 and float8 through their bits)."""
-    import torch
-
-    if value.device.type != "cpu":
-        refuse(
-            "NK609",
-            f"argument `{name}` is a torch tensor on device {value.device}; the simulator works in the host's memory",
-            remedy=f"Pass {name}.cpu().",
+    def is_same(self, original: Any, array: Array) -> bool:
+        """Whether another argument is this one: the same object, or another view of exactly the same elements."""
+        if original is self.original:
+            return True
+        mine, other = self.array, array
+        return (
+            mine.dtype == other.dtype
+            and mine.__array_interface__["data"] == other.__array_interface__["data"]
+            and ((mine.shape, mine.strides) == (other.shape, other.strides))
         )
-    value = value.detach()
-    name_of_dtype = str(value.dtype).removeprefix("torch.")
-    if name_of_dtype in ("bfloat16", "float8_e5m2", "float8_e4m3fn"):
-        bits = value.view(torch.int16 if value.element_size() == 2 else torch.uint8)
-        return np.asarray(bits.numpy()).view(as_dtype(name_of_dtype).dtype)
-    return np.asarray(value.numpy())
-
-
-def _torch_from_numpy(array: Array, dtype: DType) -> Any:
-    import torch
-
-    target = getattr(torch, dtype.name, None)
-    if dtype.name in ("bfloat16", "float8_e5m2", "float8_e4m3fn"):
-        return torch.from_numpy(array.view(f"u{array.itemsize}")).view(target)
-    return torch.from_numpy(array)
 
 
 class Arguments:
     """The arguments of one launch: what they were, and the tensors they became.
 
-    A contiguous NumPy array or CPU torch tensor is used in place, so that what the kernel writes into it is there afterwards;
-    others are copied in, and back where they can be written. One array passed twice becomes one storage.
+    A contiguous NumPy array or CPU torch tensor is used in place, so that what the kernel writes into it is there
+    afterwards; others are copied in, and copied back where the kernel changed them. One array passed twice becomes one
+    storage. A kernel cannot write into a read-only array, nor into jax's.
     """
 
     def __init__(self, memory: MemoryRegion = MemoryRegion.private_hbm, wrap: Wrap | None = None) -> None:
         self.memory = memory
         self.wrap: Wrap = wrap or (lambda tensor: tensor)
-        self.kind = "numpy"
-        self._storages: list[tuple[Any, Array, Storage]] = []
+        self.framework: Framework = NUMPY
+        self._entered: list[_Entered] = []
 
     @property
     def storages(self) -> list[Storage]:
         """The storages that the array arguments became."""
-        return [storage for _, _, storage in self._storages]
+        return [entered.storage for entered in self._entered]
 
     def enter(self, name: str, value: Any) -> Any:
-        """``value`` as the kernel sees it; arrays also inside lists, tuples and dictionaries."""
-        if isinstance(value, np.ndarray):
-            return self._tensor(name, value, value)
-        if _is_torch(value):
-            self.kind = "torch"
-            return self._tensor(name, value, _torch_to_numpy(name, value))
-        if _is_jax(value):
-            self.kind = "jax"
-            return self._tensor(name, value, np.asarray(value))
-        if type(value) in (list, tuple):
-            return type(value)(self.enter(f"{name}[{index}]", item) for index, item in enumerate(value))
-        if type(value) is dict:
-            return {key: self.enter(f"{name}[{key!r}]", item) for key, item in value.items()}
+        """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""
+        return mapped_by_name(name, value, self._part)
+
+    def _part(self, name: str, value: Any) -> Any:
+        if tensor_of(value) is not None:
+            refuse(
+                "NK609",
+                f"argument `{name}` is a tensor of another run, which has ended",
+                remedy="Pass arrays: what a kernel returns is in the outputs of its run.",
+            )
+        for framework in FRAMEWORKS:
+            if framework.has(value):
+                if self.framework is NUMPY:
+                    self.framework = framework
+                return self._tensor(name, value, framework.to_numpy(name, value))
         return value
 
     def _tensor(self, name: str, original: Any, array: Array) -> Any:
-        for known, _, storage in self._storages:
-            if known is original:
-                return self.wrap(NkiTensor.whole(storage))
+        for entered in self._entered:
+            if entered.is_same(original, array):
+                return self.wrap(NkiTensor.whole(entered.storage))
+        storage = self._storage(name, array)
+        storage.origin = original
+        self._entered.append(_Entered(original, array, storage))
+        return self.wrap(NkiTensor.whole(storage))
+
+    def _storage(self, name: str, array: Array) -> Storage:
         try:
             dtype = as_dtype(array.dtype)
         except UnknownDType:
@@ -101,43 +103,50 @@ class Arguments:
                 remedy=f"Convert it first: {name}.astype(np.float32), or another dtype of nki.language.",
             )
         if array.ndim == 0:
-            refuse("NK609", f"argument `{name}` is an array without dimensions", remedy=f"Pass {name}.reshape(1) or a number.")
-        usable = array.flags.c_contiguous and array.flags.aligned
-        storage = Storage(
-            array.shape, dtype, self.memory, array=array if usable else np.ascontiguousarray(array), name=name
-        )
-        storage.origin = original
-        self._storages.append((original, array, storage))
-        return self.wrap(NkiTensor.whole(storage))
+            refuse(
+                "NK609",
+                f"argument `{name}` is an array without dimensions",
+                remedy=f"Pass {name}.reshape(1), or {name}.item() for a number known when the kernel is compiled.",
+            )
+        if array.size == 0:
+            refuse("NK609", f"argument `{name}` has shape {list(array.shape)}; every size must be at least 1")
+        memory = array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+        # Elements that share their memory have no value of their own: np.broadcast_to, torch's expand.
+        shared = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+        if memory is not array and (shared or not array.flags.writeable):
+            memory.flags.writeable = False
+        return Storage(array.shape, dtype, self.memory, array=memory, name=name)
+
+    def read_only(self, memory: Array) -> str:
+        """The name of the argument that ``memory`` is part of and that may not be written, or ''."""
+        for entered in self._entered:
+            array = entered.storage.array
+            if not array.flags.writeable and np.may_share_memory(array, memory):
+                return entered.storage.name
+        return ""
 
     def finish(self) -> None:
-        """Bring what was written into copied arguments back to the arrays themselves."""
-        for _, array, storage in self._storages:
-            if storage.array is not array and array.flags.writeable:
-                np.copyto(array, storage.array)
+        """Bring what was written into copied arguments back to the arrays themselves.
+
+        Only where something has changed: another copied argument may be a view of the same elements.
+        """
+        changed = [entered for entered in self._entered if entered.is_changed]
+        for entered in changed:
+            np.copyto(entered.array, entered.storage.array)
 
     def leave(self, value: Any) -> Any:
         """A kernel's result in kind: tensors as arrays (an argument's own array where it is that), containers kept."""
-        tensor = getattr(value, "tensor", value)
-        if isinstance(tensor, NkiTensor):
-            return self._array(tensor)
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.leave(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self.leave(item) for key, item in value.items()}
-        return value
+        return mapped(value, self._leave_part)
+
+    def _leave_part(self, value: Any) -> Any:
+        tensor = tensor_of(value)
+        return value if tensor is None else self._array(tensor)
 
     def _array(self, tensor: NkiTensor) -> Any:
         storage = tensor.storage
-        if storage.origin is not None and tensor.array is storage.array:
+        if storage.origin is None:
+            return self.framework.from_numpy(np.ascontiguousarray(tensor.read()), tensor.dtype)
+        if tensor.array is storage.array:
             return storage.origin
-        array = tensor.read()
-        if array.base is not None and array is not storage.array:
-            array = np.ascontiguousarray(array)
-        if self.kind == "torch":
-            return _torch_from_numpy(array, tensor.dtype)
-        if self.kind == "jax":
-            import jax.numpy as jnp
-
-            return jnp.asarray(array)
-        return array
+        # A part of an argument is a copy, so that nobody writes into the argument through the result.
+        return self.framework.from_numpy(np.array(tensor.read(), order="C"), tensor.dtype)

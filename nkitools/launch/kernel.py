@@ -6,34 +6,43 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from nkitools.chip.core import CORE
 from nkitools.launch.programs import Launch
+from nkitools.launch.signatures import bind, signature_of
+from nkitools.launch.tracebacks import hands_over
 from nkitools.rules.finding import refuse
 
 
 class KernelObject:
     """A kernel: keeps the function's name, signature and ``__wrapped__``; runs inline inside a running kernel.
 
-    Dialects derive from it and say in ``_launch`` how a call is launched.
+    Dialects derive from it and say in ``launch`` how a call is launched.
     """
 
-    def __init__(self, function: Callable[..., Any], grid: tuple[int, ...] = (), **options: Any) -> None:
+    __signature__: inspect.Signature
+    function: Callable[..., Any]
+    grid: tuple[int, ...]
+    options: dict[str, Any]
+
+    def __init__(self, function: Any, grid: tuple[int, ...] = (), **options: Any) -> None:
+        # Decorated twice it is one kernel: recursion would follow otherwise, since a kernel calls what it wraps.
         while isinstance(function, KernelObject):
+            grid = grid or function.grid
             options = {**function.options, **options}
             function = function.function
+        # First, since it also copies the function's own attributes.
+        functools.update_wrapper(cast("Callable[..., Any]", self), function)
+        self.__name__ = name_of(function)
+        self.__signature__ = signature_of(function)
         self.function = function
         self.grid = grid
         self.options = options
-        functools.update_wrapper(self, function)
-        self.__signature__ = inspect.signature(function)
 
     def __repr__(self) -> str:
         grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
         return f"<{type(self).__module__.split('.')[-2]} kernel {self.__name__}{grid}>"
-
-    __name__: str
 
     def with_grid(self, grid: tuple[int, ...]) -> KernelObject:
         """The same kernel under a launch grid."""
@@ -43,10 +52,12 @@ class KernelObject:
         """How a call of this kernel is launched."""
         return Launch(self.function, self.__name__, grid=self.grid)
 
+    @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The kernel called inside a running kernel: its function, at once (without a grid of its own: NK610)."""
         if self.grid:
             refuse("NK610", f"kernel {self.__name__} is launched with grid {list(self.grid)} inside a running kernel")
+        bind(self.__name__, self.__signature__, args, kwargs)
         return self.function(*args, **kwargs)
 
     @property
@@ -55,8 +66,13 @@ class KernelObject:
         return CORE.get() is not None
 
 
+def name_of(function: Any) -> str:
+    """What a function or callable object is called."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def grid_of(grid: Any) -> tuple[int, ...]:
-    """A launch grid as a tuple of sizes; TypeError names what is not one."""
+    """A launch grid as a tuple of sizes; TypeError or ValueError says what is not one."""
     if grid is None:
         return ()
     sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
@@ -64,21 +80,28 @@ def grid_of(grid: Any) -> tuple[int, ...]:
     for size in sizes:
         try:
             found.append(size.__index__())
-        except AttributeError:
+        except (AttributeError, TypeError):
             raise TypeError(f"grid: must be an integer or integers, it has {size!r}") from None
     if any(size < 1 for size in found):
         raise ValueError(f"grid: sizes must be at least 1, they are {found}")
     return tuple(found)
 
 
+def lnc_grid(name: str, grid: Any) -> tuple[int, ...]:
+    """The grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2. Errors: NK613."""
+    sizes = grid_of(grid)
+    if len(sizes) > 1 or any(size > 2 for size in sizes):
+        refuse("NK613", f"kernel {name} is launched with {list(sizes)}; the LNC degree is 1 or 2")
+    return () if sizes == (1,) else sizes
+
+
 def as_launch(kernel: Any, *, grid: Any = None, chip: str | None = None, rules: str | None = None) -> Launch:
-    """Any kernel or plain function as a launch, with what the caller decides put over it."""
+    """Any kernel or plain function (of the modern dialect) as a launch, with what the caller decides put over it."""
     if isinstance(kernel, KernelObject):
-        launch = kernel.launch()
+        launch = (kernel if grid is None else kernel.with_grid(grid_of(grid))).launch()
     else:
-        launch = Launch(kernel, getattr(kernel, "__name__", type(kernel).__name__))
-    if grid is not None:
-        launch = replace(launch, grid=grid_of(grid))
+        signature_of(kernel)
+        launch = Launch(kernel, name_of(kernel), grid=lnc_grid(name_of(kernel), grid))
     if chip is not None:
         launch = replace(launch, chip=chip)
     if rules is not None:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.core import CORE, Core, SharedHbm
-from nkitools.chip.generations import generation_of, resolve_chip
-from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.chip.generations import Generation, generation_of, resolve_chip
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
 from nkitools.launch import settings
 from nkitools.launch.arguments import Arguments
+from nkitools.launch.results import check_results
+from nkitools.launch.signatures import bind, signature_of
+from nkitools.launch.tracebacks import hands_over
 from nkitools.record import collect
+from nkitools.record.names import tensor_of
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter, StopRun
 from nkitools.record.run import Run
-from nkitools.record.sites import is_internal
-from nkitools.rules.finding import REPORTER, refuse, report
+from nkitools.record.sites import is_internal, site_at
+from nkitools.rules.finding import REPORTER, refuse
+from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 50_000
 _plans: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
@@ -33,8 +37,9 @@ _plans: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
 class Launch:
     """One kernel call: what to run, on what, how.
 
-    ``wrap`` turns an argument's tensor into what the dialect hands to kernels; ``undefined_travels``: see `Core`; ``echo`` gets the
-    text of device prints as they come; ``finish`` looks at the result before it leaves.
+    ``wrap`` turns an argument's tensor into what the dialect hands to kernels; ``undefined_travels`` and
+    ``inputs_read_only``: see `Core`; ``echo`` gets the text of device prints as they come; ``reported`` stands between
+    the rules and the reporter, where a dialect has more to say.
     """
 
     function: Callable[..., Any]
@@ -46,7 +51,89 @@ class Launch:
     undefined_travels: bool = False
     inputs_read_only: bool = False
     echo: Callable[[str], None] | None = None
-    keywords: dict[str, Any] = field(default_factory=dict)
+    reported: Callable[[Report], Report] | None = None
+
+
+def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+    """Run all programs of a launch; the run it returns was announced when it began.
+
+    Exceptions of the kernel pass through. A run that collects its findings and cannot go on ends with outputs None.
+    """
+    if CORE.get() is not None:
+        refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
+    chip = resolve_chip(launch.chip)
+    level = settings.resolve_level(launch.rules)
+    record = Record()
+    record.echo = launch.echo
+    run = Run(launch.name, "builtin", chip, prints=record.prints, findings=record.findings, record=record)
+    collect.announce(run)
+    reporter = Reporter(level, record)
+    token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
+    try:
+        settings.check_environment()
+        run.outputs = _Programs(launch, generation_of(chip), record, reporter).run(args, kwargs)
+    except StopRun:
+        pass
+    except BaseException as error:
+        run.error = error
+        reporter.add(error)
+        raise
+    finally:
+        REPORTER.reset(token)
+    return run
+
+
+class _Programs:
+    """The programs of one launch."""
+
+    def __init__(self, launch: Launch, generation: Generation, record: Record, reporter: Reporter) -> None:
+        self.launch = launch
+        self.generation = generation
+        self.record = record
+        self.reporter = reporter
+        # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
+        memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
+        self.arguments = Arguments(memory, launch.wrap)
+        self.shared = SharedHbm()
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run them all; program 0's result in kind is that of the launch."""
+        entered, named = _enter(self.launch, self.arguments, args, kwargs)
+        for storage in self.arguments.storages:
+            self.record.allocated(storage)
+        results = []
+        for program in itertools.product(*(range(size) for size in self.launch.grid)):
+            self.record.begin_program(program)
+            results.append(self._run_one(self._core(program), entered, named))
+        check_results(results[0], self.record, self.reporter)
+        self.arguments.finish()
+        return self.arguments.leave(results[0])
+
+    def _core(self, program: tuple[int, ...]) -> Core:
+        return Core(
+            self.generation,
+            self.record,
+            _plans_of(self.generation.name, self.reporter.level),
+            self.launch.grid,
+            program,
+            self.shared,
+            undefined_travels=self.launch.undefined_travels,
+            input_ids=frozenset(storage.id for storage in self.arguments.storages),
+            inputs_read_only=self.launch.inputs_read_only,
+        )
+
+    @hands_over
+    def _run_one(self, core: Core, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        token = CORE.set(core)
+        try:
+            # Not-a-number and overflow are results here, not mistakes of the host.
+            with np.errstate(all="ignore"):
+                return self.launch.function(*args, **kwargs)
+        except ValueError as error:
+            _refuse_read_only(error, self.arguments, self.reporter)
+            raise
+        finally:
+            CORE.reset(token)
 
 
 def _plans_of(generation: str, level: str) -> dict[tuple[Any, ...], Any]:
@@ -57,144 +144,47 @@ def _plans_of(generation: str, level: str) -> dict[tuple[Any, ...], Any]:
     return plans
 
 
-def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
-    """Run all programs of a launch; the run it returns was announced when it began."""
-    chip = resolve_chip(launch.chip)
-    generation = generation_of(chip)
-    level = settings.resolve_level(launch.rules)
-    record = Record()
-    record.echo = launch.echo
-    run = Run(launch.name, "builtin", chip, prints=record.prints, findings=record.findings, record=record)
-    collect.announce(run)
-    reporter = REPORTER.set(Reporter(level, record))
-    shared = SharedHbm()
-    programs = list(itertools.product(*(range(size) for size in launch.grid)))
-    try:
-        settings.check_environment()
-        memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
-        arguments = Arguments(memory, launch.wrap)
-        entered, named = _enter(launch.function, arguments, args, kwargs)
-        for storage in arguments.storages:
-            record.allocated(storage)
-        results = []
-        plans = _plans_of(generation.name, level)
-        for program in programs:
-            core = Core(
-                generation,
-                record,
-                plans,
-                launch.grid,
-                program,
-                shared,
-                undefined_travels=launch.undefined_travels,
-                input_ids=frozenset(storage.id for storage in arguments.storages),
-                inputs_read_only=launch.inputs_read_only,
-            )
-            record.begin_program(program)
-            results.append(_run_program(core, launch.function, entered, named))
-        run.outputs = _collect_results(arguments, results[0], record)
-    except StopRun:
-        pass
-    except BaseException as error:
-        run.error = error
-        error.__traceback__ = _authors_part(error.__traceback__)
-        raise
-    finally:
-        REPORTER.reset(reporter)
-    return run
-
-
 def _enter(
-    function: Callable[..., Any], arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+    launch: Launch, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments as tensors, each named by its parameter."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except TypeError as error:
-        name = getattr(function, "__name__", "kernel")
-        signature = inspect.signature(function)
-        refuse("NK609", f"{name}: {error}", remedy=f"The kernel's call form is {name}{signature}.")
-    kinds = inspect.signature(function).parameters
+    signature = signature_of(launch.function)
+    bound = bind(launch.name, signature, args, kwargs)
     for name, value in bound.arguments.items():
-        if kinds[name].kind is inspect.Parameter.VAR_POSITIONAL:
-            bound.arguments[name] = tuple(arguments.enter(f"{name}[{i}]", item) for i, item in enumerate(value))
-        elif kinds[name].kind is inspect.Parameter.VAR_KEYWORD:
+        kind = signature.parameters[name].kind
+        if kind is kind.VAR_KEYWORD:
             bound.arguments[name] = {key: arguments.enter(key, item) for key, item in value.items()}
         else:
             bound.arguments[name] = arguments.enter(name, value)
     return bound.args, bound.kwargs
 
 
-def _run_program(
-    core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    token = CORE.set(core)
-    try:
-        # Not-a-number and overflow are results here, not mistakes of the host.
-        with np.errstate(all="ignore"):
-            return function(*args, **kwargs)
-    finally:
-        CORE.reset(token)
-
-
-def _collect_results(arguments: Arguments, result: Any, record: Record) -> Any:
-    """Program 0's result in kind, after a look at whether all of it was written (NK403)."""
-    for tensor in _tensors(result):
-        if tensor.buffer not in (MemoryRegion.shared_hbm, MemoryRegion.private_hbm):
-            refuse(
-                "NK201",
-                f"the kernel returns {describe(tensor)}; results must be in HBM",
-                about=(tensor,),
-                remedy="Copy it into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return that.",
-            )
-        _check_written(tensor, record)
-    arguments.finish()
-    return arguments.leave(result)
-
-
-def _tensors(result: Any) -> list[NkiTensor]:
-    result = getattr(result, "tensor", result)
-    if isinstance(result, NkiTensor):
-        return [result]
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        return [tensor for item in result for tensor in _tensors(item)]
-    return []
-
-
-def _check_written(tensor: NkiTensor, record: Record) -> None:
-    missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
-    if missing is None:
+def _refuse_read_only(error: ValueError, arguments: Arguments, reporter: Reporter) -> None:
+    """Refuse what an instruction has tried to write: NumPy says only that some array is read-only."""
+    if "read-only" not in str(error):
         return
-    flat = np.flatnonzero(missing)
-    tensor.storage.poison_unwritten()
-    contiguous = flat[-1] - flat[0] + 1 == flat.size
-    span = f"elements {flat[0]}..{flat[-1]} ({flat.size})" if contiguous else (
-        f"{flat.size} of {missing.size} elements, within elements {flat[0]}..{flat[-1]},"
-    )
-    site = record.sites[tensor.storage.site]
-    report(
-        "NK403",
-        f"output {describe(tensor)}: {span} never written; it was allocated at {site.file}:{site.line}",
-        about=(tensor,),
-    )
+    entries = []
+    entry: TracebackType | None = error.__traceback__
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    inside = list(itertools.takewhile(lambda each: is_internal(each.tb_frame.f_code.co_filename), reversed(entries)))
+    author = entries[-1 - len(inside)] if len(inside) < len(entries) else None
+    memories = (memory for each in inside for memory in _memories(each.tb_frame.f_locals.values()))
+    name = next(filter(None, map(arguments.read_only, memories)), "")
+    if not name or author is None:
+        return
+    frame = author.tb_frame
+    with reporter.placed(site_at(frame.f_code, author.tb_lineno, author.tb_lasti), frame):
+        refuse(
+            "NK609",
+            f"the kernel writes into its argument `{name}`, an array that is read-only",
+            remedy=f"Pass a NumPy array that may be written, np.array({name}), or write into a tensor of the kernel.",
+        )
 
 
-def _authors_part(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without nkitools' own frames."""
-    frames = []
-    while traceback is not None:
-        if not is_internal(traceback.tb_frame.f_code.co_filename):
-            frames.append(traceback)
-        traceback = traceback.tb_next
-    rebuilt: TracebackType | None = None
-    for each in reversed(frames):
-        rebuilt = TracebackType(rebuilt, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return rebuilt
-
-
-def storage_of(value: Any) -> Storage | None:
-    """The storage behind a dialect's tensor."""
-    tensor = getattr(value, "tensor", value)
-    return tensor.storage if isinstance(tensor, NkiTensor) else None
+def _memories(values: Any) -> list[Array]:
+    """The arrays among some values, tensors' too; destinations come first in the frames of an instruction."""
+    tensors = [(tensor_of(value), value) for value in values]
+    arrays = [value if tensor is None else tensor.array for tensor, value in tensors]
+    return [array for array in arrays if isinstance(array, np.ndarray)]

@@ -21,5 +21,8 @@ def resolve_level(rules: str | None) -> str:
 
 def check_environment() -> None:
     """Refuse what AWS's simulator is told by environment variables and this version does not model."""
-    if os.environ.get("NKI_PRECISE_FP", "1") == "0":
-        not_modelled("NKI_PRECISE_FP=0 (full-precision mode) is not modelled yet", remedy="Unset NKI_PRECISE_FP.")
+    precise = os.environ.get("NKI_PRECISE_FP", "")
+    if precise not in ("", "1"):
+        not_modelled(
+            f"NKI_PRECISE_FP={precise} (full-precision mode) is not modelled yet", remedy="Unset NKI_PRECISE_FP."
+        )

@@ -1,4 +1,4 @@
-"""Who listens to runs: every run started inside ``collect_runs()`` is appended to its list, also when it fails later."""
+"""Who listens to runs: each run started inside ``collect_runs()`` is appended to its list, also when it fails later."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _listeners: ContextVar[tuple[list[Run], ...]] = ContextVar("nkitools_listeners",
 def collect_runs() -> Iterator[list[Run]]:
     """Collect the runs started inside, by whatever way in; nested collectors each get them."""
     runs: list[Run] = []
-    token = _listeners.set((*_listeners.get(), runs))
+    _listeners.set((*_listeners.get(), runs))
     try:
         yield runs
     finally:
-        _listeners.reset(token)
+        # Not by a token: those of generator fixtures may be closed in another context than they were opened in.
+        _listeners.set(tuple(each for each in _listeners.get() if each is not runs))
 
 
 def announce(run: Run) -> None:

@@ -2,85 +2,86 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from nkitools.chip.core import CORE
 from nkitools.record.loops import counters
+from nkitools.record.names import with_names
 from nkitools.record.record import Record
-from nkitools.record.sites import author_frame, is_internal
+from nkitools.record.sites import Site, author_frame
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.finding import Finding, error_of
 
-_UNNAMED = re.compile("\x00(\\d+)\x00")
+# A finding in a loop comes in each iteration, with its own counters; beyond so many the repeats of a line are counted.
+MAX_REPEATS = 1000
 
 
 class StopRun(BaseException):
     """Ends a run that collects its findings, where nothing further can be computed."""
 
 
-def _name_in(frame: FrameType, storage: int) -> str:
-    """The author's name for a storage: a local variable, or an element of a local list or tuple."""
-    for name, value in frame.f_locals.items():
-        if getattr(getattr(value, "storage", None), "id", None) == storage:
-            return name
-    for name, value in frame.f_locals.items():
-        if isinstance(value, (list, tuple)):
-            for index, item in enumerate(value):
-                if getattr(getattr(item, "storage", None), "id", None) == storage:
-                    return f"{name}[{index}]"
-    return ""
-
-
-def name_of(frame: FrameType | None, storage: int) -> str:
-    """The author's name for a storage in the innermost of their frames that has one, or ''."""
-    while frame is not None:
-        if not is_internal(frame.f_code.co_filename):
-            name = _name_in(frame, storage)
-            if name:
-                return name
-        frame = frame.f_back
-    return ""
-
-
-def _with_names(message: str, frame: FrameType | None) -> str:
-    def fill(match: re.Match[str]) -> str:
-        name = name_of(frame, int(match[1]))
-        return f"`{name}` " if name else ""
-
-    return _UNNAMED.sub(fill, message)
-
-
 class Reporter:
-    """Acts on broken rules as the level says: ``error`` raises, ``report`` collects, ``off`` keeps silent."""
+    """Acts on broken rules as the level says: ``error`` raises, ``report`` collects, ``off`` keeps silent.
+
+    Of one rule at one site the first 1000 findings are kept; the record counts those left out.
+    """
 
     def __init__(self, level: str, record: Record) -> None:
         self.level = level
         self.record = record
+        self._repeats: Counter[tuple[str, Site]] = Counter()
+        self._place: tuple[Site, FrameType | None] | None = None
 
     def __call__(self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str) -> None:
         if self.level == "off" and not fatal:
             return
-        finding = self._finding(rule, message, remedy)
-        always = rule.id == "NK607"
-        if self.level != "off" or always:
+        site, frame = self._place or (self.record.sites[self.record.sites.current(2)], author_frame(2))
+        raises = rule.id == "NK607" or (self.level != "report" and (fatal or rule.severity == "error"))
+        if not (raises or fatal) and self._is_repeat(rule, site):
+            return
+        finding = self._finding(rule, site, frame, message, remedy)
+        if self.level != "off" or rule.id == "NK607":
             self.record.findings.append(finding)
-        if always or (self.level != "report" and (fatal or rule.severity == "error")):
+        if raises:
             raise error_of(finding)
         if fatal:
             raise StopRun
 
-    def _finding(self, rule: Rule, message: str, remedy: str) -> Finding:
-        frame = author_frame(2)
+    @contextmanager
+    def placed(self, site: Site, frame: FrameType | None = None) -> Iterator[None]:
+        """Place what is reported inside at a site that the author has left; ``frame`` is theirs where it is known."""
+        self._place = site, frame
+        try:
+            yield
+        finally:
+            self._place = None
+
+    def add(self, error: BaseException) -> None:
+        """Keep the finding of an error that was raised without asking here."""
+        finding = getattr(error, "finding", None)
+        if not isinstance(finding, Finding) or self.level == "off":
+            return
+        if not any(finding is known for known in self.record.findings):
+            self.record.findings.append(finding)
+
+    def _is_repeat(self, rule: Rule, site: Site) -> bool:
+        self._repeats[rule.id, site] += 1
+        if self._repeats[rule.id, site] <= MAX_REPEATS:
+            return False
+        self.record.findings_left_out += 1
+        return True
+
+    def _finding(self, rule: Rule, site: Site, frame: FrameType | None, message: str, remedy: str) -> Finding:
         core = CORE.get()
-        site = self.record.sites[self.record.sites.current(2)]
         return Finding(
             rule=rule.id,
             slug=rule.slug,
             severity=rule.severity,
-            message=_with_names(message, frame),
+            message=with_names(message, frame, self.record),
             file=site.file,
             line=site.line,
             column=site.column,

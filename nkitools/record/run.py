@@ -83,3 +83,8 @@ class Run:
     def instructions(self) -> Instructions:
         """What was issued: name, engine, operands, file and line of each instruction."""
         return Instructions(self.record)
+
+    @property
+    def findings_left_out(self) -> int:
+        """How many repeats of a finding at one line were counted only, since there were more than 1000."""
+        return 0 if self.record is None else self.record.findings_left_out

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+from nkitools.record.bytecode import bound_name
 
 _internal: dict[str, bool] = {}
 
@@ -22,14 +22,26 @@ def is_internal(filename: str) -> bool:
     return known
 
 
+# As code objects spell it, which is not always how the file system does.
+PACKAGE = os.path.dirname(os.path.dirname(is_internal.__code__.co_filename)) + os.sep
+
+
 @dataclass(frozen=True)
 class Site:
-    """A place in the author's source."""
+    """A place in the author's source.
+
+    ``bound`` is the name that the expression's value is assigned to, or the counter of the loop that begins there; ''
+    where it goes elsewhere.
+    """
 
     file: str
     line: int
     column: int | None
     function: str
+    bound: str = ""
+
+
+UNKNOWN = Site("<unknown>", 0, None, "")
 
 
 def author_frame(depth: int = 1) -> FrameType | None:
@@ -43,31 +55,38 @@ def author_frame(depth: int = 1) -> FrameType | None:
     return None
 
 
-def _column(code: CodeType, instruction: int) -> int | None:
+def site_at(code: CodeType, line: int, instruction: int) -> Site:
+    """The site of a code object's instruction."""
     position = next(islice(code.co_positions(), instruction // 2, None), None)
-    return None if position is None or position[2] is None else position[2] + 1
+    column = None if position is None or position[2] is None else position[2] + 1
+    return Site(code.co_filename, line, column, code.co_name, bound_name(code, instruction))
 
 
 class Sites:
     """The sites of one run, numbered in the order in which they were first met."""
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int, str, int], int] = {}
+        self._ids: dict[tuple[int, int], int] = {}
+        self._codes: list[CodeType] = []  # kept, so that their ids stay theirs
         self.all: list[Site] = []
 
     def current(self, depth: int = 2) -> int:
         """The number of the author's current site (-1 where there is none)."""
-        frame = author_frame(depth)
-        if frame is None:
-            return -1
+        frame = sys._getframe(depth - 1)
         code = frame.f_code
-        key = (code.co_filename, code.co_firstlineno, code.co_name, frame.f_lasti)
+        if _internal.get(code.co_filename, True):
+            found_frame = author_frame(depth)
+            if found_frame is None:
+                return -1
+            frame, code = found_frame, found_frame.f_code
+        key = (id(code), frame.f_lasti)
         found = self._ids.get(key)
         if found is None:
             found = len(self.all)
             self._ids[key] = found
-            self.all.append(Site(code.co_filename, frame.f_lineno, _column(code, frame.f_lasti), code.co_name))
+            self._codes.append(code)
+            self.all.append(site_at(code, frame.f_lineno, frame.f_lasti))
         return found
 
     def __getitem__(self, number: int) -> Site:
-        return self.all[number] if number >= 0 else Site("<unknown>", 0, None, "")
+        return self.all[number] if number >= 0 else UNKNOWN

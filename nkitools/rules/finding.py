@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
+
+# Where a message leaves the author's name of a storage to whoever reports it; nobody knows it outside of a run.
+UNNAMED = re.compile("\x00(\\d+)\x00")
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class Finding:
     remedy: str
     column: int | None = None
     program: tuple[int, ...] = ()
-    loops: dict[str, int] = field(default_factory=dict)
+    loops: dict[str, int] = field(default_factory=dict, hash=False)
     function: str = ""
 
     def text(self) -> str:
@@ -52,25 +58,36 @@ class KernelError(Exception):
         super().__init__(finding.sentence())
         self.finding = finding
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again from its finding: exceptions cross processes, in pytest-xdist and multiprocessing."""
+        return type(self), (self.finding,), self.__dict__
+
 
 class NotModelled(KernelError):
     """The kernel uses something that this version does not model (NK607). Raised at every rule level."""
 
 
-def _also(*builtins: type[Exception]) -> type[KernelError]:
-    """The KernelError that is at the same time the built-in exception AWS documents for the case."""
-    name = "Kernel" + "".join(kind.__name__ for kind in builtins)
-    return type(name, (KernelError, *builtins), {"__module__": __name__, "__doc__": KernelError.__doc__})
+class KernelAssertionError(KernelError, AssertionError):
+    """A KernelError where AWS documents an AssertionError."""
+
+
+class KernelIndexError(KernelError, IndexError):
+    """A KernelError where AWS documents an IndexError."""
+
+
+class KernelTypeError(KernelError, TypeError):
+    """A KernelError where AWS documents a TypeError."""
+
+
+class KernelValueError(KernelError, ValueError):
+    """A KernelError where AWS documents a ValueError."""
 
 
 _ERRORS: dict[str, type[KernelError]] = {
-    name: _also(kind)
-    for name, kind in {
-        "AssertionError": AssertionError,
-        "IndexError": IndexError,
-        "TypeError": TypeError,
-        "ValueError": ValueError,
-    }.items()
+    "AssertionError": KernelAssertionError,
+    "IndexError": KernelIndexError,
+    "TypeError": KernelTypeError,
+    "ValueError": KernelValueError,
 }
 
 
@@ -90,19 +107,41 @@ Reporter = Callable[[Rule, str, bool, Sequence[Any], str], None]
 REPORTER: ContextVar[Reporter | None] = ContextVar("nkitools_reporter", default=None)
 
 
+_PACKAGE = os.path.dirname(os.path.dirname(error_of.__code__.co_filename)) + os.sep
+
+
+def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
+    """A finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(
+        (_PACKAGE, "<nkitools", "<frozen importlib")
+    ):
+        frame = frame.f_back
+    return Finding(
+        rule.id,
+        rule.slug,
+        rule.severity,
+        UNNAMED.sub("", message),
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        remedy or rule.remedy,
+        function=frame.f_code.co_name,
+    )
+
+
 def report(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "", fatal: bool = False) -> None:
     """Say that ``rule_id`` is broken.
 
-    Raises under ``rules="error"``, collects under ``"report"``, keeps silent under ``"off"``. ``fatal`` marks what cannot
-    be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
+    Raises under ``rules="error"``, collects under ``"report"``, keeps silent under ``"off"``. ``fatal`` marks what
+    cannot be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
+    Outside of a run errors are raised, and nobody hears the rest.
     """
     rule = RULES[rule_id]
     reporter = REPORTER.get()
     if reporter is not None:
         reporter(rule, message, fatal, about, remedy or rule.remedy)
-        return
-    if fatal or rule.severity == "error":
-        raise error_of(Finding(rule.id, rule.slug, rule.severity, message, "<unknown>", 0, remedy or rule.remedy))
+    elif fatal or rule.severity == "error":
+        raise error_of(finding_here(rule, message, remedy))
 
 
 def refuse(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "") -> NoReturn:

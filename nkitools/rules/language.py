@@ -212,8 +212,8 @@ RULES = [
         slug="lnc-degree",
         severity="error",
         reason=(
-            "A logical NeuronCore is one or two physical cores, so that a modern kernel is launched as kernel[1] or "
-            "kernel[2] and with one number only; NeuronCore-v2 has no logical pairs."
+            "A logical NeuronCore is one physical core or a pair of them, so that a modern kernel is launched as "
+            "kernel[1] or kernel[2], with one number only."
         ),
         source="Using Logical Neuron Cores, Launching a kernel on multiple cores (SDK 2.32)",
         remedy="Launch with kernel[1] or kernel[2] and loop over further tiles inside the kernel.",

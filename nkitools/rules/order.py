@@ -9,9 +9,8 @@ RULES = [
         slug="accumulation-group",
         severity="error",
         reason=(
-            "PSUM accumulates onto what a matmul of the same group left there: the first matmul must overwrite, and "
-            "onto PSUM that is unwritten (on NeuronCore-v2 and v3 also: written by another instruction) the sum is "
-            "undefined."
+            "A matmul that accumulates adds to what an earlier one of its group left in PSUM; onto PSUM that was never "
+            "written the sum is undefined on every chip."
         ),
         source="nki.isa.nc_matmul docstring, Accumulation mode (NKI 0.6)",
         remedy=(

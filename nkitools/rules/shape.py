@@ -207,4 +207,18 @@ RULES = [
         good=examples.NK112_GOOD,
         builtin="AssertionError",
     ),
+    Rule(
+        id="NK113",
+        slug="size-multiple",
+        severity="error",
+        reason=(
+            "Some instructions work on groups of a fixed size and take whole groups only: each of the eight GpSimd "
+            "cores reads and writes its 16 partitions together."
+        ),
+        source="nki.isa.local_gather docstring, tile size constraint 1; nki.isa.topk docstring, Constraints (NKI 0.6)",
+        remedy="Allocate the tile with the next multiple of that many partitions, and leave the rest of it unused.",
+        bad=examples.NK113_BAD,
+        good=examples.NK113_GOOD,
+        builtin="AssertionError",
+    ),
 ]

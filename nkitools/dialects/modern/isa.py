@@ -8,10 +8,12 @@ from nkitools.dialects.absent import missing
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
+from nkitools.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
 from nkitools.isa.instruction import NkiInstruction
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.isa.search import max8, nc_find_index8, nc_match_replace8, nonzero_with_count, topk
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import KernelError as NkiValidationError
 
@@ -28,13 +30,50 @@ def get_nc_version() -> nc_version:
 
 
 DOCUMENTED = frozenset(
-    """VirtualRegister activate2 activation_reduce affine_select bn_aggr bn_stats core_barrier dma_compute dma_transpose dropout
-    exponential get_nc_sub_version local_gather max8 nc_find_index8 nc_match_replace8 nc_matmul_mx nc_n_gather nc_stream_shuffle
-    nonzero_with_count quantize_mx rand2 rand_get_state rand_set_state range_select register_alloc register_load
-    register_move register_store rng scalar_tensor_tensor select_reduce sendrecv sequence_bounds set_rng_seed
-    tensor_copy_predicated tensor_partition_reduce tensor_scalar_cumulative tensor_scalar_reduce tensor_tensor_scan
-    topk""".split()
+    {
+        "VirtualRegister",
+        "activate2",
+        "activation_reduce",
+        "affine_select",
+        "bn_aggr",
+        "bn_stats",
+        "core_barrier",
+        "dma_compute",
+        "dma_transpose",
+        "dropout",
+        "exponential",
+        "get_nc_sub_version",
+        "nc_matmul_mx",
+        "quantize_mx",
+        "rand2",
+        "rand_get_state",
+        "rand_set_state",
+        "range_select",
+        "register_alloc",
+        "register_load",
+        "register_move",
+        "register_store",
+        "rng",
+        "scalar_tensor_tensor",
+        "select_reduce",
+        "sendrecv",
+        "sequence_bounds",
+        "set_rng_seed",
+        "tensor_copy_predicated",
+        "tensor_partition_reduce",
+        "tensor_scalar_cumulative",
+        "tensor_scalar_reduce",
+        "tensor_tensor_scan",
+    }
 )
+
+_DYNAMIC = "Use nisa.tensor_copy with .ap(scalar_offset=...)."
+REMOVED = {
+    "builtin_custom_op": "Write the operator as a kernel, or run it as a custom operator of the framework.",
+    "fp32": "Write the number itself.",
+    "tensor_copy_dynamic_dst": _DYNAMIC,
+    "tensor_copy_dynamic_src": _DYNAMIC,
+}
 
 __all__ = [
     "NkiInstruction",
@@ -47,11 +86,18 @@ __all__ = [
     "get_nc_version",
     "gpsimd_engine",
     "iota",
+    "local_gather",
     "matmul_perf_mode",
+    "max8",
     "memset",
+    "nc_find_index8",
+    "nc_match_replace8",
     "nc_matmul",
+    "nc_n_gather",
+    "nc_stream_shuffle",
     "nc_transpose",
     "nc_version",
+    "nonzero_with_count",
     "oob_mode",
     "reciprocal",
     "reduce_cmd",
@@ -61,10 +107,11 @@ __all__ = [
     "tensor_reduce",
     "tensor_scalar",
     "tensor_tensor",
+    "topk",
     "unknown_engine",
     "vector_engine",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.isa", name, DOCUMENTED)
+    return missing("nki.isa", name, DOCUMENTED, REMOVED)

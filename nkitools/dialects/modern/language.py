@@ -28,6 +28,7 @@ from nkitools.chip.dtypes import (
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.dialects.absent import missing
+from nkitools.dialects.modern.objects import NKIObject
 from nkitools.isa.operators import token
 from nkitools.language.creation import (
     empty_like,
@@ -139,24 +140,6 @@ arctan = _Token("arctan")
 sin = _Token("sin")
 
 
-class NKIObject:
-    """Base class of kernel dataclasses and configuration objects: keywords become attributes."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Annotate plain class attributes, so that @dataclass takes them as fields as AWS's does."""
-        super().__init_subclass__(**kwargs)
-        annotations = cls.__dict__.get("__annotations__", {})
-        for name, value in list(cls.__dict__.items()):
-            if not name.startswith("__") and not callable(value) and not isinstance(value, (property, classmethod, staticmethod)):
-                annotations.setdefault(name, Any)
-        if annotations:
-            cls.__annotations__ = annotations
-
-    def __init__(self, **kwargs: Any) -> None:
-        for name, value in kwargs.items():
-            setattr(self, name, value)
-
-
 def is_hbm(buffer: Any) -> Any:
     """Whether a memory is one of HBM's."""
     return region(buffer) in (private_hbm, shared_hbm)
@@ -185,12 +168,62 @@ def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
 
 
 DOCUMENTED = frozenset(
-    """all broadcast_to ceil cos dropout dynamic_range floor fmod fori_loop gather_flattened load_transpose2d mod no_reorder
-    rand random_seed rms_norm shared_constant shared_identity_matrix tan trunc var where while_loop""".split()
+    {
+        "all",
+        "broadcast_to",
+        "ceil",
+        "cos",
+        "dropout",
+        "dynamic_range",
+        "floor",
+        "fmod",
+        "fori_loop",
+        "gather_flattened",
+        "load_transpose2d",
+        "mod",
+        "no_reorder",
+        "rand",
+        "random_seed",
+        "rms_norm",
+        "shared_constant",
+        "shared_identity_matrix",
+        "tan",
+        "trunc",
+        "var",
+        "where",
+        "while_loop",
+    }
 )
-_OWN = ("Any", "DOCUMENTED", "DynamicSlice", "annotations", "missing", "not_modelled", "refuse", "region", "token")
-__all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OWN)  # noqa: PLE0605
+_INDEX = "Index with integers, slices, nl.ds(start, size) or .ap()."
+_DTYPE = "Name the dtype itself: nl.float32, nl.bfloat16."
+REMOVED = {
+    "all_reduce": "Use nki.collectives.all_reduce between ranks, nisa.tensor_reduce within a tile.",
+    "arange": _INDEX,
+    "atomic_rmw": "Use nisa.dma_compute.",
+    "bfp16": _DTYPE,
+    "finfo": "Write the number itself.",
+    "fp32": _DTYPE,
+    "loop_reduce": "Accumulate into a tile that is made before the loop.",
+    "mgrid": _INDEX,
+    "nc": "Launch with kernel[1] or kernel[2].",
+    "par_dim": "The partition dimension is dimension 0; keep a Python list of tiles for more.",
+    "spmd_dim": "Launch with kernel[1] or kernel[2].",
+    "static_cast": "Copy with a dtype: nl.copy(x, dtype=...).",
+}
+_OWN = (
+    "Any",
+    "DOCUMENTED",
+    "DynamicSlice",
+    "REMOVED",
+    "annotations",
+    "missing",
+    "not_modelled",
+    "refuse",
+    "region",
+    "token",
+)
+__all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OWN)
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.language", name, DOCUMENTED)
+    return missing("nki.language", name, DOCUMENTED, REMOVED)

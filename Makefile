@@ -1,0 +1,61 @@
+# Every target works in a fresh clone: the first one that needs the environment makes it.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Twice quiet: pip reports errors and nothing else.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help sim test bench lint format docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+sim: $(VENV)/test.stamp ## run the example kernels in simulation and show what they print
+	$(BIN)/pytest -m sim --nki-prints $(ARGS)
+
+test: $(VENV)/test.stamp ## run the whole test-suite (one test: ARGS="-k giou")
+	$(BIN)/pytest $(ARGS)
+
+bench: $(VENV)/test.stamp ## time the simulator against NumPy
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(VENV)/dev.stamp ## check style and types, change nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/dev.stamp ## bring the code into the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean: ## remove whatever make has made, the environment included
+	rm -rf $(VENV) dist docs/_build docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
+	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "nkitools needs Python 3.11 or later; '$(PYTHON)' is older, or is not there."; \
+	    echo "Say which one to take: make PYTHON=python3.12 $(or $(MAKECMDGOALS),sim)"; exit 1; }
+	@echo "making $(VENV) (this happens once)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	    echo "No environment could be made; on Debian and Ubuntu it takes: apt-get install python3-venv"; exit 1; }
+
+# One stamp a set of packages: what has a stamp older than pyproject.toml is brought up to date.
+$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing nkitools with what its tests need"
+	@$(PIP_INSTALL) --editable '.[pallas,test]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml $(VENV)/test.stamp
+	@echo "installing the linters and what builds the documentation"
+	@$(PIP_INSTALL) --editable '.[dev,pallas,test]'
+	@touch $@

@@ -1,0 +1,3 @@
+"""What every test of this repository can count on."""
+
+pytest_plugins = ["pytester"]

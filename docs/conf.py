@@ -1,0 +1,45 @@
+"""How Sphinx builds the documentation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from docs.generate_coverage import coverage_page  # noqa: E402  found by the line above
+from docs.generate_options import option_page  # noqa: E402
+from docs.generate_rules import rule_page  # noqa: E402
+
+project = "nkitools"
+author = "the nkitools authors"
+release = importlib.metadata.version("nkitools")
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+html_theme = "alabaster"
+html_theme_options = {"description": "Test and debug accelerator kernels on a laptop", "page_width": "64rem"}
+html_title = f"nkitools {release}"
+html_show_sourcelink = False
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the signature has them
+
+GENERATED = {"coverage.md": coverage_page, "options.md": option_page, "rules.md": rule_page}
+
+
+def write_generated_pages(app: Any) -> None:
+    """Write the pages that come from the package's own tables; left alone where nothing has changed."""
+    for name, page in GENERATED.items():
+        path = HERE / "reference" / name
+        text = page()
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_generated_pages)

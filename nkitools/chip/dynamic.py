@@ -1,0 +1,206 @@
+"""Views whose address is decided while the kernel runs: by a register or a scalar in SBUF, or by an index for each partition.
+
+The value is read when an instruction uses the view, as the chip does it, not when the view is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType
+from nkitools.chip.numerics import Array
+from nkitools.chip.region import MemoryRegion
+from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe, wrong, wrong_call
+from nkitools.rules.finding import refuse
+
+
+class OutOfBounds(Exception):
+    """A run-time index that lies outside, for an instruction that may skip it."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A run-time offset: ``source`` (a register or a (1, 1) tensor) times ``stride`` bytes; valid are 0 .. ``limit``."""
+
+    source: VirtualRegister | NkiTensor
+    stride: int
+    limit: int
+
+    def value(self, what: str) -> int:
+        """The offset's value now."""
+        if isinstance(self.source, VirtualRegister):
+            return int(self.source.read(what))
+        return int(_scalar(self.source, what))
+
+
+def _scalar(tensor: NkiTensor, what: str) -> int:
+    missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+    if missing is not None:
+        refuse("NK401", f"{what} is addressed by {describe(tensor)}, which was never written", about=(tensor,))
+    return int(tensor.read().reshape(-1)[0])
+
+
+def checked_source(tensor: NkiTensor, source: Any, what: str) -> VirtualRegister | NkiTensor:
+    """A run-time index: a register, or an integer tensor of one element in SBUF (NK201, NK301, NK609)."""
+    if isinstance(source, VirtualRegister):
+        return source
+    if not isinstance(source, NkiTensor):
+        wrong_call(tensor, f"{what} must be a register or a (1, 1) tensor in SBUF, it is {type(source).__name__}")
+    if source.buffer is not MemoryRegion.sbuf:
+        refuse("NK201", f"{what} must lie in SBUF, it is {describe(source)}", about=(source,))
+    if source.size != 1:
+        wrong_call(tensor, f"{what} must have one element, it is {describe(source)}")
+    check_integer(source, what)
+    return source
+
+
+def check_integer(source: NkiTensor, what: str) -> None:
+    """NK301: an index is an integer."""
+    if not source.dtype.is_integer:
+        refuse("NK301", f"{what} must be integers, it is {describe(source)}", about=(source,))
+
+
+class DynamicTensor(NkiTensor):
+    """A strided view that begins where its terms say at the moment of use."""
+
+    __slots__ = ("base_offset", "terms")
+
+    terms: tuple[Term, ...]
+    base_offset: int
+
+    @classmethod
+    def of(cls, tensor: NkiTensor, *terms: Term) -> DynamicTensor:
+        """``tensor`` moved by run-time offsets."""
+        if tensor.is_indirect():
+            wrong_call(tensor, "a view takes one dynamic index only; this one has its own already")
+        self = cls.__new__(cls)
+        self._set(tensor.storage, tensor.array, tensor.dtype, tensor.byte_offset)
+        self.base_offset = tensor.byte_offset
+        self.terms = terms
+        return self
+
+    def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
+        view = super()._view(array, byte_offset, dtype)
+        view.terms = self.terms
+        view.base_offset = byte_offset
+        return view
+
+    def __getitem__(self, key: Any) -> Self:
+        return self._indexed(key if type(key) is tuple else (key,))
+
+    def is_indirect(self) -> bool:
+        """Always: a register or tensor decides what this view addresses."""
+        return True
+
+    def settle(self, what: str) -> None:
+        """Move to where the terms say now; OutOfBounds where that is outside."""
+        offset = self.base_offset
+        for term in self.terms:
+            value = term.value(what)
+            if not 0 <= value <= term.limit:
+                raise OutOfBounds(f"index {value} of {describe(self)} lies outside 0..{term.limit}")
+            offset += value * term.stride
+        self.array = self.storage.window(self.shape, self.dtype, offset, self.array.strides)
+        self.byte_offset = offset
+        self._layout = None
+
+
+class VectorTensor(NkiTensor):
+    """A view of which each partition reads or writes the row that its own index names (gather and scatter)."""
+
+    __slots__ = ("index", "rows")
+
+    direct = False
+    index: NkiTensor
+    rows: NkiTensor
+
+    @classmethod
+    def of(cls, rows: NkiTensor, index: NkiTensor, count: int) -> VectorTensor:
+        """``count`` of ``rows`` (all that may be chosen, along dimension 0), chosen by ``index``, column after column."""
+        if index.buffer is not MemoryRegion.sbuf:
+            refuse("NK201", f"vector_offset must lie in SBUF, it is {describe(index)}", about=(index,))
+        check_integer(index, "vector_offset")
+        if index.size < count:
+            wrong(rows, f"vector_offset, {describe(index)}, has fewer than the {count} indices that are used")
+        self = cls.__new__(cls)
+        shown = rows.storage.window((count, *rows.shape[1:]), rows.dtype, rows.byte_offset, (0, *rows.array.strides[1:]))
+        self._set(rows.storage, shown, rows.dtype, rows.byte_offset)
+        self.rows = rows
+        self.index = index
+        return self
+
+    def is_indirect(self) -> bool:
+        """Always: an index tensor decides what this view addresses."""
+        return True
+
+    def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
+        if array.shape[:1] != self.shape[:1] or array.strides[0] != 0 or dtype not in (None, self.dtype):
+            wrong_call(self, "the indirect dimension of a view cannot be indexed, sliced or reinterpreted again")
+        view = super()._view(array, byte_offset, dtype)
+        rows = self.rows
+        inner = array.strides[1:]
+        shape, strides = (rows.shape[0], *array.shape[1:]), (rows.array.strides[0], *inner)
+        view.rows = rows._view(rows.storage.window(shape, rows.dtype, byte_offset, strides), byte_offset)
+        view.index = self.index
+        return view
+
+    def __getitem__(self, key: Any) -> Self:
+        return self._indexed(key if type(key) is tuple else (key,))
+
+    def chosen(self) -> tuple[Array, Array]:
+        """The row of each partition, and whether it is in bounds (out of bounds it reads as row 0)."""
+        what = "an indirect access"
+        missing = self.index.storage.unwritten(self.index.layout, self.index.byte_offset)
+        if missing is not None:
+            refuse(
+                "NK401", f"{what} is addressed by {describe(self.index)}, which is partly unwritten", about=(self.index,)
+            )
+        indices = self.index.read()
+        flat = indices.reshape(indices.shape[0], -1).T.reshape(-1)[: self.shape[0]].astype(np.int64)
+        valid = (flat >= 0) & (flat < self.rows.shape[0])
+        return np.where(valid, flat, 0), valid
+
+    def first_invalid(self) -> tuple[int, int] | None:
+        """Partition and index of the first out-of-bounds row, or None."""
+        _, valid = self.chosen()
+        if valid.all():
+            return None
+        partition = int(np.argmin(valid))
+        indices = self.index.read()
+        return partition, int(indices.reshape(indices.shape[0], -1).T.reshape(-1)[partition])
+
+    def read(self) -> Array:
+        """The chosen rows, gathered."""
+        rows, _ = self.chosen()
+        return np.asarray(self.rows.array[rows])
+
+    def write(self, values: Array, lanes: Array | None = None) -> None:
+        """Scatter ``values`` into the chosen rows; those out of bounds, and those not in ``lanes``, are left out."""
+        rows, valid = self.chosen()
+        if lanes is not None:
+            valid = valid & lanes
+        self.rows.array[rows[valid]] = values[valid]
+
+    def mark_written(self, lanes: Array | None = None) -> None:
+        """Remember that the chosen rows (``lanes``: only those partitions) were written."""
+        rows, valid = self.chosen()
+        if lanes is not None:
+            valid = valid & lanes
+        mask = np.zeros(self.rows.shape[0], np.bool_)
+        mask[rows[valid]] = True
+        where = np.broadcast_to(mask.reshape(-1, *[1] * (len(self.shape) - 1)), self.rows.shape)
+        self.storage.mark_written(self.rows.layout, self.rows.byte_offset, where)
+
+    def unwritten(self) -> Array | None:
+        """A mask of the chosen elements that were never written, or None."""
+        missing = self.storage.unwritten(self.rows.layout, self.rows.byte_offset)
+        if missing is None:
+            return None
+        rows, valid = self.chosen()
+        chosen = missing[rows] & valid.reshape(-1, *[1] * (len(self.shape) - 1))
+        return np.asarray(chosen) if chosen.any() else None

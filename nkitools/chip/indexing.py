@@ -1,0 +1,100 @@
+"""Indices of a tensor: integers, slices and ``nl.ds``, each resolved within its dimension and never clamped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from nkitools.chip.views import describe, out_of_bounds, wrong
+from nkitools.rules.finding import refuse
+
+if TYPE_CHECKING:
+    from nkitools.chip.strided import StridedView
+
+
+class DynamicSlice:
+    """``nl.ds(start, size)``: the elements start .. start+size-1 of a dimension."""
+
+    __slots__ = ("size", "start")
+
+    def __init__(self, start: int, size: int) -> None:
+        self.start = start
+        self.size = size
+
+    def __repr__(self) -> str:
+        return f"nl.ds({self.start}, {self.size})"
+
+
+def expanded(tensor: StridedView, items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The indices of a key, with ``...`` replaced by as many full slices as it stands for."""
+    ndim = len(tensor.shape)
+    dots = [position for position, item in enumerate(items) if item is Ellipsis]
+    given = len(items) - len(dots)
+    if len(dots) > 1:
+        refuse("NK603", f"an index of {describe(tensor)} has more than one `...`", about=(tensor,))
+    if given > ndim:
+        what = f"{given} indices are given for {describe(tensor)}"
+        refuse("NK603", f"{what}, which has {ndim} dimensions", about=(tensor,))
+    at = dots[0] if dots else given
+    return (*items[:at], *[slice(None)] * (ndim - given), *items[at + 1 :])
+
+
+def _no_index(tensor: StridedView, value: Any) -> NoReturn:
+    from nkitools.chip.strided import StridedView
+
+    if isinstance(value, StridedView):
+        refuse(
+            "NK603",
+            f"{describe(value)} is no index of {describe(tensor)}",
+            about=(value, tensor),
+            remedy="An element that is known only when the kernel runs is chosen by tensor.select(dim, index).",
+        )
+    refuse("NK603", f"{value!r} ({type(value).__name__}) is no index of {describe(tensor)}", about=(tensor,))
+
+
+def _integer(tensor: StridedView, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        _no_index(tensor, value)
+    return int(value)
+
+
+def resolve_index(tensor: StridedView, dim: int, item: Any) -> int:
+    """An integer index as a non-negative position."""
+    size = tensor.shape[dim]
+    index = item if type(item) is int else _integer(tensor, item)
+    if not -size <= index < size:
+        out_of_bounds(tensor, dim, str(index))
+    return index + size if index < 0 else index
+
+
+def resolve_ds(tensor: StridedView, dim: int, item: DynamicSlice) -> tuple[int, slice]:
+    """The first position of ``nl.ds(start, size)``, and the slice that it stands for."""
+    start = item.start if type(item.start) is int else _integer(tensor, item.start)
+    size = item.size if type(item.size) is int else _integer(tensor, item.size)
+    if size < 1:
+        wrong(tensor, f"{item!r} of dimension {dim} holds no element")
+    if start < 0 or start + size > tensor.shape[dim]:
+        out_of_bounds(tensor, dim, repr(item))
+    return start, slice(start, start + size)
+
+
+def resolve_slice(tensor: StridedView, dim: int, item: slice) -> tuple[int, slice]:
+    """The first position of a slice, and the slice with its bounds made non-negative."""
+    start, stop, step = item.start, item.stop, item.step
+    size = tensor.shape[dim]
+    first = 0 if start is None else start if type(start) is int else _integer(tensor, start)
+    end = size if stop is None else stop if type(stop) is int else _integer(tensor, stop)
+    stride = 1 if step is None else step if type(step) is int else _integer(tensor, step)
+    if first < 0:
+        first += size
+    if end < 0:
+        end += size
+    if stride < 1:
+        refuse("NK603", f"step {stride} of a slice of {describe(tensor)} is not positive", about=(tensor,))
+    if not 0 <= first < end <= size:
+        shown = f"{'' if start is None else start}:{'' if stop is None else stop}"
+        if 0 <= first <= size and 0 <= end <= size:
+            wrong(tensor, f"slice {shown} of dimension {dim} holds no element")
+        out_of_bounds(tensor, dim, shown)
+    return first, slice(first, end, stride)

@@ -1,0 +1,105 @@
+"""Virtual registers: scalars that exist while a kernel runs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from nkitools.rules.finding import refuse
+
+_INT32 = (-(1 << 31), (1 << 32) - 1)
+
+
+class VirtualRegister:
+    """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
+
+    It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index). It is no Python number: converting
+    or comparing it while the kernel is built is refused (NK601), as the value is known only on the device. Sums, differences,
+    products, quotients and remainders with integers and registers are new registers: undocumented, but public kernels compute
+    addresses that way. The counter of a dynamic loop is frozen.
+    """
+
+    __slots__ = ("frozen", "value")
+
+    def __init__(self, state: float | None = None, frozen: bool = False) -> None:
+        if state is not None:
+            check_value("VirtualRegister", state)
+        self.value = state
+        self.frozen = frozen
+
+    def read(self, what: str) -> float:
+        """The value; a register that never got one is refused (NK401)."""
+        if self.value is None:
+            refuse("NK401", f"{what} reads a register that was never given a value")
+        return self.value
+
+    def write(self, what: str, value: float) -> None:
+        """Give it a value; the counter of a dynamic loop takes none (NK601)."""
+        if self.frozen:
+            refuse("NK601", f"{what} writes the counter of a dynamic loop, which is frozen")
+        self.value = value
+
+    def __bool__(self) -> bool:
+        return self.read("a loop condition") != 0
+
+    def _compute(self, other: Any, function: Callable[[Any, Any], Any], *, swapped: bool = False) -> VirtualRegister:
+        if isinstance(other, VirtualRegister):
+            right = other.read("register arithmetic")
+        elif isinstance(other, int):
+            right = other
+        else:
+            return NotImplemented
+        left = self.read("register arithmetic")
+        return VirtualRegister(function(right, left) if swapped else function(left, right))
+
+    def __add__(self, other: Any) -> VirtualRegister:
+        return self._compute(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> VirtualRegister:
+        return self._compute(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> VirtualRegister:
+        return self._compute(other, operator.sub, swapped=True)
+
+    def __mul__(self, other: Any) -> VirtualRegister:
+        return self._compute(other, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> VirtualRegister:
+        return self._compute(other, operator.floordiv)
+
+    def __mod__(self, other: Any) -> VirtualRegister:
+        return self._compute(other, operator.mod)
+
+    def _host_side(self, *args: Any) -> NoReturn:
+        refuse(
+            "NK601",
+            "a register is used in a Python expression; its value exists only on the device",
+            remedy="Steer loops with nl.dynamic_range or `while register:`, and addresses with scalar_offset= or nl.ds.",
+        )
+
+    __index__ = __int__ = __float__ = __lt__ = __le__ = __gt__ = __ge__ = _host_side
+
+    def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
+        if isinstance(other, (int, float, VirtualRegister)):
+            self._host_side()
+        return False
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"VirtualRegister({self.value}{', frozen' if self.frozen else ''})"
+
+
+def check_value(what: str, value: Any) -> None:
+    """NK609: a register holds a 32-bit number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        refuse("NK609", f"{what}: a register holds a number, it is given {type(value).__name__}")
+    if isinstance(value, int) and not _INT32[0] <= value <= _INT32[1]:
+        refuse("NK609", f"{what}: {value} does not fit into a 32-bit register")

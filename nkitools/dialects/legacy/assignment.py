@@ -1,0 +1,97 @@
+"""``tensor[...] = value`` and ``tensor += value``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.views import describe
+from nkitools.dialects.legacy import folding
+from nkitools.dialects.legacy.dtypes import is_number
+from nkitools.dialects.legacy.elementwise import check_tile, in_place
+from nkitools.dialects.legacy.results import part
+from nkitools.isa.move import memset
+from nkitools.language.broadcast import spread_partitions
+from nkitools.language.math import spread
+from nkitools.rules.finding import refuse
+
+_SYMBOLS = {"add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
+
+
+def fitted(value: NkiTensor, dst: NkiTensor) -> NkiTensor:
+    """``value`` with as many elements as ``dst``: the same, or broadcast to it; NK109 where it is larger."""
+    if value.shape == dst.shape or _core(value) == _core(dst):
+        return value
+    if not broadcasts(value.shape, dst.shape):
+        refuse(
+            "NK109",
+            f"{describe(value)} does not fit into {describe(dst)}; the destination has the shape of the value or a larger "
+            "one to which it broadcasts (err_store_dst_shape_smaller_than_other_shape)",
+            about=(value, dst),
+        )
+    if value.on_chip and value.shape[0] != dst.shape[0]:
+        value = spread_partitions(value, dst.shape[0])
+    return spread(value, dst.shape)
+
+
+def broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another of as many dimensions."""
+    pairs = zip(shape, wanted, strict=False)
+    return len(shape) == len(wanted) and all(size in (1, other) for size, other in pairs)
+
+
+def _core(tensor: NkiTensor) -> tuple[int, ...]:
+    """The sizes that are not 1: a 1-D tensor in HBM is a column, (128, 1, 512) holds what (128, 512) holds."""
+    return tuple(size for size in tensor.shape if size != 1)
+
+
+def is_same_view(first: NkiTensor, second: NkiTensor) -> bool:
+    """Whether two views are of the very same elements."""
+    same = first.storage is second.storage and first.byte_offset == second.byte_offset
+    return same and first.layout is second.layout
+
+
+def assign(dst: Any, value: Any) -> None:
+    """``dst[...] = value``: a number fills, a tile is copied, a value made under a mask where the mask left lanes.
+
+    Errors: NK109, NK201, NK402, NK609.
+    """
+    target = dst.resolved()
+    _on_chip(target, "is assigned to", "Write to HBM with nl.store or nisa.dma_copy.")
+    if is_number(value):
+        memset(target, value)
+        return
+    check_tile("assignment", "value", value)
+    source = value.resolved()
+    if is_same_view(target, source):
+        return
+    _on_chip(source, "is assigned to a tile", "Read from HBM with nl.load or nisa.dma_copy.")
+    lanes = value.lanes
+    if lanes is None or target.shape != source.shape:
+        folding.copy(target, fitted(source, target), value.made_at)
+    elif not lanes.empty:
+        chosen = part(target, target.shape, lanes.box)
+        if lanes.where is not None:
+            chosen = MaskedTensor.of(chosen, lanes.where)
+        folding.copy(chosen, part(source, source.shape, lanes.box), value.made_at)
+
+
+def _on_chip(tensor: NkiTensor, what: str, remedy: str) -> None:
+    if not tensor.on_chip:
+        refuse(
+            "NK201",
+            f"{describe(tensor)} {what}; assignments copy between SBUF and PSUM",
+            about=(tensor,),
+            remedy=remedy,
+        )
+
+
+def update(what: str, dst: Any, value: Any) -> None:
+    """``dst <what>= value``. A matrix product is accumulated where it is, in PSUM, in float32."""
+    if what == "add" and not is_number(value) and hasattr(value, "lanes"):
+        target, product, lanes = dst.resolved(), value.resolved(), value.lanes
+        if lanes is not None and lanes.where is None and not lanes.empty and target.shape == product.shape:
+            target, product = (part(each, each.shape, lanes.box) for each in (target, product))
+        if folding.accumulate(target, product, value.made_at):
+            return
+    in_place(what, dst, value, _SYMBOLS[what])

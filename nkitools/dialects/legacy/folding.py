@@ -1,0 +1,114 @@
+"""Assignments that cost nothing: the instruction that made a value writes to where the value is assigned.
+
+``tile[...] = nl.load(x)`` is one DMA into ``tile`` and ``psum += nl.matmul(a, b)`` is one accumulating matmul. Here a
+call makes its value at once, in a tile of its own, and the assignment copies it; the record then shows what the chip
+runs, one instruction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.dialects.legacy.results import write_lanes
+from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.isa.move import tensor_copy
+from nkitools.rules.finding import report
+
+# Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
+_REACHES = {
+    "dma": frozenset({MemoryRegion.sbuf}),
+    "tensor": frozenset({MemoryRegion.psum}),
+    "vector": frozenset({MemoryRegion.sbuf, MemoryRegion.psum}),
+    "scalar": frozenset({MemoryRegion.sbuf, MemoryRegion.psum}),
+    "gpsimd": frozenset({MemoryRegion.sbuf}),
+}
+
+
+def instructions_issued() -> int:
+    """How many instructions the run has issued so far: a value made by the last of them is fresh."""
+    return int(current_core("nki").record.count)
+
+
+def copy(dst: NkiTensor, value: NkiTensor, made_at: int) -> None:
+    """``dst = value``, on chip; ``made_at``: how many instructions had been issued when the value was complete."""
+    record = current_core("nki").record
+    fresh = record.count == made_at and _last_writes(record, value)
+    plan = _last_plan(record) if fresh else None
+    write_lanes(tensor_copy, dst, (value,), None)
+    once = record.count == made_at + 1
+    if plan is not None and once and dst.buffer in _REACHES.get(plan.engine, ()) and plan.outputs == 1:
+        _fold(record)
+
+
+def accumulate(dst: NkiTensor, product: NkiTensor, made_at: int) -> bool:
+    """``dst += product`` as the accumulation of the matmul that has just made ``product``; False where it is none."""
+    record = current_core("nki").record
+    if (
+        record.count != made_at
+        or not _last_writes(record, product)
+        or _last_plan(record).name != "nc_matmul"
+        or dst.buffer is not MemoryRegion.psum
+        or dst.shape != product.shape
+    ):
+        return False
+    missing = dst.storage.unwritten(dst.layout, dst.byte_offset)
+    if missing is not None:
+        report(
+            "NK401",
+            f"`+=` adds a matrix product to elements of {describe(dst)} that were never written",
+            about=(dst,),
+            remedy="Create the tile with nl.zeros(..., buffer=nl.psum).",
+        )
+    accumulating_matmul(dst, product)
+    _fold(record)
+    return True
+
+
+@instruction
+def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
+    """``dst += product`` in float32, with ``dst`` in one bank of PSUM as the Tensor Engine wants it (NK106, NK303)."""
+    if dst.dtype is not product.dtype:
+        check.fail("NK303", f"`dst`, {describe(dst)}, must be {product.dtype} to accumulate matrix products", dst)
+    chip = check.chip
+    span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
+    several_banks = chip.moving_fmax_float32 * 4 > chip.psum_bank_bytes
+    if not several_banks and dst.layout.free_offset + span + dst.dtype.itemsize > chip.psum_bank_bytes:
+        check.fail(
+            "NK106", f"`dst`, {describe(dst)}, does not lie in one PSUM bank of {chip.psum_bank_bytes} bytes", dst
+        )
+
+    def compute(destination: Array, values: Array) -> None:
+        destination += values.astype(destination.dtype, copy=False)
+
+    return Plan("tensor", 0.0, compute)
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+
+def _last_plan(record: Any) -> Any:
+    return record.plans[record.rows[_last_row(record)] >> 32].plan
+
+
+def _last_row(record: Any) -> int:
+    return int(record._start(record.count - 1))
+
+
+def _last_writes(record: Any, value: NkiTensor) -> bool:
+    """Whether the last instruction wrote into the value's storage."""
+    return bool(record.count) and record.rows[_last_row(record) + 1] >> 32 == value.storage.id
+
+
+def _fold(record: Any) -> None:
+    """Take the last instruction, a copy, out of the record; the one before writes to the copy's destination instead."""
+    row = _last_row(record)
+    destination = record.rows[row + 1 : row + 3]
+    del record.rows[row:]
+    record.states.pop()
+    before = _last_row(record)
+    record.rows[before + 1 : before + 3] = destination

@@ -1,0 +1,132 @@
+"""Matrix products and transposes of tiles, as ``nl.*`` and as ``nisa.*`` values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.dialects.legacy import reshaping
+from nkitools.dialects.legacy.dtypes import element_type
+from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.results import new_tile, part
+from nkitools.dialects.legacy.tensor import MaskedOperand, Tensor
+from nkitools.isa.enums import engine as engines
+from nkitools.isa.matmul import nc_matmul, nc_transpose
+from nkitools.isa.move import tensor_copy
+from nkitools.rules.finding import refuse
+
+PSUM = MemoryRegion.psum
+
+
+def _two_dimensional(what: str, **tiles: Any) -> None:
+    for role, tile in tiles.items():
+        check_tile(what, role, tile)
+        if len(tile.shape) != 2:
+            refuse(
+                "NK110",
+                f"{what}: `{role}` must have 2 dimensions, it is {describe(tile.base)}",
+                about=(tile.base,),
+            )
+
+
+def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Tensor:
+    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM."""
+    _two_dimensional("nl.matmul", x=x, y=y)
+    if not transpose_x:
+        if isinstance(x, MaskedOperand):
+            not_affine("nl.matmul takes an operand mask of `x` with transpose_x=True only")
+        x = Tensor(transposed(x.resolved()))
+    return product("nl.matmul", x, y, mask)
+
+
+def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options: Any) -> Tensor:
+    """``stationary.T @ moving`` on the Tensor Engine: a float32 tile in PSUM, of the free sizes of both.
+
+    Operand masks (``tile[mask]``) choose lanes of each operand; ``mask`` can only choose contracted partitions, since
+    the axes of the two operands' free dimensions are the same to it (NKI API Common Fields, Masking).
+    """
+    for role, tile in (("stationary", stationary), ("moving", moving)):
+        check_tile(what, role, tile)
+    left, chosen_left = _operand(what, stationary, mask)
+    right, chosen_right = _operand(what, moving, mask)
+    double = 1 if options.get("perf_mode") is None else 2
+    rows, columns = math.prod(stationary.shape[double:]), moving.shape[double:]
+    dst = new_tile((rows, *columns), float32, PSUM)
+    if left is None or right is None:
+        return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
+    if chosen_left is None and chosen_right is None:
+        nc_matmul(dst, left, right, **options)
+        return Tensor.made(dst)
+    box = (_free(chosen_left, stationary), _free(chosen_right, moving))
+    nc_matmul(part(dst, dst.shape, box), left, right, **options)
+    return Tensor.made(dst, Lanes(box))
+
+
+def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes | None]:
+    """The view of an operand that takes part (None: nothing does), and its lanes where an operand mask chose them."""
+    partitions = _contracted(what, mask, tile)
+    if not isinstance(tile, MaskedOperand):
+        if partitions is None:
+            return tile.resolved(), None
+        return (None if partitions.empty else tile.within(tile.shape, partitions.box)), None
+    if len(tile.shape) != 2:
+        not_affine(f"{what}: an operand mask goes with tiles of 2 dimensions")
+    box = tile.chosen.box
+    if partitions is not None:
+        box = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, partitions.box, strict=True))
+    chosen = Lanes(box)
+    return (None if chosen.empty else tile.within(tile.shape, box)), chosen
+
+
+def _contracted(what: str, mask: Any, tile: Any) -> Lanes | None:
+    """The partitions that ``mask`` chooses; NK604 where it speaks of free dimensions."""
+    lanes = lanes_of(mask, tile.shape, what)
+    if lanes is None or lanes.empty:
+        return lanes
+    if lanes.where is not None or any(
+        lane != (0, size) for lane, size in zip(lanes.box[1:], tile.shape[1:], strict=True)
+    ):
+        not_affine(
+            f"{what}: mask= cannot tell the free dimension of one operand from the other's; mask the operands: "
+            "x[i_f < 64], y[...]"
+        )
+    return lanes
+
+
+def _free(lanes: Lanes | None, tile: Any) -> tuple[int, int]:
+    return (0, tile.shape[1]) if lanes is None else lanes.box[1]
+
+
+def transposed(x: NkiTensor) -> NkiTensor:
+    """A new SBUF tile with the dimensions of ``x`` swapped, by the Vector Engine if it is small, else through PSUM."""
+    shape = (x.shape[1], x.shape[0])
+    small = 32  # what the Vector Engine transposes (nc_transpose docs)
+    if max(shape) <= small:
+        dst = new_tile(shape, x.dtype)
+        nc_transpose(dst, x, engines.vector)
+        return dst
+    swapped = new_tile(shape, x.dtype, PSUM)
+    nc_transpose(swapped, x, engines.tensor)
+    return reshaping.converted(swapped, x.dtype)
+
+
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """A new SBUF tile with partition and free dimension of ``x`` (2-D) swapped."""
+    _two_dimensional("nl.transpose", x=x)
+    kind = x.element if dtype is None else element_type(dtype)
+    lanes = lanes_of(mask, x.shape, "nl.transpose")
+    if lanes is None:
+        swapped = transposed(x.resolved())
+        return Tensor.made(swapped if swapped.dtype is kind else reshaping.converted(swapped, kind))
+    if lanes.where is not None:
+        not_affine("nl.transpose: the mask must leave a box of the tile")
+    dst = new_tile((x.shape[1], x.shape[0]), kind)
+    kept = Lanes((lanes.box[1], lanes.box[0]))
+    if not lanes.empty:
+        tensor_copy(part(dst, dst.shape, kept.box), transposed(x.within(x.shape, lanes.box)))
+    return Tensor.made(dst, kept)

@@ -1,0 +1,167 @@
+"""``nl.*``: loading, storing, copying and printing tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.views import describe
+from nkitools.dialects.legacy import reshaping
+from nkitools.dialects.legacy.assignment import fitted
+from nkitools.dialects.legacy.dtypes import is_number, result_type
+from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.immutable import check_writable
+from nkitools.dialects.legacy.keywords import check_keywords
+from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.results import new_tile, write_lanes
+from nkitools.dialects.legacy.tensor import Tensor
+from nkitools.isa.guards import HBM
+from nkitools.isa.move import dma_copy, memset, tensor_copy
+from nkitools.isa.operators import token
+from nkitools.language.programs import current_generation, print_tensor
+from nkitools.rules.finding import report
+
+
+def copy_lanes(dst: Any, src: Any, lanes: Lanes | None) -> None:
+    """DMA from ``src`` to ``dst``, tiles of one shape, on the lanes of a mask.
+
+    Where masked lanes lie outside of a tensor, only the lanes inside are addressed: the predicate becomes one DMA for
+    each run.
+    """
+    if lanes is None:
+        dma_copy(dst.resolved(), src.resolved())
+        return
+    if lanes.empty:
+        return
+    if lanes.where is None or (dst.reaches(lanes.box) and src.reaches(lanes.box)):
+        target, source = dst.within(dst.shape, lanes.box), src.within(dst.shape, lanes.box)
+        dma_copy(target if lanes.where is None else MaskedTensor.of(target, lanes.where), source)
+        return
+    for box in lanes.boxes():
+        dma_copy(dst.within(dst.shape, box), src.within(dst.shape, box))
+
+
+def _in_hbm(what: str, role: str, tile: Any) -> None:
+    if tile.buffer not in HBM:
+        report(
+            "NK201",
+            f"{what}: `{role}` must be in HBM, it is {describe(tile.base)}",
+            about=(tile.base,),
+            remedy="Assign between tiles on chip (dst[...] = src), or use nl.copy.",
+        )
+
+
+def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile with the values of an HBM tensor (1-D becomes a column); with a mask only its lanes are read.
+
+    Errors: NK101, NK107, NK201, NK301, NK402, NK604, NK609.
+    """
+    check_keywords("nl.load", kwargs)
+    check_tile("nl.load", "src", src)
+    _in_hbm("nl.load", "src", src)
+    if len(src.shape) == 1:
+        src = src.reshape((src.shape[0], 1))
+    lanes = lanes_of(mask, src.shape, "nl.load")
+    dst = Tensor(new_tile(src.shape, result_type(dtype, "nl.load", src)))
+    _check_partitions(src, dst.base)
+    copy_lanes(dst, src, lanes)
+    return Tensor.made(dst.base, lanes)
+
+
+def _check_partitions(src: Any, tile: NkiTensor) -> None:
+    """NK101 about the tensor that is loaded, which has a name, instead of the new tile, which has none yet."""
+    limit = current_generation().partitions
+    if tile.shape[0] > limit:
+        tile.storage.excused.add("NK101")
+        report(
+            "NK101",
+            f"nl.load: `src`, {describe(src.base)}, has {tile.shape[0]} rows for partitions; a NeuronCore has {limit}",
+            about=(src.base,),
+        )
+
+
+def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
+    """Copy a tile (from PSUM by way of SBUF) or a number into an HBM tensor; with a mask only its lanes are written.
+
+    Errors: NK109, NK201, NK402, NK406, NK604, NK609.
+    """
+    check_keywords("nl.store", kwargs)
+    check_tile("nl.store", "dst", dst)
+    _in_hbm("nl.store", "dst", dst)
+    check_writable("nl.store", dst)
+    lanes = lanes_of(mask, dst.shape, "nl.store")
+    if lanes is not None and lanes.empty:
+        return
+    if is_number(value):
+        value = Tensor(_filled(dst, value))
+    check_tile("nl.store", "value", value)
+    if not value.base.on_chip:
+        report("NK201", f"nl.store: `value` must be on chip, it is {describe(value.base)}", about=(value.base,))
+    copy_lanes(dst, _in_sbuf(value, dst, lanes), lanes)
+
+
+def _filled(dst: Any, number: Any) -> NkiTensor:
+    shape = dst.shape if len(dst.shape) > 1 else (dst.shape[0], 1)
+    tile = new_tile(shape, dst.element)
+    memset(tile, number)
+    return tile
+
+
+def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
+    """The tile to be stored, in SBUF and of the destination's form."""
+    if lanes is not None and value.shape != dst.shape and value.access is None:
+        value = Tensor(reshaping.broadcast(value.resolved(), dst.shape))
+    if value.buffer is MemoryRegion.psum:
+        evicted = new_tile(value.shape, value.element)
+        write_lanes(tensor_copy, evicted, (value,), lanes)
+        value = Tensor(evicted)
+    return value if lanes is not None else Tensor(fitted(value.resolved(), dst.resolved()))
+
+
+@token("copy")
+def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A copy of a tile, in SBUF. Errors: NK201, NK301, NK604, NK609."""
+    check_keywords("nl.copy", kwargs)
+    check_tile("nl.copy", "src", src)
+    lanes = lanes_of(mask, src.shape, "nl.copy")
+    dst = new_tile(src.shape, result_type(dtype, "nl.copy", src))
+    write_lanes(tensor_copy, dst, (src,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def broadcast_to(src: Any, *, shape: Any, **kwargs: Any) -> Tensor:
+    """``src`` broadcast to ``shape`` as NumPy does it, partitions too; ``src`` itself where it has that shape.
+
+    Errors: NK109.
+    """
+    check_keywords("nl.broadcast_to", kwargs)
+    check_tile("nl.broadcast_to", "src", src)
+    found: Tensor = src if src.shape == tuple(shape) else src.broadcast_to(shape)
+    return found
+
+
+def expand_dims(data: Any, axis: Any) -> Tensor:
+    """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+    check_tile("nl.expand_dims", "data", data)
+    expanded: Tensor = data.expand_dims(axis)
+    return expanded
+
+
+def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> None:
+    """Print a tensor: it becomes a record of the run; with a mask only its box of lanes.
+
+    Errors: NK604, NK609, NK611.
+    """
+    check_keywords("nl.device_print", kwargs)
+    current_core("nl.device_print")
+    check_tile("nl.device_print", "x", x)
+    lanes = lanes_of(mask, x.shape, "nl.device_print")
+    if lanes is None:
+        print_tensor(prefix, x.resolved())
+        return
+    if lanes.where is not None:
+        not_affine("nl.device_print: the mask must leave a box of the tile")
+    if not lanes.empty:
+        print_tensor(prefix, x.within(x.shape, lanes.box))

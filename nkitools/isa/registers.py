@@ -1,0 +1,92 @@
+"""Registers of the engines' sequencers: scalars that steer loops and addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array, cast
+from nkitools.chip.registers import VirtualRegister, check_value
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import guards
+from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.isa.plan import Register, RegisterOrNumber
+from nkitools.rules.finding import refuse
+
+_MEMORIES = (*guards.HBM, MemoryRegion.sbuf)
+
+
+def register_alloc(x: Any = None) -> VirtualRegister:
+    """A register, with an integer in it where one is given.
+
+    A tensor of one element is loaded into it: undocumented, but public kernels do so.
+    Errors: NK201, NK301, NK401, NK609. Source: nki.isa.register_alloc (NKI 0.6).
+    """
+    if isinstance(x, NkiTensor):
+        loaded = VirtualRegister()
+        register_load(loaded, x)
+        return loaded
+    if x is not None and not isinstance(x, int):
+        refuse("NK609", f"nisa.register_alloc takes an integer or nothing, it is given {type(x).__name__}")
+    return VirtualRegister(x)
+
+
+@instruction
+def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
+    """Put an integer or another register's value into a register. The counter of a dynamic loop takes none (NK601).
+
+    Errors: NK401, NK601, NK609. Source: nki.isa.register_move (NKI 0.6).
+    """
+
+    def compute(target: VirtualRegister, value: Any) -> None:
+        what = "nisa.register_move"
+        if not isinstance(value, VirtualRegister):
+            check_value(what, value)
+        target.write(what, value.read(what) if isinstance(value, VirtualRegister) else value)
+
+    return Plan("sync", 1.0, compute)
+
+
+@instruction
+def register_load(check: Check, dst: Register, src: Src) -> Plan:
+    """Load the one element of an HBM or SBUF tensor, of up to 32 bits, into a register.
+
+    Errors: NK109, NK201, NK301, NK401, NK601, NK609. Source: nki.isa.register_load (NKI 0.6).
+    """
+    _check_scalar(check, "src", src)
+
+    def compute(target: VirtualRegister, values: Array) -> None:
+        element = values.reshape(-1)[0]
+        target.write("nisa.register_load", float(element) if src_is_float else int(element))
+
+    src_is_float = src.dtype.is_float
+    return Plan("sync", 64.0, compute)
+
+
+@instruction
+def register_store(check: Check, dst: Dst, src: Register) -> Plan:
+    """Store a register's value into the one element of an HBM or SBUF tensor.
+
+    Errors: NK109, NK201, NK301, NK401, NK609. Source: nki.isa.register_store (NKI 0.6).
+    """
+    _check_scalar(check, "dst", dst)
+    dtype: DType = dst.dtype
+
+    def compute(destination: Array, source: VirtualRegister) -> None:
+        value = source.read("nisa.register_store")
+        wide = np.asarray([value], np.float32 if isinstance(value, float) else np.int64)
+        destination[...] = cast(wide, dtype)[0]
+
+    return Plan("sync", 64.0, compute)
+
+
+def _check_scalar(check: Check, role: str, tensor: NkiTensor) -> None:
+    guards.memory(check, tensor, role, _MEMORIES)
+    if tensor.size != 1:
+        check.refuse("NK109", f"`{role}` must have exactly one element, it is {describe(tensor)}", tensor)
+    if tensor.dtype.kind == "packed":
+        check.refuse("NK301", f"a register holds a number, `{role}` is {describe(tensor)}", tensor)

@@ -1,0 +1,285 @@
+"""Searching a partition: the largest values, where values stand, what is not zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import bfloat16, float32, int32, uint16, uint32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import guards, limits
+from nkitools.isa.costs import GPSIMD_START, streaming
+from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
+from nkitools.isa.limits import PARTITIONS_PER_CORE
+from nkitools.isa.results import put
+from nkitools.isa.undefined import poison
+
+FOUND = 8  # values that one instruction of the Vector Engine finds, looks for or replaces
+MOST_SEARCHED = 16384
+SEARCHED_DIMENSIONS = 3
+TOPK_N = range(8, 65536)
+TOPK_K = range(1, 32768)
+NONZERO_SINCE = 3  # "Supported arch versions: NeuronCore-v3+" (nonzero_with_count)
+
+
+def _rows(array: Array) -> Array:
+    """One row for each partition, free dimensions flattened."""
+    return array.reshape(array.shape[0], -1)
+
+
+# --- eight at a time, on the Vector Engine ---------------------------------------------------------------------------
+
+
+@instruction
+def max8(check: Check, dst: Dst, src: Src, name: Any = None) -> Plan:
+    """The 8 largest values of each partition of ``src``, in descending order, duplicates included; Vector Engine.
+
+    ``src``: up to 3 dimensions, 8 to 16384 elements per partition. ``dst``: [partitions, 8]. Compared in float32, then
+    cast to ``dst.dtype``. Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and
+    AWS's kernel library says that the hardware's maximum returns the operand that is not NaN.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.max8 (NKI 0.6); SDK 2.26 took 5 dimensions.
+    """
+    guards.tiles(check, dst=dst, src=src)
+    guards.not_packed(check, dst=dst, src=src)
+    guards.same_partitions(check, ("dst", dst), ("src", src))
+    _searched(check, "src", src)
+    _found(check, "dst", dst)
+
+    dtype = dst.dtype
+
+    def compute(destination: Array, values: Array) -> None:
+        # NumPy sorts NaN last: negated, the largest come first and NaN stays behind them.
+        negated = np.negative(_rows(to_float32(values)))
+        largest = np.sort(np.partition(negated, FOUND - 1, axis=1)[:, :FOUND], axis=1)
+        put(destination, np.negative(largest), dtype)
+
+    return Plan("vector", float(src.layout.free_elements), compute)
+
+
+@instruction
+def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: Any = None) -> Plan:
+    """Where each of the 8 ``vals`` of a partition stands in its ``data``; Vector Engine.
+
+    ``data``: up to 3 dimensions, 8 to 16384 elements per partition; ``vals``: up to 3 dimensions, 8 elements per
+    partition; ``dst``: [partitions, 8], uint32 or uint16. Compared in float32. The index is that of the first
+    occurrence, and equal ``vals`` take the occurrences one after the other, from the first column on (so says the
+    docstring of nc_match_replace8). A value that is not there, or no longer there for a further equal one, gives all
+    ones (4294967295 or 65535); so does NaN, which equals nothing. Memory: SBUF or PSUM.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301. Source: nki.isa.nc_find_index8 (NKI 0.6).
+    """
+    guards.tiles(check, dst=dst, data=data, vals=vals)
+    guards.not_packed(check, data=data, vals=vals)
+    limits.of_dtype(check, "dst", dst, uint16, uint32)
+    guards.same_partitions(check, ("data", data), ("vals", vals))
+    guards.same_partitions(check, ("dst", dst), ("data", data))
+    _searched(check, "data", data)
+    _looked_for(check, vals)
+    _found(check, "dst", dst)
+
+    def compute(destination: Array, values: Array, wanted: Array) -> None:
+        found, _ = _pair(_rows(to_float32(values)), _rows(to_float32(wanted)), range(FOUND))
+        np.copyto(destination, found.astype(destination.dtype).reshape(destination.shape))
+
+    return Plan("vector", float(data.layout.free_elements), compute)
+
+
+@instruction
+def nc_match_replace8(
+    check: Check,
+    dst: Dst,
+    data: Src,
+    vals: Src,
+    imm: Operand,
+    dst_idx: OptionalDst = None,
+    name: Any = None,
+) -> Plan:
+    """``dst`` is ``data`` with the first occurrence of each of the 8 ``vals`` replaced by ``imm``; Vector Engine.
+
+    ``dst_idx`` (uint32 or uint16, 8 elements per partition) takes their indices. Equal ``vals`` take the occurrences
+    from the last column to the first, so that the earliest stands in the highest column. ``data`` (at most 16384
+    elements) and ``dst`` have equally many elements per partition, ``vals`` 8 in up to 3 dimensions; ``dst`` may be
+    ``data`` itself. Compared in float32 with what ``data`` held before. Memory: SBUF or PSUM.
+    Of a value that is not in ``data`` (NaN never is) SDK 2.26 said "undefined", NKI 0.6 says nothing: nothing is
+    replaced and its index is all ones, as nc_find_index8 has it. The limits of sizes and dimensions are those of SDK
+    2.26. AWS's kernel library does without ``dst_idx`` on NeuronCore-v2; no document forbids it there.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.isa.nc_match_replace8 (NKI 0.6; SDK 2.26).
+    """
+    if isinstance(imm, NkiTensor):
+        check.refuse("NK609", f"`imm` must be a number, known when the kernel is built; it is {describe(imm)}", imm)
+    guards.tiles(check, dst=dst, data=data, vals=vals, dst_idx=dst_idx)
+    guards.not_packed(check, dst=dst, data=data, vals=vals)
+    guards.same_partitions(check, ("data", data), ("vals", vals))
+    guards.same_elements(check, ("dst", dst), ("data", data))
+    limits.at_most(check, "data", data, MOST_SEARCHED)
+    _looked_for(check, vals)
+    if dst_idx is not None:
+        limits.of_dtype(check, "dst_idx", dst_idx, uint16, uint32)
+        guards.same_partitions(check, ("dst", dst), ("dst_idx", dst_idx))
+        limits.exactly(check, "dst_idx", dst_idx, FOUND)
+
+    dtype = dst.dtype
+
+    def compute(destination: Array, values: Array, wanted: Array, number: Any, indices: Array | None) -> None:
+        rows = _rows(to_float32(values))
+        found, taken = _pair(rows, _rows(to_float32(wanted)), reversed(range(FOUND)))
+        put(destination, np.where(taken, np.float32(number), rows), dtype)
+        if indices is not None:
+            np.copyto(indices, found.astype(indices.dtype).reshape(indices.shape))
+
+    return Plan("vector", streaming(check.chip, data), compute)
+
+
+def _pair(rows: Array, wanted: Array, columns: Iterable[int]) -> tuple[Array, Array]:
+    """For each column of ``wanted`` the first position of its value that no other has taken, else -1; and all taken."""
+    taken = np.zeros(rows.shape, np.bool_)
+    found = np.full(wanted.shape, -1, np.int64)
+    each = np.arange(len(rows))
+    for column in columns:
+        hits = rows == wanted[:, column, None]
+        hits &= ~taken
+        first = hits.argmax(axis=1)
+        matched = hits[each, first]
+        taken[each, first] |= matched
+        found[matched, column] = first[matched]
+    return found, taken
+
+
+def _searched(check: Check, role: str, tensor: NkiTensor) -> None:
+    limits.dimensions(check, role, tensor, SEARCHED_DIMENSIONS)
+    limits.at_least(check, role, tensor, FOUND)
+    limits.at_most(check, role, tensor, MOST_SEARCHED)
+
+
+def _looked_for(check: Check, vals: NkiTensor) -> None:
+    limits.dimensions(check, "vals", vals, SEARCHED_DIMENSIONS)
+    limits.exactly(check, "vals", vals, FOUND)
+
+
+def _found(check: Check, role: str, tensor: NkiTensor) -> None:
+    limits.dimensions(check, role, tensor, 2, least=2)
+    limits.exactly(check, role, tensor, FOUND)
+
+
+# --- on the GpSimd Engine --------------------------------------------------------------------------------------------
+
+
+@instruction
+def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: Any, name: Any = None) -> Plan:
+    """The K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
+
+    Each 16 partitions are one problem in "snake" layout: element i stands at partition ``i % 16``, free element ``i //
+    16``. ``src``: bfloat16, at least ``ceil(n / 16)`` elements per partition, 8 <= n < 65536. ``val_dst`` (bfloat16)
+    and ``idx_dst`` (uint32) are [partitions, K] with 1 <= K < 32768 and K <= n. Partitions: a multiple of 16. Memory:
+    SBUF.
+    The docstring lets "each partition operate independently" and fill [partitions, K]. Public kernels, AWS's own among
+    them, read the results as a snake too, and so it is here: the j-th smallest of the K and its index i stand at
+    partition ``j % 16``, free element ``j // 16``; all else of the destinations stays as it was (NaN and 4 where
+    nothing was). Ascending as documented, though AWS's kernel library warns that the hardware's order differs: rely on
+    the set only. Undocumented: of equal values at the limit the smaller indices win, and NaN loses against every
+    number.
+    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.topk (NKI 0.6); nki-library 2.32.
+    """
+    guards.tiles(check, on=(MemoryRegion.sbuf,), val_dst=val_dst, idx_dst=idx_dst, src=src)
+    guards.same_partitions(check, ("src", src), ("val_dst", val_dst))
+    guards.same_elements(check, ("val_dst", val_dst), ("idx_dst", idx_dst))
+    limits.whole_cores(check, "src", src)
+    for role, tensor in (("val_dst", val_dst), ("idx_dst", idx_dst)):
+        limits.dimensions(check, role, tensor, 2, least=2)
+    limits.of_dtype(check, "src", src, bfloat16)
+    limits.of_dtype(check, "val_dst", val_dst, bfloat16)
+    limits.of_dtype(check, "idx_dst", idx_dst, uint32)
+    count, k = limits.integer(check, "n", n), val_dst.layout.free_elements
+    _topk_sizes(check, count, k, val_dst, src)
+
+    cores = src.shape[0] // PARTITIONS_PER_CORE
+    ascending = np.arange(k)
+    partition, element = ascending % PARTITIONS_PER_CORE, ascending // PARTITIONS_PER_CORE
+
+    def compute(best: Array, where: Array, values: Array, fresh: Any = False) -> None:
+        snakes = values.reshape(cores, PARTITIONS_PER_CORE, -1).swapaxes(1, 2).reshape(cores, -1)[:, :count]
+        order = np.argsort(_falling(snakes), axis=1, kind="stable")[:, :k][:, ::-1]
+        largest = np.take_along_axis(snakes, order, axis=1)
+        for destination, dtype, results in ((best, bfloat16, largest), (where, uint32, order)):
+            poison(destination, fresh, dtype)
+            destination.reshape((cores, PARTITIONS_PER_CORE, k), copy=False)[:, partition, element] = results
+
+    return Plan("gpsimd", 4.0 * count + k, compute, wants_fresh=True)
+
+
+def _topk_sizes(check: Check, n: int, k: int, val_dst: NkiTensor, src: NkiTensor) -> None:
+    """NK107, NK109: what the instruction says of n, K and the elements that there are."""
+    there = src.layout.free_elements
+    if n not in TOPK_N:
+        check.refuse("NK107", f"`n` must be from {TOPK_N[0]} to {TOPK_N[-1]}, it is {n}")
+    if k not in TOPK_K or k > n:
+        check.refuse(
+            "NK107",
+            f"`val_dst`, {describe(val_dst)}, asks for the K={k} largest; K may be from 1 to {TOPK_K[-1]} and at most "
+            f"n={n}",
+            val_dst,
+        )
+    if there < math.ceil(n / PARTITIONS_PER_CORE):
+        check.refuse(
+            "NK109",
+            f"`src`, {describe(src)}, has {there} elements per partition; n={n} elements over {PARTITIONS_PER_CORE} "
+            f"partitions need {math.ceil(n / PARTITIONS_PER_CORE)}",
+            src,
+        )
+
+
+def _falling(values: Array) -> Array:
+    """Keys of bfloat16 values that rise as the values fall: 16-bit integers, which NumPy sorts stably by radix.
+
+    -0 and 0 are equal; NaN comes last.
+    """
+    bits = values.view(np.uint16)
+    bits = np.where(bits == 0x8000, np.uint16(0), bits)
+    rising = np.where(bits & 0x8000, ~bits, bits | 0x8000)
+    return np.where((bits & 0x7FFF) > 0x7F80, np.uint16(0xFFFF), ~rising)
+
+
+@instruction
+def nonzero_with_count(
+    check: Check, dst: Dst, src: Src, index_offset: Any = 0, padding_val: Any = -1, name: Any = None
+) -> Plan:
+    """The indices of the elements of ``src`` that are not zero, and how many they are, on the GpSimd Engine.
+
+    Works on partitions 0, 16, 32, ... only, one for each GpSimd core; the others of ``dst`` are not modified. ``dst``
+    has one element per partition more than ``src``: the indices (free dimensions flattened, from 0, plus
+    ``index_offset``), then ``padding_val``, and the count last. NaN is not zero. Equally many partitions; ``src``
+    float32 or int32, ``dst`` int32, ``index_offset`` and ``padding_val`` int32. Memory: SBUF. NeuronCore-v3 on (NK606).
+    Cost: not published; we take one start and one element per cycle.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301, NK606, NK609. Source: nki.isa.nonzero_with_count (NKI 0.6).
+    """
+    guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, src=src)
+    guards.same_partitions(check, ("dst", dst), ("src", src))
+    limits.of_dtype(check, "src", src, float32, int32)
+    limits.of_dtype(check, "dst", dst, int32)
+    limits.exactly(check, "dst", dst, src.layout.free_elements + 1)
+    offset = limits.integer(check, "index_offset", index_offset)
+    padding = limits.integer(check, "padding_val", padding_val)
+    if check.chip.version < NONZERO_SINCE:
+        check.fail(
+            "NK606",
+            f"{check.chip.name} does not have the instruction; it came with NeuronCore-v{NONZERO_SINCE}",
+            remedy="Count with nisa.tensor_scalar (nl.not_equal) and nisa.tensor_reduce, or run on a newer chip.",
+        )
+
+    def compute(destination: Array, values: Array, fresh: Any = False) -> None:
+        nonzero = _rows(values[::PARTITIONS_PER_CORE]) != 0
+        results = np.full((nonzero.shape[0], nonzero.shape[1] + 1), padding, np.int32)
+        row, index = np.nonzero(nonzero)
+        rank = (np.cumsum(nonzero, axis=1) - 1)[row, index]
+        results[row, rank] = index + offset
+        results[:, -1] = np.count_nonzero(nonzero, axis=1)
+        poison(destination, fresh, int32)
+        written = destination[::PARTITIONS_PER_CORE]
+        np.copyto(written, results.reshape(written.shape))
+
+    return Plan("gpsimd", GPSIMD_START + src.layout.free_elements, compute, wants_fresh=True)

@@ -1,0 +1,100 @@
+"""Loops that run on the device: their bounds and counters are registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from nkitools.chip.core import current_core
+from nkitools.chip.registers import VirtualRegister
+from nkitools.rules.finding import refuse
+
+
+def _bound(what: str, role: str, value: Any) -> int:
+    if isinstance(value, VirtualRegister):
+        return int(value.read(what))
+    if isinstance(value, bool) or not isinstance(value, int):
+        refuse("NK609", f"{what}: {role} must be an integer or a register, it is {type(value).__name__}")
+    return value
+
+
+def _step(what: str, step: Any) -> int:
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        shown = "a register" if isinstance(step, VirtualRegister) else repr(step)
+        refuse("NK609", f"{what}: step must be a positive integer known when the kernel is built, it is {shown}")
+    return step
+
+
+def _outside_no_reorder(what: str) -> None:
+    if current_core(what).no_reorder:
+        refuse(
+            "NK601",
+            f"{what} runs inside nl.no_reorder(), where dynamic loops are not supported",
+            remedy="Put the `with nl.no_reorder():` into the loop's body.",
+        )
+
+
+def _iterations(what: str, lower: Any, upper: Any, step: Any) -> Iterator[VirtualRegister]:
+    """The counters of a dynamic loop; the record learns which iteration runs."""
+    _outside_no_reorder(what)
+    values = range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step))
+    record = current_core(what).record
+    parent, site = record.loop, record.site()
+    try:
+        for value in values:
+            record.loop = record.enter_iteration(parent, site, value)
+            yield VirtualRegister(value, frozen=True)
+    finally:
+        record.loop = parent
+
+
+def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[VirtualRegister]:
+    """A loop on the device: ``start`` and ``stop`` are integers or registers, the counter is a frozen register.
+
+    Errors: NK401, NK601, NK609. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep dive.
+    """
+    lower, upper = (0, start) if stop is None else (start, stop)
+    return _iterations("nl.dynamic_range", lower, upper, step)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[VirtualRegister], Any], step: int = 1) -> None:
+    """Call ``body_fun(i)`` with a register for each i from ``lower`` to ``upper`` (exclusive); what it writes to i is lost.
+
+    Errors: NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.6).
+    """
+    for counter in _iterations("nl.fori_loop", lower, upper, step):
+        body_fun(VirtualRegister(counter.value))
+
+
+def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], VirtualRegister]) -> None:
+    """Call ``body_fun(r)`` while the register is not 0; what it returns is the next condition.
+
+    Errors: NK401, NK601, NK609. Source: nki.language.while_loop (NKI 0.6).
+    """
+    what = "nl.while_loop"
+    _outside_no_reorder(what)
+    condition = init
+    while True:
+        if not isinstance(condition, VirtualRegister):
+            source = "init" if condition is init else "what body_fun returns"
+            refuse("NK609", f"{what}: {source} must be a register, it is {type(condition).__name__}")
+        if condition.read(what) == 0:
+            return
+        condition = body_fun(VirtualRegister(condition.value))
+
+
+class no_reorder:  # noqa: N801 - the name is the API's
+    """``with nl.no_reorder():`` keeps the order of what is inside; here the order is the program's anyway.
+
+    Dynamic loops inside are refused (NK601), as AWS's compiler does not support them.
+    """
+
+    def __enter__(self) -> None:
+        core = current_core("nl.no_reorder")
+        core.no_reorder += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        current_core("nl.no_reorder").no_reorder -= 1

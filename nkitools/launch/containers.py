@@ -1,0 +1,68 @@
+"""Arguments and results inside of lists, tuples, dictionaries and dataclasses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+
+def mapped(value: Any, change: Callable[[Any], Any], seen: frozenset[int] = frozenset()) -> Any:
+    """``value`` with every part changed by ``change``: the value itself, or elements and fields of containers.
+
+    Containers are copied only where something in them changed. A container inside itself stays as it is.
+    """
+    return _mapped("", value, lambda _, each: change(each), seen)
+
+
+def mapped_by_name(name: str, value: Any, change: Callable[[str, Any], Any]) -> Any:
+    """The same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``."""
+    return _mapped(name, value, change, frozenset())
+
+
+def _mapped(name: str, value: Any, change: Callable[[str, Any], Any], seen: frozenset[int]) -> Any:
+    changed = change(name, value)
+    if changed is not value or id(value) in seen:
+        return changed
+    parts = _parts(name, value)
+    if not parts:
+        return value
+    inside = seen | {id(value)}
+    new = {key: _mapped(place, part, change, inside) for key, (place, part) in parts.items()}
+    if all(new[key] is part for key, (_, part) in parts.items()):
+        return value
+    return _rebuilt(value, new)
+
+
+def _parts(name: str, value: Any) -> dict[Any, tuple[str, Any]]:
+    """The parts of a container by index, key or attribute, each with its place; nothing for other values."""
+    if isinstance(value, (list, tuple)):
+        return {index: (f"{name}[{index}]", item) for index, item in enumerate(value)}
+    if isinstance(value, dict):
+        return {key: (f"{name}[{key!r}]", item) for key, item in value.items()}
+    return {field: (f"{name}.{field}", getattr(value, field)) for field in _fields(value) if hasattr(value, field)}
+
+
+def _fields(value: Any) -> list[str]:
+    """The attributes of a dataclass or of an NKIObject."""
+    if isinstance(value, type):
+        return []
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value)]
+    return list(vars(value)) if getattr(type(value), "__nki_object__", False) else []
+
+
+def _rebuilt(value: Any, parts: dict[Any, Any]) -> Any:
+    """A container of the same kind with other parts."""
+    if isinstance(value, tuple):
+        return value._make(parts.values()) if hasattr(value, "_make") else type(value)(parts.values())
+    if isinstance(value, list):
+        return type(value)(parts.values())
+    new = copy.copy(value)
+    for key, part in parts.items():
+        if isinstance(value, dict):
+            new[key] = part
+        else:
+            object.__setattr__(new, key, part)  # a dataclass may be frozen
+    return new

@@ -1,0 +1,135 @@
+"""The frameworks whose arrays kernels take and give: NumPy; torch and jax only where the author has loaded them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
+from nkitools.chip.numerics import Array
+from nkitools.rules.finding import refuse
+
+
+@dataclass(frozen=True)
+class Framework:
+    """``has``: whether a value is an array of it; ``to_numpy``: a NumPy view of an argument's memory."""
+
+    name: str
+    has: Callable[[Any], bool]
+    to_numpy: Callable[[str, Any], Array]
+    from_numpy: Callable[[Array, DType], Any]
+
+
+# --- NumPy -----------------------------------------------------------------------------------------------------------
+
+
+def _numpy_view(name: str, value: Any) -> Array:
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(value, masked.MaskedArray):
+        refuse(
+            "NK609", f"argument `{name}` is a masked array; a kernel knows no masks", remedy=f"Pass {name}.filled()."
+        )
+    return np.asarray(value)
+
+
+NUMPY = Framework("NumPy", lambda value: isinstance(value, np.ndarray), _numpy_view, lambda array, dtype: array)
+
+
+# --- torch -----------------------------------------------------------------------------------------------------------
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _torch_view(name: str, value: Any) -> Array:
+    """A NumPy view of a CPU torch tensor's memory (bfloat16 and float8 through their bits)."""
+    import torch
+
+    if value.device.type != "cpu":
+        refuse(
+            "NK609",
+            f"argument `{name}` is a torch tensor on device {value.device}; the simulator works in the host's memory",
+            remedy=f"Pass {name}.cpu().",
+        )
+    if value.layout is not torch.strided:
+        refuse(
+            "NK609", f"argument `{name}` is a torch tensor of layout {value.layout}", remedy=f"Pass {name}.to_dense()."
+        )
+    value = value.detach()
+    try:
+        return np.asarray(value.numpy())
+    except TypeError:  # NumPy alone has no such dtype
+        pass
+    dtype = _named_dtype(name, str(value.dtype).removeprefix("torch."))
+    bits = value.view(torch.int16 if value.element_size() == 2 else torch.uint8)
+    return np.asarray(bits.numpy()).view(dtype.dtype)
+
+
+def _named_dtype(name: str, dtype: str) -> DType:
+    try:
+        return as_dtype(dtype)
+    except UnknownDType:
+        refuse("NK301", f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have")
+
+
+def _to_torch(array: Array, dtype: DType) -> Any:
+    import torch
+
+    if dtype.dtype.names or not (hasattr(torch, dtype.name) or dtype.name == "tfloat32"):
+        _no_such_dtype("torch", dtype)
+    try:
+        return torch.from_numpy(array)
+    except TypeError:  # NumPy alone has no such dtype
+        pass
+    bits = array.view(np.int16 if array.itemsize == 2 else np.uint8)
+    return torch.from_numpy(bits).view(getattr(torch, dtype.name))
+
+
+# --- jax -------------------------------------------------------------------------------------------------------------
+
+
+def _is_jax(value: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
+
+
+def _jax_view(name: str, value: Any) -> Array:
+    """A read-only NumPy view of a jax array."""
+    import jax
+
+    if isinstance(value, jax.core.Tracer):
+        refuse(
+            "NK609",
+            f"argument `{name}` is a value that jax is tracing, so that it has no elements yet",
+            remedy="Call the kernel outside of jax.jit and jax.vmap.",
+        )
+    return np.asarray(value)
+
+
+def _to_jax(array: Array, dtype: DType) -> Any:
+    import jax.numpy as jnp
+
+    if dtype.dtype.names:
+        _no_such_dtype("jax", dtype)
+    return jnp.asarray(array)
+
+
+def _no_such_dtype(framework: str, dtype: DType) -> None:
+    refuse(
+        "NK301",
+        f"the kernel returns {dtype}, which {framework} does not have",
+        remedy="Pass NumPy arrays, which give NumPy results.",
+    )
+
+
+FRAMEWORKS = (
+    NUMPY,
+    Framework("torch", _is_torch, _torch_view, _to_torch),
+    Framework("jax", _is_jax, _jax_view, _to_jax),
+)

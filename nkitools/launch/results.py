@@ -1,0 +1,89 @@
+"""What a kernel returns, on its way out: in HBM, and all of it written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.launch.containers import mapped
+from nkitools.record.names import tensor_of
+from nkitools.record.record import Record
+from nkitools.record.reporter import Reporter
+from nkitools.rules.finding import refuse, report
+
+_HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
+
+
+def tensors_of(result: Any) -> list[NkiTensor]:
+    """The tensors of a result, also those inside containers, each once."""
+    found: dict[tuple[int, int, int], NkiTensor] = {}
+
+    def keep(value: Any) -> Any:
+        tensor = tensor_of(value)
+        if tensor is not None:
+            found.setdefault((tensor.storage.id, tensor.layout.id, tensor.byte_offset), tensor)
+        return value
+
+    mapped(result, keep)
+    return list(found.values())
+
+
+def check_results(result: Any, record: Record, reporter: Reporter) -> None:
+    """NK201 for a result that is not in HBM, NK403 for elements of results that no instruction wrote."""
+    for tensor in tensors_of(result):
+        if tensor.buffer not in _HBM:
+            refuse(
+                "NK201",
+                f"the kernel returns {describe(tensor)}; results must be in HBM",
+                about=(tensor,),
+                remedy="Copy it into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return that.",
+            )
+        missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+        if missing is not None:
+            tensor.storage.poison_unwritten()
+            _report_unwritten(tensor, missing, record, reporter)
+
+
+def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:
+    programs = len(record.programs)
+    private = programs > 1 and tensor.buffer is MemoryRegion.private_hbm
+    with reporter.placed(record.sites[tensor.storage.site]):
+        report(
+            "NK403",
+            f"output {describe(tensor)}: {span_of(missing)} never written",
+            about=(tensor,),
+            remedy=f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
+            if private
+            else "",
+        )
+
+
+def span_of(missing: Array) -> str:
+    """Which elements a mask names: flat and inclusive, and in words where they are whole rows or a block."""
+    flat = np.flatnonzero(missing)
+    first, last, count = int(flat[0]), int(flat[-1]), flat.size
+    if last - first + 1 == count:
+        elements = f"elements {first}..{last} ({count})"
+        row = missing[0].size
+        whole = missing.ndim > 1 and row > 1 and first % row == 0 and (last + 1) % row == 0
+        return f"{_counted('row', first // row, last // row)}: {elements}" if whole else elements
+    block = _block(missing) if missing.ndim == 2 else ""
+    return block or f"{count} of {missing.size} elements, within elements {first}..{last},"
+
+
+def _block(missing: Array) -> str:
+    """``rows 0..127, columns 56..63 (1024 elements)`` where a mask of two dimensions is one rectangle."""
+    rows, columns = (np.flatnonzero(missing.any(axis=axis)) for axis in (1, 0))
+    if not missing[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all():
+        return ""
+    count = np.count_nonzero(missing)
+    return f"{_counted('row', rows[0], rows[-1])}, {_counted('column', columns[0], columns[-1])} ({count} elements)"
+
+
+def _counted(what: str, first: int, last: int) -> str:
+    return f"{what} {first}" if first == last else f"{what}s {first}..{last}"

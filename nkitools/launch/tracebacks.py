@@ -1,0 +1,54 @@
+"""Tracebacks of kernels: nkitools' own frames are left out, the author's are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, TracebackType
+from typing import Any, TypeVar
+
+from nkitools.record.sites import is_internal
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_hands_over: set[CodeType] = set()
+
+
+def hands_over(function: _F) -> _F:
+    """Mark a function of nkitools that calls the author's code."""
+    _hands_over.add(function.__code__)
+    return function
+
+
+def authors_part(error: BaseException) -> TracebackType | None:
+    """The traceback of ``error`` without nkitools' frames.
+
+    Of an exception that is no finding only the frames around the kernel are left out: where one comes out of nkitools
+    inside of it, or where the kernel never began, it may be a fault of ours, and whoever reports it needs the frames.
+    """
+    entries = []
+    entry = error.__traceback__
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    begun = [number for number, each in enumerate(entries) if each.tb_frame.f_code in _hands_over]
+    last = len(entries) if getattr(error, "finding", None) is not None else begun[-1] if begun else -1
+    rebuilt: TracebackType | None = None
+    for number, each in reversed(list(enumerate(entries))):
+        if number > last or not is_internal(each.tb_frame.f_code.co_filename):
+            rebuilt = TracebackType(rebuilt, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return rebuilt
+
+
+class AuthorsTraceback:
+    """``with AuthorsTraceback():`` exceptions leave the block with the author's part of their traceback.
+
+    Every way in wraps what it does in one, so that its own frame is left out too.
+    """
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            error.__traceback__ = authors_part(error)

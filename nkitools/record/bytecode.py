@@ -1,0 +1,80 @@
+"""What an author's bytecode tells where no source need be at hand: loop counters, and the names that values get."""
+
+from __future__ import annotations
+
+import dis
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+
+_STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A for loop (of a comprehension too): the offsets of its body, and the names of its counters."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _instructions(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
+    """Offsets and instructions, without the caches that follow some of them."""
+    instructions = [each for each in dis.get_instructions(code) if each.opname != "EXTENDED_ARG"]
+    return [each.offset for each in instructions], instructions
+
+
+def _stored(instruction: dis.Instruction) -> str:
+    """The name that an instruction stores into, or ''; later Pythons pair a store with what follows it."""
+    if not instruction.opname.startswith(_STORES):
+        return ""
+    name = instruction.argval
+    return str(name[0] if isinstance(name, tuple) else name)
+
+
+def _targets(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
+    """The names that the value on top of the stack goes to, from ``position`` on: one, or those of a tuple."""
+    found: list[str] = []
+    wanted = 1
+    for instruction in instructions[position:]:
+        if instruction.opname == "UNPACK_SEQUENCE":
+            wanted += int(instruction.arg or 0) - 1
+        elif name := _stored(instruction):
+            paired = isinstance(instruction.argval, tuple) and "STORE_FAST_STORE" in instruction.opname
+            found += instruction.argval if paired else [name]
+        else:
+            break
+        if len(found) >= wanted:
+            break
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _loops(code: CodeType) -> tuple[Loop, ...]:
+    _, instructions = _instructions(code)
+    return tuple(
+        Loop(each.offset, each.argval, _targets(instructions, position + 1))
+        for position, each in enumerate(instructions)
+        if each.opname == "FOR_ITER"
+    )
+
+
+def loops_around(code: CodeType, offset: int) -> list[Loop]:
+    """The for loops whose bodies hold the instruction at ``offset``, outermost first."""
+    return [loop for loop in _loops(code) if loop.start < offset < loop.end]
+
+
+def bound_name(code: CodeType, offset: int) -> str:
+    """The name that the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
+
+    Of a call that is the variable its result is assigned to, of a loop its counter (the last name of several, as in
+    ``for index, value in enumerate(...)``).
+    """
+    offsets, instructions = _instructions(code)
+    position = bisect_right(offsets, offset)
+    targets = _targets(instructions, position)
+    is_loop = position > 0 and instructions[position - 1].opname == "FOR_ITER"
+    return targets[-1] if is_loop and targets else targets[0] if len(targets) == 1 else ""

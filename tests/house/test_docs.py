@@ -1,0 +1,46 @@
+"""The reference pages are generated from the package, so they cannot fall behind it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from docs.generate_coverage import MODULES, coverage_page, modelled, not_modelled
+from docs.generate_options import option_page
+from docs.generate_rules import rule_page
+from nkitools.options import OPTIONS
+from nkitools.rules.catalogue import RULES
+
+
+def test_the_rule_page_tells_every_rule() -> None:
+    """Every rule has a heading with its id and slug, which links can name, and its reason and remedy."""
+    page = rule_page()
+    for rule in RULES.values():
+        assert f"({rule.id})=\n### {rule.id} {rule.slug}\n" in page
+        assert rule.reason in page
+        assert rule.remedy in page
+
+
+def test_the_option_page_tells_every_option() -> None:
+    """Every option stands there under each name that it goes by."""
+    page = option_page()
+    for option in OPTIONS.values():
+        names = {option.ini, option.env, *([option.flag] if option.flag else [])}
+        assert all(f"`{name}" in page for name in names)
+        assert option.help in page
+
+
+def test_the_coverage_page_tells_what_is_there_and_what_is_not() -> None:
+    """Every name of AWS's modules stands there once, as modelled or as not modelled."""
+    page = coverage_page()
+    for name in MODULES:
+        there, refused = modelled(name), not_modelled(name)
+        assert not set(there) & set(refused)
+        assert all(f"`{member}`" in page for member in (*there, *refused))
+
+
+def test_the_readme_promises_no_instruction_that_is_refused() -> None:
+    """What the README lists beside `nki.isa` is modelled."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (row,) = re.findall(r"^\| `nki\.isa` \| (.*) \|$", readme, flags=re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", row)) <= set(modelled("nki.isa"))

@@ -1,0 +1,95 @@
+"""What the documentation shows is what happens: its code runs, and its output blocks are that code's output."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+DOCS = REPOSITORY / "docs"
+TUTORIAL = DOCS / "tutorial" / "first-kernel.md"
+SCRIPT = DOCS / "how-to" / "script.md"
+README = REPOSITORY / "README.md"
+
+
+def run(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run ``python command...`` in ``directory`` as a user would: with none of this session's settings."""
+    theirs = ("PYTEST_", "NKITOOLS_", "NKI_", "NEURON_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
+    return subprocess.run(
+        [sys.executable, *command], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def run_pytest(directory: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    return run(directory, "-m", "pytest", "-m", "sim", "-p", "no:cacheprovider", *flags)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced code blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def assert_shows(output: str, block: str) -> None:
+    """Every line of ``block`` stands in ``output``, in that order; a line `...` stands for lines left out."""
+    rest = iter([line.rstrip() for line in output.splitlines()])
+    for line in block.splitlines():
+        if line.strip() != "...":
+            assert line.rstrip() in rest, f"not in the output at this place: {line!r}\n{output}"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (DOCS / "how-to" / "example").glob("test_*.py")))
+def test_the_examples_of_the_how_to_pages_pass(tmp_path: Path, name: str) -> None:
+    """Each example test, copied with its neighbours into an empty directory, passes."""
+    shutil.copytree(DOCS / "how-to" / "example", tmp_path, dirs_exist_ok=True)
+    done = run_pytest(tmp_path, name)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tutorial_is_refused_where_it_says_so(tmp_path: Path) -> None:
+    """The tutorial's first kernel fails with the error that the page shows."""
+    example = DOCS / "tutorial" / "example"
+    shutil.copy(example / "row_sums_first.py", tmp_path / "row_sums.py")
+    shutil.copy(example / "test_row_sums.py", tmp_path)
+    done = run_pytest(tmp_path)
+    assert done.returncode == 1
+    assert_shows(done.stdout, blocks(TUTORIAL, "text")[0])
+
+
+def test_the_tutorial_ends_with_a_passing_test_and_its_prints(tmp_path: Path) -> None:
+    """The mended kernel passes and prints what the page shows."""
+    example = DOCS / "tutorial" / "example"
+    for name in ("row_sums.py", "test_row_sums.py"):
+        shutil.copy(example / name, tmp_path)
+    done = run_pytest(tmp_path, "--nki-prints")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_shows(done.stdout, blocks(TUTORIAL, "text")[1])
+
+
+def test_the_script_of_the_how_to_page_runs_as_shown(tmp_path: Path) -> None:
+    """An unmodified script runs under the stand-in and ends with the summary that the page shows."""
+    shutil.copy(DOCS / "how-to" / "example" / "double.py", tmp_path)
+    done = run(tmp_path, "-m", "nkitools", "run", "double.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_shows(done.stdout + done.stderr, blocks(SCRIPT, "text")[0])
+
+
+def test_the_test_in_the_readme_passes(tmp_path: Path) -> None:
+    """The first Python block of the README is a test that passes."""
+    (tmp_path / "test_double.py").write_text(blocks(README, "python")[0])
+    done = run_pytest(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_error_in_the_readme_is_the_error(tmp_path: Path) -> None:
+    """Given the 256 rows that the README speaks of, its test fails with the error that it shows."""
+    (tmp_path / "test_double.py").write_text(blocks(README, "python")[0].replace("(128, 64)", "(256, 64)"))
+    done = run_pytest(tmp_path)
+    assert done.returncode == 1
+    assert_shows(done.stdout, blocks(README, "text")[0])

@@ -1,0 +1,104 @@
+"""Names and loops out of an author's bytecode."""
+# ruff: noqa: B007 - loops whose counters nothing reads are what these tests are about
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from nkitools.record.bytecode import bound_name, loops_around
+
+found: list[Any] = []
+
+
+def name() -> Any:
+    """Notes the name that the caller gives to the result of this call."""
+    frame = sys._getframe(1)
+    found.append(bound_name(frame.f_code, frame.f_lasti))
+    return found
+
+
+def loops() -> Any:
+    """Notes the names of the loops around the caller's line."""
+    frame = sys._getframe(1)
+    found.append([loop.names for loop in loops_around(frame.f_code, frame.f_lasti)])
+    return found
+
+
+class Naming:
+    """An iterable that notes the counter of its loop."""
+
+    def __iter__(self) -> Any:
+        frame = sys._getframe(1)
+        found.append(bound_name(frame.f_code, frame.f_lasti))
+        return iter([0])
+
+    def turns(self) -> Any:
+        frame = sys._getframe(1)
+        found.append(bound_name(frame.f_code, frame.f_lasti))
+        yield 0
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    found.clear()
+
+
+def test_the_result_of_a_call_is_named_by_its_variable() -> None:
+    """Local, global, of a closure; not where it goes on into something else."""
+
+    def kernel() -> Any:
+        first = name()
+        second: Any = name()
+        [name()]
+        third, fourth = name(), name()
+        if fifth := name():
+            pass
+        return (lambda: (first, second, third, fourth, fifth)), name()
+
+    kernel()
+    assert found[:3] == ["first", "second", ""]
+    assert found[-1] == ""
+    found.clear()
+    exec("top = name()", {"name": name})
+    assert found == ["top"]
+
+
+def test_a_generator_in_a_for_loop_is_named_by_the_counter() -> None:
+    """The last name of several: enumerate's value."""
+
+    def kernel() -> None:
+        for m in Naming().turns():
+            found.append(m)
+        for _index, n in enumerate(Naming().turns()):
+            found.append(n)
+
+    kernel()
+    assert found == ["m", 0, "n", 0]
+
+
+def test_loops_are_named_outermost_first() -> None:
+    """Tuples have several names; attributes and elements have none."""
+
+    def kernel(box: dict[str, Any]) -> None:
+        for i in range(1):
+            for j, (a, b) in [(1, (2, 3))]:
+                for box["k"] in range(1):
+                    loops()
+            found.append((i, j, a, b))
+
+    kernel({})
+    assert found == [[("i",), ("j", "a", "b"), ()], (0, 1, 2, 3)]
+
+
+def test_many_names_need_no_special_care() -> None:
+    """Wide instructions (EXTENDED_ARG) are instructions."""
+    names = [f"v{number}" for number in range(300)]
+    body = "".join(f"    {each} = 0\n" for each in names)
+    source = f"def kernel():\n{body}    for last in range(1):\n        tile = name()\n        loops()\n"
+    namespace: dict[str, Any] = {"name": name, "loops": loops}
+    exec(source, namespace)
+    namespace["kernel"]()
+    assert found == ["tile", [("last",)]]

@@ -1,0 +1,220 @@
+"""From a broken rule to a finding that names the author's things."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.record import reporter
+from nkitools.rules.finding import report
+from tests.record import kernels
+
+X = np.ones((8, 4), np.float32)
+
+
+def finding_of(kernel: Any, *args: Any, **keywords: Any) -> nkitools.Finding:
+    """The finding that ends a kernel."""
+    with pytest.raises(nkitools.KernelError) as raised:
+        nkitools.simulate(kernel, *args, **keywords)
+    return raised.value.finding
+
+
+def named(kernel: Any, *args: Any) -> str:
+    """The name by which a finding of NK402 speaks of its tensor."""
+    message = finding_of(kernel, *args).message
+    assert "out of bounds" in message
+    return message.partition("tensor ")[2].partition("(")[0].strip()
+
+
+class TestPlace:
+    """File, line, column and function are the author's."""
+
+    def test_the_line_and_the_column_are_the_expressions(self) -> None:
+        """Of the innermost of the author's functions."""
+
+        def kernel(x: Any) -> None:
+            tile = nl.load(x)
+            nl.add(tile, tile[0:9, :])
+
+        finding = finding_of(kernel, X)
+        assert (finding.file, finding.line) == (__file__, kernel.__code__.co_firstlineno + 2)
+        with open(__file__, encoding="utf-8") as source:
+            line = source.read().splitlines()[finding.line - 1]
+        assert finding.column == line.index("tile[0:9, :]") + 1
+        assert finding.function == "kernel"
+        assert finding.text().startswith(f"{__file__}:{finding.line}:{finding.column}: NK402 index 0:9")
+
+    def test_a_helper_module_is_the_authors(self) -> None:
+        """The finding is at the helper's line."""
+        finding = finding_of(lambda: kernels.filled(256))
+        assert (finding.file, finding.function) == (kernels.__file__, "filled")
+
+    def test_decorated_functions_and_methods_are_found(self) -> None:
+        """Through the wrapper of a decorator of theirs."""
+        import functools
+
+        def decorated(function: Any) -> Any:
+            @functools.wraps(function)
+            def wrapper(*args: Any) -> Any:
+                return function(*args)
+
+            return wrapper
+
+        class Kernels:
+            @decorated
+            def kernel(self, x: Any) -> None:
+                nl.load(x)[0:9]
+
+        assert finding_of(Kernels().kernel, X).function == "kernel"
+
+
+class TestNames:
+    """Messages call tensors by the author's names."""
+
+    def test_a_local_variable(self) -> None:
+        """Of the function at fault, else of its callers."""
+
+        def broken(mine: Any) -> None:
+            mine[0:9]
+
+        def kernel(x: Any) -> None:
+            outer = nl.load(x)
+            broken(outer)
+
+        assert named(kernel, X) == "`mine`"
+
+        def kernel_of_parts(x: Any) -> None:
+            outer = nl.load(x)
+            (lambda: outer.reshape((8, 2, 2))[:, :, 2:9])()
+
+        assert named(kernel_of_parts, X) == "`outer`"
+
+    def test_elements_of_lists_tuples_and_dictionaries(self) -> None:
+        """By index and by key."""
+        assert named(lambda x: (lambda tiles: tiles[1][0:9])([3, nl.load(x)]), X) == "`tiles[1]`"
+        assert named(lambda x: (lambda pair: pair[0][0:9])((nl.load(x),)), X) == "`pair[0]`"
+        assert named(lambda x: (lambda tiles: tiles["left"][0:9])({"left": nl.load(x)}), X) == "`tiles['left']`"
+
+    def test_parameters(self) -> None:
+        """An array keeps the name of the kernel's parameter."""
+        assert named(lambda preds: preds[0:9], X) == "`preds`"
+
+    def test_the_variable_that_a_new_tensor_was_assigned_to(self) -> None:
+        """Where no frame has a name for it any more; attributes have none."""
+
+        class Box:
+            tile: Any = None
+
+        def make(x: Any) -> Box:
+            box = Box()
+            made = nl.load(x)
+            box.tile = made
+            return box
+
+        assert named(lambda x: make(x).tile[0:9], X) == "`made`"
+
+    def test_a_tensor_that_nobody_named(self) -> None:
+        """It has a memory, a dtype and a shape."""
+        finding = finding_of(lambda x: nl.load(x)[0:9], X)
+        assert "of tensor (SBUF, float32 [8, 4])" in finding.message
+        assert "\x00" not in finding.message
+
+    def test_objects_of_the_author_are_not_asked(self) -> None:
+        """A lazy attribute of theirs might do anything."""
+
+        class Trap:
+            @property
+            def tensor(self) -> Any:
+                raise AssertionError("asked")
+
+            storage = tensor
+
+        def kernel(x: Any) -> None:
+            traps = [Trap()]
+            trap = traps[0]
+            tile = nl.load(x)
+            tile[0:9]
+            del trap
+
+        assert named(kernel, X) == "`tile`"
+
+
+class TestRepeats:
+    """A finding in a loop comes once in each iteration."""
+
+    @staticmethod
+    def kernel(times: int) -> None:
+        for i in range(times):
+            tile = nl.ndarray((256, 1), dtype=nl.float32)
+            nisa.memset(tile, float(i))
+
+    def test_each_iteration_is_told(self) -> None:
+        """With its counters; whoever shows them folds them."""
+        run = nkitools.simulate(self.kernel, 3, rules="report")
+        assert [(each.rule, each.loops) for each in run.findings] == [("NK101", {"i": i}) for i in range(3)]
+        assert run.findings_left_out == 0
+
+    def test_beyond_a_thousand_they_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A line's findings do not fill the memory; other lines and rules still speak."""
+        monkeypatch.setattr(reporter, "MAX_REPEATS", 5)
+
+        def kernel() -> None:
+            self.kernel(8)
+            tile = nl.ndarray((256, 1), dtype=nl.float32)
+            nisa.memset(tile, 0)
+
+        run = nkitools.simulate(kernel, rules="report")
+        assert len(run.findings) == 6
+        assert run.findings[4].loops == {"i": 4}
+        assert run.findings[5].loops == {}
+        assert run.findings_left_out == 3
+
+    def test_what_ends_a_run_is_always_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The finding that explains why there are no outputs."""
+        monkeypatch.setattr(reporter, "MAX_REPEATS", 0)
+        run = nkitools.simulate(lambda x: x[0:9], X, rules="report")
+        assert [each.rule for each in run.findings] == ["NK402"]
+
+
+class TestLevels:
+    """Warnings are collected at every level but "off"."""
+
+    @staticmethod
+    def kernel() -> None:
+        report("NK612", "a warning")
+
+    def test_a_warning_ends_nothing(self) -> None:
+        """Only an error fails a run."""
+        for level in ("error", "report"):
+            run = nkitools.simulate(self.kernel, rules=level)
+            assert [(each.rule, each.severity) for each in run.findings] == [("NK612", "warning")]
+        assert nkitools.simulate(self.kernel, rules="off").findings == []
+
+    def test_a_finding_raised_without_the_reporter_is_kept_too(self) -> None:
+        """A missing name is an AttributeError, which hasattr swallows; only what ends the run is a finding of it."""
+
+        def kernel() -> None:
+            assert not hasattr(nl, "arange")
+            nl.arange(3)
+
+        with nkitools.collect_runs() as runs, pytest.raises(nkitools.KernelError) as raised:
+            nkitools.simulate(kernel)
+        assert runs[0].findings == [raised.value.finding]
+        assert raised.value.finding.rule == "NK608"
+
+
+def test_outside_of_a_run_a_finding_is_at_the_line_of_the_call() -> None:
+    """Nobody collects there; the place is found all the same."""
+    with pytest.raises(nkitools.KernelError) as raised:
+        nl.ndarray((4, 4), dtype=nl.float32)
+    line = sys._getframe().f_lineno - 1
+    finding = raised.value.finding
+    assert (finding.rule, finding.file, finding.line) == ("NK611", __file__, line)
+    assert finding.function == "test_outside_of_a_run_a_finding_is_at_the_line_of_the_call"
+    assert (finding.program, finding.loops) == ((), {})

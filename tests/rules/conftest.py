@@ -1,0 +1,85 @@
+"""Runs the examples of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects.stand_in import stand_in_installed
+from nkitools.record.collect import collect_runs
+from nkitools.rules.finding import Finding
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What running an example gave."""
+
+    path: str
+    findings: list[Finding] = field(default_factory=list)
+    error: Exception | None = None
+    outputs: Any = None
+
+    @property
+    def places(self) -> list[tuple[str, str, int]]:
+        """Rule, file and line of each finding."""
+        return [(finding.rule, finding.file, finding.line) for finding in self.findings]
+
+
+PlayExample = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stand_in() -> Iterator[None]:
+    """The builtin simulator's `nki` and `neuronxcc.nki`, whether or not the plugin has installed them."""
+    was_installed = stand_in_installed()
+    nkitools.install_stand_in(prefer="builtin")
+    yield
+    if not was_installed:
+        nkitools.remove_stand_in()
+
+
+@pytest.fixture
+def play_example(tmp_path: Path) -> PlayExample:
+    """Runs an example's source from a file of its own; a refusal ends up in the outcome, everything else is raised."""
+
+    def play(source: str, rules: str, chip: str | None = None) -> Outcome:
+        path = tmp_path / "example.py"
+        path.write_text(source)
+        # In a context of its own: nobody who listens to runs, the summary of this test session say, hears of examples.
+        return Context().run(_play, source, path, rules, chip)
+
+    return play
+
+
+def _play(source: str, path: Path, rules: str, chip: str | None) -> Outcome:
+    outputs, error = None, None
+    with collect_runs() as runs:
+        try:
+            outputs = _run(source, path, rules, chip)
+        except Exception as raised:
+            if not hasattr(raised, "finding"):
+                raise
+            error = raised
+    findings = [finding for run in runs for finding in run.findings]
+    told = getattr(error, "finding", None)
+    if told is not None and told not in findings:
+        findings.append(told)
+    return Outcome(str(path), findings, error, outputs)
+
+
+def _run(source: str, path: Path, rules: str, chip: str | None) -> Any:
+    import nki
+    import nki.isa as nisa
+    import nki.language as nl
+
+    namespace: dict[str, Any] = {"__name__": "example", "nki": nki, "nisa": nisa, "nl": nl, "np": np}
+    exec(compile(source, str(path), "exec"), namespace)
+    chip = chip or namespace.get("CHIP")
+    return nkitools.simulate(namespace["kernel"], *namespace["inputs"], chip=chip, rules=rules).outputs

@@ -1,0 +1,79 @@
+"""Every rule keeps its word: its bad example is reported at the marked line and as nothing else, its good one never."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.rules.catalogue import RULES, Rule
+
+PlayExample = Callable[..., Any]
+GENERATIONS = ("trn1", "trn2", "trn3")  # one chip of each: inf2 is trn1's generation
+
+
+def _marked_line(rule: Rule) -> int:
+    lines = rule.bad.splitlines()
+    return next(number for number, line in enumerate(lines, start=1) if line.endswith(f"  # {rule.id}"))
+
+
+def _chips(source: str) -> tuple[str, ...]:
+    """The chips on which an example means what it says: the one it names, or one of each generation."""
+    named = [line.split('"')[1] for line in source.splitlines() if line.startswith("CHIP = ")]
+    return tuple(named) or GENERATIONS
+
+
+def _each(source: str, *, elsewhere: bool = False) -> list[Any]:
+    """Parameters (rule, chip): the chips of the example where the rule holds, or the generations where it does not."""
+    return [
+        pytest.param(rule, chip, id=f"{rule.id}-{chip}")
+        for rule in RULES.values()
+        for chip in (GENERATIONS if elsewhere else _chips(getattr(rule, source)))
+        if (chip in rule.chips) != elsewhere
+    ]
+
+
+@pytest.mark.parametrize(("rule", "chip"), _each("bad"))
+def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
+    rule: Rule, chip: str, play_example: PlayExample
+) -> None:
+    """Under rules="report" one cause gives one finding, at the line that the author has to change."""
+    outcome = play_example(rule.bad, rules="report", chip=chip)
+    spoken = [finding for finding in outcome.findings if finding.severity != "hint"]
+    assert [(each.rule, each.line) for each in spoken] == [(rule.id, _marked_line(rule))]
+    assert spoken[0].file == outcome.path
+    assert spoken[0].severity == rule.severity
+    assert spoken[0].message
+    assert spoken[0].remedy
+
+
+@pytest.mark.parametrize(("rule", "chip"), _each("bad"))
+def test_an_error_is_raised_at_the_first_finding(rule: Rule, chip: str, play_example: PlayExample) -> None:
+    """Under rules="error" the finding travels in the exception, which is also the built-in that AWS documents."""
+    outcome = play_example(rule.bad, rules="error", chip=chip)
+    if rule.severity != "error":
+        assert outcome.error is None
+        return
+    error = outcome.error
+    assert isinstance(error, nkitools.KernelError)
+    assert (error.finding.rule, error.finding.file, error.finding.line) == (rule.id, outcome.path, _marked_line(rule))
+    if rule.builtin:
+        assert isinstance(error, getattr(builtins, rule.builtin))
+
+
+@pytest.mark.parametrize(("rule", "chip"), _each("good"))
+def test_the_good_example_reports_nothing(rule: Rule, chip: str, play_example: PlayExample) -> None:
+    """The mended kernel runs, and every element of what it returns was computed."""
+    outcome = play_example(rule.good, rules="report", chip=chip)
+    assert outcome.places == []
+    assert not np.isnan(np.asarray(outcome.outputs, dtype=np.float32)).any()
+
+
+@pytest.mark.parametrize(("rule", "chip"), _each("bad", elsewhere=True))
+def test_a_rule_of_some_chips_keeps_silent_on_the_others(rule: Rule, chip: str, play_example: PlayExample) -> None:
+    """A kernel that is wrong on one generation and right on the next is reported for the first only."""
+    assert play_example(rule.bad, rules="report", chip=chip).places == []
