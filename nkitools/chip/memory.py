@@ -199,7 +199,7 @@ class Storage:
     def _elements(self, layout: Layout, byte_offset: int) -> Array:
         """The flags of a view by its elements, with one more axis: the units of each element."""
         itemsize = layout.dtype.itemsize
-        unit = self._unit_of(gcd(itemsize, layout.grain), byte_offset)
+        unit = self._unit_of(itemsize, byte_offset)
         strides = [stride // unit for stride in layout.strides]
         return self._flags(layout.shape, strides, itemsize // unit, layout, byte_offset)
 

@@ -187,11 +187,9 @@ def _set_aside_parent() -> None:
 def remove_stand_in() -> None:
     """Undo `install_stand_in`: the modules it made are gone, those it replaced are back."""
     global _finder
-    if _finder is None:
-        return
-    if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
     _finder = None
+    # All of them: whoever restores an earlier sys.meta_path brings an earlier finder back.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, StandInFinder)]
     for name in [name for name, module in sys.modules.items() if _is_ours(module)]:
         del sys.modules[name]
     sys.modules.update(_replaced)

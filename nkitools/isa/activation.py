@@ -65,7 +65,7 @@ def activation(
 
     # Reading the registers out takes an instruction of its own (activation_reduce docstring, 2.26).
     cycles = streaming(check.chip, data) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
-    return Plan("scalar", cycles, compute, lanes="use" if reduces else "travel", several_steps=True)
+    return Plan("scalar", cycles, compute, lanes="use" if reduces else "travel")
 
 
 def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, function: str) -> None:
@@ -109,10 +109,13 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
     def activate(destination: Array, values: Array, bias: Any, scale: Any, result: None = None) -> Array:
         out = destination if direct else np.empty(shape, np.float32)
         value = values if direct else to_float32(values)
+        added = _column(bias, ndim)
         if isinstance(scale, np.ndarray) or scale != 1:
+            if isinstance(added, np.ndarray):
+                added = added.copy()  # it may lie in the destination
             value = np.multiply(value, _column(scale, ndim), out=out)
-        if bias is not None and (isinstance(bias, np.ndarray) or bias != 0):
-            value = np.add(value, _column(bias, ndim), out=out)
+        if isinstance(added, np.ndarray) or added != 0:
+            value = np.add(value, added, out=out)
         function(value, out=out)
         if not direct:
             put(destination, out, dtype)
@@ -122,9 +125,10 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
 
 
 def _column(operand: Any, ndim: int) -> Any:
+    """A (partitions, 1) vector so that it broadcasts over all free dimensions, or a number; no operand is 0."""
     if isinstance(operand, np.ndarray):
         return to_float32(operand).reshape(operand.shape[0], *[1] * (ndim - 1))
-    return np.float32(operand)
+    return np.float32(0 if operand is None else operand)
 
 
 def _without_immediate_bias(activate: Activate, partitions: int, chip: str) -> Activate:

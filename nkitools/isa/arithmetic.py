@@ -123,7 +123,10 @@ def _step(operator: Operator, reverse: bool) -> Step:
 
 
 def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
-    """All in float32: the first step writes the destination, the second works on it."""
+    """All in float32: the first step writes the destination, the second works on it.
+
+    NumPy takes care of a destination that overlaps what a step reads; only the second operand must be put aside.
+    """
     if len(steps) == 1:
         (only,) = steps
 
@@ -134,8 +137,11 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
     first, second = steps
 
     def double(destination: Array, data: Array, operand0: Any, operand1: Any) -> None:
+        later = _float32_operand(operand1, ndim)
+        if isinstance(later, np.ndarray):
+            later = later.copy()  # it may lie in the destination
         first(data, _float32_operand(operand0, ndim), destination)
-        second(destination, _float32_operand(operand1, ndim), destination)
+        second(destination, later, destination)
 
     return double
 

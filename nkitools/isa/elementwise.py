@@ -147,7 +147,7 @@ def tensor_scalar(
     compute = _with_zero_for_unary(operators, (operand0, operand1), compute)
 
     cycles = streaming(check.chip, data, 1 / elements_per_cycle(check.chip, chosen, dst, data))
-    return Plan(chosen.name, cycles, compute, lanes="travel", several_steps=second is not None)
+    return Plan(chosen.name, cycles, compute, lanes="travel")
 
 
 def _on_bits(operators: tuple[Operator, ...]) -> bool:

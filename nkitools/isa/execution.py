@@ -46,8 +46,9 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
         else:
             arrays.append(value.read())
     plan.compute(*arrays, **keywords)
-    for tensor in outputs:
-        _written(tensor, results[id(tensor)], undefined, lanes)
+    for (tensor, role), touched in zip(tensors, _touches(plan, tensors), strict=True):
+        if role in WRITTEN:
+            _written(tensor, results[id(tensor)], undefined, lanes, touched)
     words: list[int] = []
     for tensor, _ in tensors:
         words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
@@ -63,14 +64,16 @@ def _check_inputs(core: Core, plan: Plan, tensors: Operands) -> None:
 def _undefined_lanes(core: Core, plan: Plan, tensors: Operands) -> Array | None:
     """Lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
     undefined: Array | None = None
-    for tensor, role in tensors:
+    for (tensor, role), touched in zip(tensors, _touches(plan, tensors), strict=True):
         if role in WRITTEN:
             continue
         if isinstance(tensor, VectorTensor):
             missing = tensor.unwritten()
         else:
             missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
-        if missing is None:
+        if missing is not None and touched is not None:
+            missing = missing & touched
+        if missing is None or not missing.any():
             continue
         travels = core.undefined_travels and plan.lanes == "travel"
         lanes = _lanes(missing, tensors[0][0].shape) if travels else None
@@ -110,7 +113,7 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
         return False
     if plan.adds_always:
         report(
-            "NK401",
+            "NK503",
             f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first matmul "
             "into a PSUM tile must overwrite",
             about=(tensor,),
@@ -153,7 +156,14 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
     return lanes
 
 
-def _written(tensor: NkiTensor, result: Array, undefined: Array | None, lanes: Array | None) -> None:
+def _touches(plan: Plan, tensors: Operands) -> tuple[Any, ...]:
+    """The lanes of each operand that the instruction reads or writes; None: all of them."""
+    return plan.touches or (None,) * len(tensors)
+
+
+def _written(
+    tensor: NkiTensor, result: Array, undefined: Array | None, lanes: Array | None, touched: Array | None
+) -> None:
     """Put a result where it belongs, and remember which elements are now written."""
     if isinstance(tensor, VectorTensor):
         tensor.write(result, lanes)
@@ -167,6 +177,9 @@ def _written(tensor: NkiTensor, result: Array, undefined: Array | None, lanes: A
         np.copyto(tensor.array, result, where=where)
     elif not tensor.direct:
         tensor.write(result)
+    if touched is not None:
+        touched = np.broadcast_to(touched, tensor.shape)
+        where = touched if where is None else where & touched
     storage = tensor.storage
     if not storage.full:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)

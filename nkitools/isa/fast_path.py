@@ -50,13 +50,13 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         f"    plan = core.plans.get(({', '.join(_key(named))},))",
         "except TypeError:",
         "    return careful(core, values)",
-        f"if plan is None{_unready(named)}:",
+        f"if plan is None{_unready(named)}{_partly(outputs)}:",
         "    return careful(core, values)",
         *_computation([p.name for p, role in named if role in DATA], tensors),
         *[f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)" for name in outputs],
         "record = core.record",
-        f"words = [{', '.join(f's_{n}.id << 32 | k_{n}.id, {n}.byte_offset' for n in tensors)}]",
-        *[f"if s_{n} is not None: words += (s_{n}.id << 32 | k_{n}.id, {n}.byte_offset)" for n in maybe],
+        "words = []",
+        *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
         "record.issued(plan, record.sites.current(4), words)",
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
@@ -89,6 +89,12 @@ def _optional(name: str) -> list[str]:
     ]
 
 
+def _words(name: str, always: bool) -> list[str]:
+    """The words that the record keeps of an operand, where it is a tensor."""
+    add = f"words += (s_{name}.id << 32 | k_{name}.id, {name}.byte_offset)"
+    return [add if always else f"if s_{name} is not None: {add}"]
+
+
 def _key(named: list[tuple[Parameter, int]]) -> list[str]:
     key = ["SELF"]
     for parameter, role in named:
@@ -115,6 +121,12 @@ def _unready(named: list[tuple[Parameter, int]]) -> str:
         elif role == OPTIONAL_DST:
             conditions.append(f"isinstance({name}, T) and s_{name} is None")
     return "".join(f" or {condition}" for condition in conditions)
+
+
+def _partly(outputs: list[str]) -> str:
+    """Whether some output is written in part only, so that not all of it is written afterwards."""
+    full = [f"(s_{name} is None or s_{name}.full)" for name in outputs]
+    return f" or plan.touches and not ({' and '.join(full)})" if full else ""
 
 
 def _computation(data: list[str], tensors: list[str]) -> list[str]:

@@ -176,7 +176,7 @@ def _report_outside(wanted: Array, outside: Array, size: int) -> None:
         f"nc_n_gather: `indices` at partition {partition}, element {element}, is {int(wanted[partition, element])}; a "
         f"partition of `data` has {size} elements, 0 to {size - 1} ({int(np.count_nonzero(outside))} of {outside.size} "
         "indices are out of bounds)",
-        remedy=f"Keep them from 0 to {size - 1}; 4294967295 is what nc_find_index8 writes for a value that is not there.",
+        remedy=f"Keep them from 0 to {size - 1}; nc_find_index8 writes 4294967295 for a value that it does not find.",
     )
 
 
@@ -207,14 +207,13 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Any, name:
         )
     written, read = _shuffled(check, dst, src, _mask(check, shuffle_mask))
 
-    dtype, form = dst.dtype, (len(written), *dst.shape[1:])
+    form = (len(written), *dst.shape[1:])
 
-    def compute(destination: Array, source: Array, fresh: Any = False) -> None:
-        moved = source[read].reshape(form)
-        poison(destination, fresh, dtype)
-        destination[written] = moved
+    def compute(destination: Array, source: Array) -> None:
+        destination[written] = source[read].reshape(form)
 
-    return Plan("vector", streaming(check.chip, src), compute, wants_fresh=True)
+    touches = (limits.partitions_of(dst, written), limits.partitions_of(src, read))
+    return Plan("vector", streaming(check.chip, src), compute, touches=touches)
 
 
 def _check_starts(check: Check, dst: NkiTensor, src: NkiTensor) -> None:

@@ -117,8 +117,10 @@ class Instruction:
             check = Check(self.name, core.generation)
             plan = self.function(check, *values)
             plan.name = self.name
-            plan.outputs = sum(
-                role in WRITTEN and value is not None for value, role in zip(values, self.roles, strict=True)
+            plan.written = tuple(
+                role in WRITTEN
+                for value, role in zip(values, self.roles, strict=True)
+                if role in DATA and isinstance(value, NkiTensor)
             )
             plan.number()
             if not check.broken:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa.instruction import Check
@@ -104,3 +105,10 @@ def integer(check: Check, role: str, number: Any, least: int = int(_INT32.min), 
         given = describe(number) if isinstance(number, NkiTensor) else repr(number)
         check.refuse("NK609", f"`{role}` must be {what}, it is {given}")
     return int(number)
+
+
+def partitions_of(tensor: NkiTensor, chosen: Any) -> Array:
+    """A mask, broadcastable to ``tensor``, of some of its partitions."""
+    mask = np.zeros((tensor.shape[0], *[1] * (tensor.ndim - 1)), np.bool_)
+    mask[chosen] = True
+    return mask

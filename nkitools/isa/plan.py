@@ -48,7 +48,9 @@ class Plan:
     absent ones as None). ``lanes`` says what undefined input lanes do in the legacy dialect: ``"travel"`` makes the same output
     lanes undefined, ``"use"`` is a use (NK401). ``wants_fresh``: compute also gets ``fresh=``, which lanes of the destination were
     never written (True for all, False for none, else a mask); ``adds_always``: never written lanes are then a finding (NK401).
-    ``several_steps``: compute writes the destination before it has read all operands.
+    ``several_steps``: compute writes the destination before it has read all operands. ``touches``: for each tensor operand, in
+    the order of the signature, a mask (broadcastable to it) of the lanes that are read or written, or None for all.
+    ``written``: for each tensor operand, in the same order, whether it is an output.
     """
 
     engine: str
@@ -58,8 +60,9 @@ class Plan:
     wants_fresh: bool = False
     adds_always: bool = False
     several_steps: bool = False
+    touches: tuple[Any, ...] = ()
     name: str = ""
-    outputs: int = 1
+    written: tuple[bool, ...] = ()
     id: int = -1
 
     def number(self) -> None:

@@ -193,7 +193,7 @@ def _axes(x: NkiTensor, axis: Any) -> tuple[int, ...]:
 
 def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
     kept = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape) if keepdims or dim not in axes)
-    return kept if len(kept) > 1 else (*kept, 1)
+    return (*kept, *[1] * (2 - len(kept)))
 
 
 def reduced(

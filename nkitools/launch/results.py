@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Generator
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,15 @@ def tensors_of(result: Any) -> list[NkiTensor]:
 
 
 def check_results(result: Any, record: Record, reporter: Reporter) -> None:
-    """NK201 for a result that is not in HBM, NK403 for elements of results that no instruction wrote."""
+    """NK201 for a result that is not in HBM, NK403 for elements of results that no instruction wrote.
+
+    NK601 for a function that makes a generator or coroutine: calling it has run nothing of it.
+    """
+    if isinstance(result, (Generator, Coroutine)):
+        result.close()
+        refuse(
+            "NK601", f"the kernel returns a {type(result).__name__}: a function with `yield` or `async` is no kernel"
+        )
     for tensor in tensors_of(result):
         if tensor.buffer not in _HBM:
             refuse(

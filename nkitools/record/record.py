@@ -153,7 +153,7 @@ class Record:
         plan = planned.plan
         site = self._site(head)
         operands = [
-            self._operand(self.rows[at], self.rows[at + 1], written=number < plan.outputs)
+            self._operand(self.rows[at], self.rows[at + 1], written=plan.written[number])
             for number, at in enumerate(range(start + 1, start + planned.words, 2))
         ]
         return InstructionRecord(

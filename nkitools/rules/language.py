@@ -126,8 +126,8 @@ RULES = [
         slug="removed-api",
         severity="error",
         reason=(
-            "Names and parameters of earlier NKI versions, such as nl.arange, mask= and tensor_copy_dynamic_src, no "
-            "longer exist in the modern dialect."
+            "Names of earlier NKI versions, such as nl.arange, nl.mgrid, nl.par_dim and nisa.tensor_copy_dynamic_src, "
+            "no longer exist in the modern dialect."
         ),
         source=(
             "NKI Migration Guides, Migrating from NKI 0.1.0 to NKI 0.2.0, and Removed APIs of NKI 0.4.0 (SDK 2.32)"

@@ -84,6 +84,7 @@ def test_reinterpretations_of_the_docstring() -> None:
     assert u.view("float32").shape == (128, 64)
     assert u.reinterpret_cast("bfloat16").shape == (128, 128)
     assert u.view("float32").dtype == "float32"
+    assert t[:, 0:64:64].view("uint8").shape == (128, 4)  # the one element there is contiguous
 
 
 def test_composition_of_views() -> None:

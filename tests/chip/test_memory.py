@@ -138,6 +138,14 @@ def test_the_unit_is_as_long_as_the_views_allow() -> None:
     assert unwritten(t.view("uint8")[6, 1200:1204]) == [True, False, True, True]
 
 
+def test_the_unit_does_not_depend_on_the_place_in_memory() -> None:
+    """At an address, only offsets within a partition count."""
+    t = placed((4, 100), "float32", (1, 0), PhysicalMemory(8, 4096))
+    mark(t[2:4])
+    assert t.storage.unit == 400
+    assert unwritten(t[1:3, 0]) == [[True], [False]]
+
+
 def test_bytes_written_before_there_are_flags_are_remembered() -> None:
     """Three bytes of a float32, then the fourth, make a written float32."""
     t = tensor((1, 2))

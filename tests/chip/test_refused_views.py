@@ -147,7 +147,7 @@ ON_CHIP: dict[str, tuple[View, str]] = {
 def test_on_chip_the_partition_dimension_is_kept(name: str, memory: Any) -> None:
     """The constraints "On-chip tensors: dim must not be 0" and their like, in the docstrings of NkiTensor's methods."""
     make, rule = ON_CHIP[name]
-    with refused(rule):
+    with refused(rule, name.split()[0]):
         make(tensor((128, 4, 8), memory=memory))
 
 
@@ -323,6 +323,18 @@ def test_neighbours_in_physical_memory_are_out_of_bounds() -> None:
     ):
         with refused("NK402"):
             t.ap(pattern, offset=offset)
+
+
+def test_elements_begin_at_a_multiple_of_their_size_in_every_partition() -> None:
+    """Also where the partitions are apart: in elements they are the free size apart, which must be a whole number."""
+    for t in (tensor((2, 6), "uint8"), placed((2, 6), "uint8", (0, 0), PhysicalMemory(4, 64))):
+        assert t[0:1, 0:4].view("float32").shape == (1, 1)
+        with refused("NK109", "steps of dimension 0"):
+            t[:, 0:4].view("float32")
+        with refused("NK109", "first byte"):
+            t[1:2, 0:4].view("float32")
+        with refused("NK109", "a partition of 6 bytes"):
+            t.ap([[1, 2], [1, 1]], dtype="float32")
 
 
 def test_messages_name_the_tensor_and_nothing_else() -> None:

@@ -208,6 +208,28 @@ def _rearranged(draw: st.DrawFn, at: Modelled) -> Modelled:
     return Modelled(make(), expected)
 
 
+def _patterned(draw: st.DrawFn, at: Modelled) -> Modelled:
+    """An access pattern from where the view begins, in bounds, with repeats and overlaps."""
+    storage, itemsize = at.view.storage, at.view.dtype.itemsize
+    first = int(at.model.reshape(-1)[0]) // itemsize
+    if storage.free_bytes % itemsize:
+        return at
+    free = storage.free_bytes // itemsize
+    room = free - first % free if at.view.on_chip else storage.nbytes // itemsize - first
+    pairs: list[list[int]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        step = draw(st.integers(0, max(1, room // 2)))
+        count = draw(st.integers(1, 4 if step == 0 else min(4, (room - 1) // step + 1)))
+        pairs.append([step, count])
+        room -= step * (count - 1)
+    if at.view.on_chip:
+        pairs.insert(0, [free, draw(st.integers(1, storage.shape[0] - first // free))])
+    positions: Any = first
+    for step, count in pairs:
+        positions = np.expand_dims(positions, -1) + step * np.arange(count)
+    return Modelled(at.view.ap(pairs), positions[..., None] * itemsize + np.arange(itemsize))
+
+
 STEPS = {
     "index": _indexed,
     "slice": _sliced,
@@ -220,6 +242,7 @@ STEPS = {
     "flatten_dims": _flattened,
     "reshape": _reshaped,
     "rearrange": _rearranged,
+    "ap": _patterned,
 }
 
 

@@ -59,6 +59,11 @@ def empty(shape: tuple[int, ...], dtype: Any = nl.float32, memory: str = "sbuf",
     return Tile(shape, None, dtype, memory, view)
 
 
+def bank(shape: tuple[int, ...], dtype: Any = nl.float32) -> Tile:
+    """A destination in PSUM that nothing was ever written to."""
+    return empty(shape, dtype, "psum")
+
+
 @dataclass
 class Issued:
     """What an instruction left: each operand's view and storage afterwards, the findings and the record."""

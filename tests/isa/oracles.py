@@ -36,6 +36,11 @@ def sample(
     return held(values, dtype)
 
 
+def small_integers(shape: tuple[int, ...], seed: int, high: int = 5) -> np.ndarray:
+    """Small integers in float32: their products and sums are exact, in any order."""
+    return np.random.default_rng(seed).integers(-high, high + 1, shape).astype(np.float32)
+
+
 def words(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
     """Random integers over the whole range of ``dtype``."""
     limits = np.iinfo(dtype.dtype)

@@ -13,7 +13,7 @@ from nkitools.rules.catalogue import RULES
 from tests.isa import (
     test_activation,
     test_move,
-    test_nc_matmul,
+    test_nc_matmul_refusals,
     test_nc_transpose,
     test_tensor_reduce,
     test_tensor_scalar,
@@ -27,7 +27,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "tensor_copy": test_move.COPY_REFUSED,
     "memset": test_move.MEMSET_REFUSED,
     "iota": test_move.IOTA_REFUSED,
-    "nc_matmul": test_nc_matmul.REFUSED,
+    "nc_matmul": test_nc_matmul_refusals.REFUSED,
     "nc_transpose": test_nc_transpose.REFUSED,
     "tensor_reduce": test_tensor_reduce.REFUSED,
     "tensor_scalar": test_tensor_scalar.REFUSED,

@@ -49,7 +49,7 @@ def test_equal_dtypes_are_copied_to_the_bit(copy: Any, dtype: Any) -> None:
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, nl.bool_], ids=str)
 @pytest.mark.parametrize("target", [*FLOATS, *INTEGERS], ids=str)
 def test_other_dtypes_go_through_float32(copy: Any, source: Any, target: Any) -> None:
-    """ "First casting from src.dtype to float32, then from float32 to dst.dtype"; integers round to even and saturate."""
+    """First to float32, then to the destination's dtype: integers round to even and saturate."""
     if source is nl.bool_:
         x = noise((32, 20), source)
     else:

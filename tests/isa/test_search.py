@@ -67,7 +67,7 @@ def test_max8_casts_its_results_once(dtype: Any) -> None:
     np.testing.assert_array_equal(max8(values, dtype), expected)
 
 
-@pytest.mark.parametrize("shape", [(1, 8), (128, 16384), (4, 3, 5)])
+@pytest.mark.parametrize("shape", [(1, 8), (128, 16384), (4, 3, 5), (3, 1537), (2, 40, 41)])
 def test_max8_takes_8_to_16384_elements_in_up_to_3_dimensions(shape: tuple[int, ...]) -> None:
     """At the limits, and with flattened free dimensions."""
     values = sample(shape)
@@ -78,6 +78,15 @@ def test_max8_puts_nan_behind_every_number() -> None:
     """A comparison with NaN is never true, so it gets a place only where numbers are too few."""
     row = [NAN, -INF, 3, NAN, 1, 2, -1, NAN, -2, NAN]
     np.testing.assert_array_equal(max8(np.array([row], np.float32)), [[3, 2, 1, -1, -2, -INF, NAN, NAN]])
+
+
+@given(st.integers(1025, 1400), st.integers(0, 1399), st.data())
+@settings(max_examples=20, deadline=None)
+def test_max8_of_long_rows(size: int, nans: int, data: st.DataObject) -> None:
+    """With ties that straddle what is looked at first, and with NaN."""
+    values = np.random.default_rng(size).integers(-3, data.draw(st.integers(-2, 9)), (2, size)).astype(np.float32)
+    values[1, np.random.default_rng(nans).permutation(size)[:nans]] = NAN
+    np.testing.assert_array_equal(max8(values), [largest(row) for row in values])
 
 
 def test_max8_sees_integers_as_float32() -> None:

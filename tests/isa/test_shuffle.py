@@ -10,20 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from tests.isa.issued import Issued, empty, issue, refusal, tile
+from tests.isa.bits import DTYPES, bits, same_bits
+from tests.isa.issued import empty, issue, placed, refusal, tile
 from tests.isa.oracles import sample, words
-from tests.isa.test_gather import DTYPES, bits, ones, same_bits
 
 ROTATED = [(i - 1) % 32 for i in range(32)]
 masks = st.lists(st.one_of(st.integers(0, 31), st.just(255)), min_size=32, max_size=32)
-
-
-def shuffle(before: np.ndarray | None, source: np.ndarray, mask: Any, memory: str = "sbuf", **kwargs: Any) -> Issued:
-    """What nisa.nc_stream_shuffle leaves."""
-    dst = empty(source.shape, nl.float32, memory) if before is None else tile(before, memory)
-    return issue(nisa.nc_stream_shuffle, dst, tile(source, memory), mask, **kwargs)
 
 
 def shuffled(before: np.ndarray, source: np.ndarray, mask: list[int]) -> np.ndarray:
@@ -84,11 +79,23 @@ def test_shuffle_to_another_shape_of_as_many_elements() -> None:
     np.testing.assert_array_equal(issued.dst, source.reshape(32, 6)[ROTATED])
 
 
-def test_shuffle_leaves_no_chance_values_where_nothing_was() -> None:
-    """A partition that is left alone and was never written shows as such."""
-    got = shuffle(None, sample((32, 2)), [0] + [255] * 31).dst
-    assert np.isfinite(got[0]).all()
-    assert np.isnan(got[1:]).all()
+def test_shuffle_reads_and_writes_only_what_the_mask_names() -> None:
+    """Of a source of which partition 16 alone was written, to partition 0; the others of both stay unwritten."""
+
+    def body() -> None:
+        tensor = placed(empty((32, 2)))
+        nisa.memset(dst=tensor[0:1, :], value=1.0)
+        nisa.dma_copy(dst=tensor[16:17, :], src=tensor[0:1, :])
+        result = placed(empty((32, 2)))
+        nisa.nc_stream_shuffle(dst=result, src=tensor, shuffle_mask=[16] + [255] * 31)
+        unwritten = result.storage.unwritten(result.layout, result.byte_offset)
+        assert not unwritten[0].any()
+        assert unwritten[1:].all()
+        nisa.nc_stream_shuffle(dst=result, src=tensor, shuffle_mask=[17] + [255] * 31)
+
+    run = nkitools.simulate(body, rules="report")
+    assert [finding.rule for finding in run.findings] == ["NK401"]
+    assert "the first is at index [17, 0]" in run.findings[0].message
 
 
 def test_shuffle_reads_no_partition_that_was_not_passed() -> None:
@@ -127,6 +134,12 @@ def test_shuffle_begins_where_the_taller_tile_allows(count: int, source_at: int,
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def ones(*shape: int, dtype: Any = nl.float32, memory: str = "sbuf") -> Any:
+    """A written operand."""
+    return tile(np.ones(shape, dtype.dtype), memory, dtype)
+
 
 SHUFFLE: dict[str, Any] = {
     "31 entries": ("NK609", empty((32, 4)), ones(32, 4), [0] * 31),

@@ -99,7 +99,7 @@ def test_bitwise_operators_work_on_the_bits(name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_shifts_are_logical_and_lose_everything_from_the_width_on(dtype: Any) -> None:
-    """A right shift fills with zeros also below zero; an amount of the width or more (or negative, as bits) leaves 0."""
+    """A right shift fills with zeros below zero too; an amount of the width or more leaves 0."""
     width = dtype.itemsize * 8
     x = words((32, 40), dtype, 3)
     amount = np.random.default_rng(4).integers(0, 2 * width, x.shape).astype(dtype.dtype)

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from tests.isa.issued import empty, issue, refusal, tile
+from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import sample
 
 NAN, INF = math.nan, math.inf
@@ -134,6 +134,21 @@ def test_nonzero_flattens_free_dimensions() -> None:
     got = nonzero(values)
     for partition in range(0, 128, 16):
         assert got[partition, 0].tolist() == listed(values[partition].reshape(-1), 0, -1)
+
+
+def test_nonzero_reads_and_writes_every_sixteenth_partition() -> None:
+    """The others may be unwritten, and stay so."""
+
+    def body() -> None:
+        source, result = placed(empty((32, 4))), placed(empty((32, 5), nl.int32))
+        nisa.memset(dst=source[0:1, :], value=1.0)
+        nisa.dma_copy(dst=source[16:17, :], src=source[0:1, :])
+        nisa.nonzero_with_count(dst=result, src=source)
+        written = ~result.storage.unwritten(result.layout, result.byte_offset)
+        assert np.flatnonzero(written.all(axis=1)).tolist() == [0, 16]
+        assert np.flatnonzero(written.any(axis=1)).tolist() == [0, 16]
+
+    inside(body)
 
 
 def test_nonzero_came_with_neuroncore_v3() -> None:

@@ -93,6 +93,21 @@ def test_a_result_on_chip_is_refused(buffer: Any) -> None:
     assert finding.message == f"the kernel returns tensor `tile` ({memory}, float32 [8, 4]); results must be in HBM"
 
 
+def test_a_generator_is_no_kernel() -> None:
+    """NK601: nothing of it would have run, and nobody would have noticed."""
+
+    def kernel(x: Any) -> Any:
+        yield doubled(x)
+
+    async def coroutine(x: Any) -> Any:
+        return doubled(x)
+
+    for wrong, name in ((kernel, "generator"), (coroutine, "coroutine")):
+        with pytest.raises(nkitools.KernelError, match=f"the kernel returns a {name}") as raised:
+            simulate(wrong, X)
+        assert (raised.value.finding.rule, raised.value.finding.file) == ("NK601", __file__)
+
+
 class TestUnwritten:
     """NK403, at the line where the output was made."""
 

@@ -189,7 +189,7 @@ def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tu
             f"axis 0 of a tile must index the partition dimension of {describe(tensor)} and no other; data moves "
             "between partitions only by an instruction (err_failed_to_infer_tile_from_local_tensor)",
             about=(tensor,),
-            remedy="Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps partition and free dimension.",
+            remedy="Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps two dimensions.",
         )
     if shape[0] > 1 and partition[0] == 0:
         refuse(

@@ -25,8 +25,8 @@ def fitted(value: NkiTensor, dst: NkiTensor) -> NkiTensor:
     if not broadcasts(value.shape, dst.shape):
         refuse(
             "NK109",
-            f"{describe(value)} does not fit into {describe(dst)}; the destination has the shape of the value or a larger "
-            "one to which it broadcasts (err_store_dst_shape_smaller_than_other_shape)",
+            f"{describe(value)} does not fit into {describe(dst)}; the destination has the shape of the value or a "
+            "larger one to which it broadcasts (err_store_dst_shape_smaller_than_other_shape)",
             about=(value, dst),
         )
     if value.on_chip and value.shape[0] != dst.shape[0]:
@@ -52,7 +52,7 @@ def is_same_view(first: NkiTensor, second: NkiTensor) -> bool:
 
 
 def assign(dst: Any, value: Any) -> None:
-    """``dst[...] = value``: a number fills, a tile is copied, a value made under a mask where the mask left lanes.
+    """``dst[...] = value``: a number fills, a tile is copied; of a call under a mask only what the mask left is.
 
     Errors: NK109, NK201, NK402, NK609.
     """
@@ -66,7 +66,7 @@ def assign(dst: Any, value: Any) -> None:
     if is_same_view(target, source):
         return
     _on_chip(source, "is assigned to a tile", "Read from HBM with nl.load or nisa.dma_copy.")
-    lanes = value.lanes
+    lanes = value.lanes if value.is_fresh else None
     if lanes is None or target.shape != source.shape:
         folding.copy(target, fitted(source, target), value.made_at)
     elif not lanes.empty:
@@ -88,7 +88,7 @@ def _on_chip(tensor: NkiTensor, what: str, remedy: str) -> None:
 
 def update(what: str, dst: Any, value: Any) -> None:
     """``dst <what>= value``. A matrix product is accumulated where it is, in PSUM, in float32."""
-    if what == "add" and not is_number(value) and hasattr(value, "lanes"):
+    if what == "add" and not is_number(value) and hasattr(value, "lanes") and value.is_fresh:
         target, product, lanes = dst.resolved(), value.resolved(), value.lanes
         if lanes is not None and lanes.where is None and not lanes.empty and target.shape == product.shape:
             target, product = (part(each, each.shape, lanes.box) for each in (target, product))

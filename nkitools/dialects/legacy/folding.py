@@ -29,11 +29,6 @@ _REACHES = {
 }
 
 
-def instructions_issued() -> int:
-    """How many instructions the run has issued so far: a value made by the last of them is fresh."""
-    return int(current_core("nki").record.count)
-
-
 def copy(dst: NkiTensor, value: NkiTensor, made_at: int) -> None:
     """``dst = value``, on chip; ``made_at``: how many instructions had been issued when the value was complete."""
     record = current_core("nki").record
@@ -92,23 +87,26 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
 
 
 def _last_plan(record: Any) -> Any:
-    return record.plans[record.rows[_last_row(record)] >> 32].plan
+    return record.plans[record.rows[_row(record, -1)] >> 32].plan
 
 
-def _last_row(record: Any) -> int:
-    return int(record._start(record.count - 1))
+def _row(record: Any, position: int) -> int:
+    """Where the row of an instruction begins, counted from the last one (-1)."""
+    return int(record._start(record.count + position))
 
 
 def _last_writes(record: Any, value: NkiTensor) -> bool:
-    """Whether the last instruction wrote into the value's storage."""
-    return bool(record.count) and record.rows[_last_row(record) + 1] >> 32 == value.storage.id
+    """Whether the last instruction, and not the one before it too, wrote into the value's storage."""
+    if not record.count or record.rows[_row(record, -1) + 1] >> 32 != value.storage.id:
+        return False
+    return record.count == 1 or record.rows[_row(record, -2) + 1] >> 32 != value.storage.id
 
 
 def _fold(record: Any) -> None:
     """Take the last instruction, a copy, out of the record; the one before writes to the copy's destination instead."""
-    row = _last_row(record)
+    row = _row(record, -1)
     destination = record.rows[row + 1 : row + 3]
     del record.rows[row:]
     record.states.pop()
-    before = _last_row(record)
+    before = _row(record, -1)
     record.rows[before + 1 : before + 3] = destination

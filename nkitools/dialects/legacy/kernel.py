@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.dialects.legacy.typing import FakeInput
 from nkitools.launch.kernel import KernelObject, grid_of
 from nkitools.launch.programs import Launch, run_launch
-from nkitools.launch.tracebacks import hands_over
+from nkitools.launch.tracebacks import AuthorsTraceback, hands_over
 from nkitools.rules.finding import REPORTER, refuse
 
 MODES = ("auto", "jax", "torchxla", "baremetal", "benchmark", "simulation", "trace")
@@ -71,7 +71,8 @@ class Kernel(KernelObject):
     """A kernel of the legacy dialect. ``kernel[4, 2]`` sets the launch grid; inside a running kernel it runs inline."""
 
     def __getitem__(self, grid: Any) -> KernelObject:
-        return self.with_grid(grid_of(grid))
+        with AuthorsTraceback():
+            return self.with_grid(grid_of(grid))
 
     @property
     def mode(self) -> str:
@@ -108,11 +109,12 @@ class Kernel(KernelObject):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if self.is_inside:
-            return self.inline(args, kwargs)
-        if self.mode in _ON_DEVICE:
-            _say_that_there_is_no_device(self.mode)
-        return self.simulate(args, kwargs)
+        with AuthorsTraceback():
+            if self.is_inside:
+                return self.inline(args, kwargs)
+            if self.mode in _ON_DEVICE:
+                _say_that_there_is_no_device(self.mode)
+            return self.simulate(args, kwargs)
 
 
 def _print_now(text: str) -> None:
@@ -166,14 +168,15 @@ def _checked(name: str, kwargs: dict[str, Any]) -> None:
 
 
 def _decorated(name: str, function: Any, mode: str, kwargs: dict[str, Any]) -> Any:
-    _checked(name, kwargs)
-    if function is None:
-        return lambda found: _decorated(name, found, mode, kwargs)
-    if not callable(function):
-        refuse("NK609", f"nki.{name} decorates a function, it is given {type(function).__name__}")
-    # Declared again it stays what it was declared first: nki.benchmark(jit_kernel) still returns its outputs.
-    declared = function.options.get("declared", name) if isinstance(function, Kernel) else name
-    return Kernel(function, mode=mode, declared=declared, **kwargs)
+    with AuthorsTraceback():
+        _checked(name, kwargs)
+        if function is None:
+            return lambda found: _decorated(name, found, mode, kwargs)
+        if not callable(function):
+            refuse("NK609", f"nki.{name} decorates a function, it is given {type(function).__name__}")
+        # Declared again it stays what it was declared first: nki.benchmark(jit_kernel) still returns its outputs.
+        declared = function.options.get("declared", name) if isinstance(function, Kernel) else name
+        return Kernel(function, mode=mode, declared=declared, **kwargs)
 
 
 def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
@@ -183,8 +186,9 @@ def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
     The kernel's inputs are immutable (NK406) except those annotated ``nt.mutable_tensor``. ``platform_target`` picks
     the chip; keywords of the compiler and the profiler change nothing; others are refused (NK609).
     """
-    if mode not in MODES:
-        refuse("NK609", f"nki.jit: `mode` must be one of {', '.join(MODES)}, it is {mode!r}")
+    with AuthorsTraceback():
+        if mode not in MODES:
+            refuse("NK609", f"nki.jit: `mode` must be one of {', '.join(MODES)}, it is {mode!r}")
     return _decorated("jit", func, mode, kwargs)
 
 
@@ -214,8 +218,8 @@ def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
     A kernel that takes its outputs by reference writes them into the arrays passed.
     """
     __tracebackhide__ = True
-    if isinstance(kernel, Kernel):
-        return kernel.simulate(args, kwargs)
-    if isinstance(kernel, KernelObject) or not callable(kernel):
-        refuse("NK609", f"nki.simulate_kernel takes a kernel of neuronxcc.nki, it is given {kernel!r}")
-    return Kernel(kernel, mode="trace").simulate(args, kwargs)
+    with AuthorsTraceback():
+        if (isinstance(kernel, KernelObject) and not isinstance(kernel, Kernel)) or not callable(kernel):
+            refuse("NK609", f"nki.simulate_kernel takes a kernel of neuronxcc.nki, it is given {kernel!r}")
+        target = kernel if isinstance(kernel, Kernel) else Kernel(kernel, mode="trace")
+        return target.simulate(args, kwargs)

@@ -9,7 +9,6 @@ import numpy as np
 
 from nkitools.chip.tensor import DynamicSlice
 from nkitools.dialects.absent import missing
-from nkitools.dialects.legacy import linear
 from nkitools.dialects.legacy.blocks import par_dim
 from nkitools.dialects.legacy.creation import (
     empty_like,
@@ -38,8 +37,8 @@ from nkitools.dialects.legacy.dtypes import (
     uint32,
 )
 from nkitools.dialects.legacy.indices import arange, mgrid
-from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.limits import bfp16, fp32
+from nkitools.dialects.legacy.linear import matmul, transpose
 from nkitools.dialects.legacy.math import (
     abs,
     add,
@@ -115,24 +114,6 @@ from nkitools.rules.finding import not_modelled
 ds = DynamicSlice
 
 
-def matmul(x: Any, y: Any, *, transpose_x: Any = False, mask: Any = None, **kwargs: Any) -> Tensor:
-    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM.
-
-    Errors: NK102 to NK106, NK110, NK201, NK302, NK604, NK609.
-    """
-    check_keywords("nl.matmul", kwargs)
-    return linear.matmul(x, y, transpose_x=transpose_x, mask=mask)
-
-
-def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
-    """A new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
-
-    Errors: NK101, NK104, NK110, NK201, NK301, NK604, NK609.
-    """
-    check_keywords("nl.transpose", kwargs)
-    return linear.transpose(x, dtype=dtype, mask=mask)
-
-
 def static_cast(input_data: Any, dtype: Any) -> Any:
     """A number, an array or a tile in another dtype. Errors: NK301."""
     kind = element_type(dtype)
@@ -192,9 +173,7 @@ _OWN = (
     "DynamicSlice",
     "Tensor",
     "annotations",
-    "check_keywords",
     "element_type",
-    "linear",
     "missing",
     "ml_dtypes",
     "not_modelled",

@@ -12,13 +12,16 @@ from nkitools.chip.views import describe
 from nkitools.dialects.legacy import reshaping
 from nkitools.dialects.legacy.dtypes import element_type
 from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.results import new_tile, part
 from nkitools.dialects.legacy.tensor import MaskedOperand, Tensor
 from nkitools.isa.enums import engine as engines
-from nkitools.isa.matmul import nc_matmul, nc_transpose
+from nkitools.isa.enums import matmul_perf_mode
+from nkitools.isa.matmul import nc_matmul as _nc_matmul
+from nkitools.isa.matmul import nc_transpose as _nc_transpose
 from nkitools.isa.move import tensor_copy
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import not_modelled, refuse
 
 PSUM = MemoryRegion.psum
 
@@ -34,8 +37,12 @@ def _two_dimensional(what: str, **tiles: Any) -> None:
             )
 
 
-def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Tensor:
-    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM."""
+def matmul(x: Any, y: Any, *, transpose_x: Any = False, mask: Any = None, **kwargs: Any) -> Tensor:
+    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM.
+
+    Errors: NK102 to NK106, NK110, NK201, NK302, NK604, NK609.
+    """
+    check_keywords("nl.matmul", kwargs)
     _two_dimensional("nl.matmul", x=x, y=y)
     if not transpose_x:
         if isinstance(x, MaskedOperand):
@@ -60,10 +67,10 @@ def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options
     if left is None or right is None:
         return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
     if chosen_left is None and chosen_right is None:
-        nc_matmul(dst, left, right, **options)
+        _nc_matmul(dst, left, right, **options)
         return Tensor.made(dst)
     box = (_free(chosen_left, stationary), _free(chosen_right, moving))
-    nc_matmul(part(dst, dst.shape, box), left, right, **options)
+    _nc_matmul(part(dst, dst.shape, box), left, right, **options)
     return Tensor.made(dst, Lanes(box))
 
 
@@ -108,15 +115,19 @@ def transposed(x: NkiTensor) -> NkiTensor:
     small = 32  # what the Vector Engine transposes (nc_transpose docs)
     if max(shape) <= small:
         dst = new_tile(shape, x.dtype)
-        nc_transpose(dst, x, engines.vector)
+        _nc_transpose(dst, x, engines.vector)
         return dst
     swapped = new_tile(shape, x.dtype, PSUM)
-    nc_transpose(swapped, x, engines.tensor)
+    _nc_transpose(swapped, x, engines.tensor)
     return reshaping.converted(swapped, x.dtype)
 
 
-def transpose(x: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """A new SBUF tile with partition and free dimension of ``x`` (2-D) swapped."""
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
+
+    Errors: NK101, NK104, NK110, NK201, NK301, NK604, NK609.
+    """
+    check_keywords("nl.transpose", kwargs)
     _two_dimensional("nl.transpose", x=x)
     kind = x.element if dtype is None else element_type(dtype)
     lanes = lanes_of(mask, x.shape, "nl.transpose")
@@ -130,3 +141,65 @@ def transpose(x: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     if not lanes.empty:
         tensor_copy(part(dst, dst.shape, kept.box), transposed(x.within(x.shape, lanes.box)))
     return Tensor.made(dst, kept)
+
+
+# --- nisa ---
+
+
+def nc_matmul(
+    stationary: Any,
+    moving: Any,
+    *,
+    is_stationary_onezero: Any = False,
+    is_moving_onezero: Any = False,
+    is_transpose: Any = False,
+    tile_position: Any = (),
+    tile_size: Any = (),
+    mask: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``stationary.T @ moving`` as a float32 tile in PSUM. Errors: those of nkitools.isa.matmul.nc_matmul, NK604.
+
+    ``perf_mode="double_row_gen3"`` is undocumented, but AWS's own test passes it.
+    """
+    mode = kwargs.pop("perf_mode", None)
+    check_keywords("nisa.nc_matmul", kwargs)
+    options = {} if mode is None else {"perf_mode": _performance_mode(mode)}
+    return product(
+        "nisa.nc_matmul",
+        stationary,
+        moving,
+        mask,
+        is_stationary_onezero=bool(is_stationary_onezero),
+        is_moving_onezero=bool(is_moving_onezero),
+        is_transpose=bool(is_transpose),
+        tile_position=tuple(tile_position),
+        tile_size=tuple(tile_size),
+        **options,
+    )
+
+
+def _performance_mode(mode: Any) -> matmul_perf_mode:
+    if mode not in (matmul_perf_mode.double_row, "double_row", "double_row_gen3"):
+        not_modelled(f"nisa.nc_matmul(perf_mode={mode!r})", remedy='Leave perf_mode out, or pass "double_row_gen3".')
+    return matmul_perf_mode.double_row
+
+
+def nc_transpose(
+    data: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+) -> Tensor:
+    """Partition and free dimension swapped: in PSUM by the Tensor Engine, in SBUF by the Vector Engine.
+
+    Errors: those of nkitools.isa.matmul.nc_transpose, NK604.
+    """
+    check_keywords("nisa.nc_transpose", kwargs)
+    check_tile("nisa.nc_transpose", "data", data)
+    lanes = lanes_of(mask, data.shape, "nisa.nc_transpose")
+    if lanes is not None:
+        not_modelled("nisa.nc_transpose(mask=...) is not modelled yet", remedy="Transpose a slice of the tile instead.")
+    source = data.resolved()
+    memory = MemoryRegion.sbuf if engine is engines.vector else MemoryRegion.psum
+    dst = new_tile((source.layout.free_elements, source.shape[0]), source.dtype, memory)
+    _nc_transpose(dst, source, engine)
+    kind = source.dtype if dtype is None else element_type(dtype)
+    return Tensor.made(dst if kind is source.dtype else reshaping.converted(dst, kind))

@@ -82,6 +82,12 @@ class Tensor:
         """Whether a box of the tile lies within the tensor."""
         return self.access is None or self.access.violation(box) is None
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the run's last instruction made this tile, so that an assignment takes over what that wrote."""
+        core = CORE.get()
+        return core is not None and core.record.count == self.made_at
+
     # --- attributes ------------------------------------------------------------------------------------------------
 
     @property

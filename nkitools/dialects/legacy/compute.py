@@ -1,0 +1,154 @@
+"""``nisa.*``: instructions of the Vector, Scalar and GpSimd Engines that return their result as a new tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip import dtypes
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.dialects.legacy.dtypes import result_type
+from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.keywords import check_keywords
+from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.reductions import reduce
+from nkitools.dialects.legacy.results import new_tile, write_lanes
+from nkitools.dialects.legacy.tensor import Tensor
+from nkitools.isa import activation as _activation
+from nkitools.isa import elementwise as _elementwise
+from nkitools.isa import move as _move
+from nkitools.isa import reduce as _reduce
+from nkitools.isa.enums import engine, reduce_cmd
+from nkitools.language.creation import region
+from nkitools.rules.finding import report
+
+_BIAS = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+
+
+def _result(
+    what: str, data: Any, dtype: Any, mask: Any, kwargs: dict[str, Any], *operands: Any
+) -> tuple[NkiTensor, Lanes | None]:
+    """A new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves."""
+    buffer = region(kwargs.pop("buffer")) if kwargs.get("buffer") is not None else MemoryRegion.sbuf
+    check_keywords(what, {name: value for name, value in kwargs.items() if name != "buffer"})
+    check_tile(what, "data", data)
+    lanes = lanes_of(mask, data.shape, what)
+    return new_tile(data.shape, result_type(dtype, what, data, *operands), buffer), lanes
+
+
+def activation(
+    op: Any,
+    data: Any,
+    *,
+    bias: Any = None,
+    scale: Any = 1.0,
+    reduce_op: Any = None,
+    reduce_res: Any = None,
+    reduce_cmd: Any = reduce_cmd.idle,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``op(data * scale + bias)`` on the Scalar Engine; ``reduce_res`` receives the reduce registers in place.
+
+    Errors: those of nkitools.isa.activation, NK604.
+    """
+    dst, lanes = _result("nisa.activation", data, dtype, mask, kwargs)
+    if lanes is not None and lanes.where is not None and (reduce_op is not None or reduce_res is not None):
+        not_affine("nisa.activation: the mask of a reduction must leave a box of the tile")
+    if isinstance(bias, Tensor) and bias.element not in _BIAS:
+        report(
+            "NK301",
+            f"nisa.activation: `bias` must be float32, float16 or bfloat16, it is {describe(bias.base)} "
+            "(err_activation_bias_invalid_type)",
+            about=(bias.base,),
+        )
+
+    def into(target: NkiTensor, tile: NkiTensor, bias: Any, scale: Any, result: Any) -> None:
+        _activation.activation(target, op, tile, bias, scale, reduce_op, result, reduce_cmd)
+
+    write_lanes(into, dst, (data, bias, scale, reduce_res), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
+    dst, lanes = _result("nisa.reciprocal", data, dtype, mask, kwargs)
+    write_lanes(_elementwise.reciprocal, dst, (data,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_copy(
+    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **kwargs: Any
+) -> Tensor:
+    """A copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
+    dst, lanes = _result("nisa.tensor_copy", src, dtype, mask, kwargs)
+    write_lanes(lambda target, tile: _move.tensor_copy(target, tile, engine), dst, (src,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_tensor(
+    data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = engine.unknown, **kwargs: Any
+) -> Tensor:
+    """``data1 <op> data2`` of tiles with equally many partitions and elements.
+
+    Errors: those of the instruction, NK604.
+    """
+    check_tile("nisa.tensor_tensor", "data2", data2)
+    dst, lanes = _result("nisa.tensor_tensor", data1, dtype, mask, kwargs, data2)
+
+    def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
+        _elementwise.tensor_tensor(target, first, second, op, engine)
+
+    write_lanes(into, dst, (data1, data2), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_scalar(
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reverse0: Any = False,
+    op1: Any = None,
+    operand1: Any = None,
+    reverse1: Any = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+    engine: Any = engine.unknown,
+    **kwargs: Any,
+) -> Tensor:
+    """``(data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors.
+
+    Errors: those of the instruction, NK604.
+    """
+    dst, lanes = _result("nisa.tensor_scalar", data, dtype, mask, kwargs)
+
+    def into(target: NkiTensor, tile: NkiTensor, first: Any, second: Any) -> None:
+        _elementwise.tensor_scalar(target, tile, op0, first, bool(reverse0), op1, second, bool(reverse1), engine)
+
+    write_lanes(into, dst, (data, operand0, operand1), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_reduce(
+    op: Any,
+    data: Any,
+    axis: Any,
+    *,
+    mask: Any = None,
+    dtype: Any = None,
+    negate: Any = False,
+    keepdims: Any = False,
+    **kwargs: Any,
+) -> Tensor:
+    """``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
+    check_keywords("nisa.tensor_reduce", kwargs)
+    check_tile("nisa.tensor_reduce", "data", data)
+
+    def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
+        _reduce.tensor_reduce(dst, op, tile, axes, negate=bool(negate))
+
+    kind = result_type(dtype, "nisa.tensor_reduce", data)
+    return reduce("nisa.tensor_reduce", into, data, axis, kind, mask, bool(keepdims), name="data")

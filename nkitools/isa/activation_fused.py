@@ -1,0 +1,328 @@
+"""Activation functions with a reduction on the side: activation_reduce, and NeuronCore-v4's activate2 and exponential."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import (
+    bfloat16,
+    float8_e4m3,
+    float8_e5m2,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    tfloat32,
+    uint8,
+    uint16,
+    uint32,
+)
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import accumulators, guards, limits, operands
+from nkitools.isa.activation import activation
+from nkitools.isa.arithmetic import Step, steps_of
+from nkitools.isa.costs import streaming
+from nkitools.isa.enums import reduce_cmd as reduce_cmds
+from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.isa.operators import OPERATORS, Operator, token_name
+from nkitools.isa.results import put
+from nkitools.rules.finding import report
+
+SINCE = 4  # "Available only on NeuronCore-v4 and newer" (activate2 and exponential)
+
+_FLOATS = (float8_e4m3, float8_e5m2, float16, bfloat16, float32)
+_EXPONENTS = (*_FLOATS, int8, int16, int32, uint8, uint16, uint32)
+_EXPONENTIALS = (*_FLOATS, tfloat32, int8, int16, int32, uint8, uint16)
+_SUMS = (*_FLOATS, tfloat32)
+_EXPONENTIAL_DIMENSIONS = 4
+_EXPONENTIAL_COMMANDS = (reduce_cmds.idle, *accumulators.REDUCING)
+
+_STAGES = (
+    ("multiply", "add"),
+    ("multiply", "subtract"),
+    ("multiply", "bypass"),
+    ("add", "bypass"),
+    ("subtract", "bypass"),
+    ("bypass", "bypass"),
+)
+_REDUCTIONS = ("add", "maximum", "minimum", "abs_max", "abs_min")
+_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
+
+Function = Callable[[Array, Any, Array], Any]  # (value, relu_param, out)
+
+
+def _since_v4(check: Check, instead: str) -> None:
+    if check.chip.version < SINCE:
+        check.fail(
+            "NK606",
+            f"{check.chip.name} does not have the instruction; it came with NeuronCore-v{SINCE}",
+            remedy=f"{instead}, or run on trn3.",
+        )
+
+
+@instruction
+def activation_reduce(
+    check: Check,
+    dst: Dst,
+    op: Any,
+    data: Src,
+    reduce_op: Any,
+    reduce_res: OptionalDst,
+    bias: OptionalOperand = None,
+    scale: Operand = 1.0,
+    name: Any = None,
+) -> Plan:
+    """``dst = op(data * scale + bias)`` and its sum along all free dimensions, on the Scalar Engine.
+
+    The same as nisa.activation with ``reduce_cmd=reset_reduce``, which AWS recommends instead: operands, dtypes and the
+    shared reduce registers are described there. ``reduce_res`` (partitions, 1) receives the registers; None leaves the
+    sum in them. ``reduce_op`` is ``nl.add``: the docstring demands that of NeuronCore-v2 only, but that of the equivalent
+    nisa.activation of every chip.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK607, NK609.
+    Source: nki.isa.activation_reduce (NKI 0.6).
+    """
+    if reduce_op is None:
+        check.refuse("NK609", "`reduce_op` is missing; it is nl.add")
+    plan = activation.function(check, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmds.reset_reduce)
+    activate = plan.compute
+
+    def compute(destination: Array, values: Array, result: Array | None, bias_value: Any, scale_value: Any) -> None:
+        activate(destination, values, bias_value, scale_value, result)
+
+    plan.compute = compute
+    return plan
+
+
+# --- activate2 -------------------------------------------------------------------------------------------------------
+
+
+@instruction
+def activate2(
+    check: Check,
+    dst: Dst,
+    op: Any,
+    data: Src,
+    imm0: Operand,
+    imm1: Operand,
+    op0: Any,
+    op1: Any,
+    relu_param: Operand = 0.0,
+    reverse0: Any = False,
+    reverse1: Any = False,
+    reduce_op: Any = None,
+    reduce_res: OptionalDst = None,
+    reduce_cmd: Any = reduce_cmds.idle,
+    name: Any = None,
+) -> Plan:
+    """``dst = op((data <op0> imm0) <op1> imm1)`` on the Scalar Engine of NeuronCore-v4, with an optional reduction.
+
+    ``(op0, op1)``: multiply then add, subtract or bypass; add, subtract or bypass then bypass. ``reverse0``/``reverse1``
+    swap the sides of an operator that is not bypass. ``imm0``, ``imm1``, ``relu_param``: numbers or (partitions, 1)
+    vectors, the former two of one dtype where both are vectors; the last is the slope of nl.prelu for negative inputs and
+    has no part in other functions. ``reduce_op``: add, maximum, minimum, abs_max or abs_min of the float32 results (the
+    pseudo code takes ``dst``; nisa.activation, which shares the registers, does not say). ``reduce_cmd``: ``reset`` sets
+    the registers to the identity of ``reduce_op`` (0 without one), ``reduce`` goes on from them, ``reset_reduce`` does
+    both, ``idle`` leaves them; ``reduce_res`` (partitions, 1) receives them. Memory: SBUF or PSUM. Cost: not published;
+    we take that of nisa.activation.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.activate2 (NKI 0.6); trainium3_arch, More flexible nisa.activation.
+    """
+    _since_v4(check, "Use nisa.activation, which has scale, bias and a sum")
+    function = _function(check, op)
+    steps = _stages(check, op0, op1, reverse0, reverse1)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
+    guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
+    guards.same_elements(check, ("dst", dst), ("data", data))
+    for role, operand in (("imm0", imm0), ("imm1", imm1), ("relu_param", relu_param)):
+        guards.vector_operand(check, role, operand, data)
+    guards.not_packed(check, dst=dst, data=data, imm0=imm0, imm1=imm1, relu_param=relu_param, reduce_res=reduce_res)
+    _same_immediates(check, imm0, imm1)
+    reduction = _reduction(check, reduce_op, reduce_cmd)
+    accumulators.result_tile(check, reduce_res, data)
+
+    activate = _activate(function, steps, dst, data)
+    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
+    compute = _reducing(check, activate, reduction, reduce_cmd, reduce_res, data) if reduces else activate
+
+    read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
+    cycles = streaming(check.chip, data) + read_out
+    return Plan("scalar", cycles, compute, lanes="use" if reduces else "travel")
+
+
+def _function(check: Check, token: Any) -> Function:
+    """The activation function; nl.prelu is the one with a parameter."""
+    if token_name(token) == "prelu":
+        return _prelu
+    function = guards.activation_function(check, "op", token).compute
+    return lambda value, parameter, out: function(value, out=out)
+
+
+def _prelu(value: Array, slope: Any, out: Array) -> None:
+    """``value`` above 0, ``slope * value`` below; a slope of 0 makes minus infinity 0, as nl.relu does."""
+    below = np.where(np.equal(slope, 0), np.float32(0), value * slope)
+    np.copyto(out, np.where(value < 0, below, value))
+
+
+def _stages(check: Check, op0: Any, op1: Any, reverse0: Any, reverse1: Any) -> tuple[Step | None, Step | None]:
+    """NK306, NK609: one of the six pairs of operators, and what is reversed is there."""
+    pair = (guards.operator(check, "op0", op0), guards.operator(check, "op1", op1))
+    names = (pair[0].name, pair[1].name)
+    if names not in _STAGES:
+        possible = ", ".join(f"(nl.{first}, nl.{second})" for first, second in _STAGES)
+        check.refuse("NK306", f"(`op0`, `op1`)=({pair[0]}, {pair[1]}) is not possible; possible are {possible}")
+    for index, reverse in enumerate((reverse0, reverse1)):
+        if reverse and names[index] == "bypass":
+            check.refuse("NK609", f"`reverse{index}` needs `op{index}`, which is nl.bypass")
+    first, second = steps_of(*pair, bool(reverse0), bool(reverse1))
+    return (None if names[0] == "bypass" else first), (None if names[1] == "bypass" else second)
+
+
+def _same_immediates(check: Check, imm0: Any, imm1: Any) -> None:
+    if isinstance(imm0, NkiTensor) and isinstance(imm1, NkiTensor) and imm0.dtype is not imm1.dtype:
+        check.fail(
+            "NK301",
+            f"`imm0`, {describe(imm0)}, and `imm1`, {describe(imm1)}, must be of the same dtype",
+            imm0,
+            imm1,
+        )
+
+
+def _reduction(check: Check, reduce_op: Any, command: reduce_cmds) -> Operator | None:
+    if reduce_op is not None:
+        return accumulators.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
+    if command in accumulators.REDUCING:
+        check.refuse("NK609", f"`reduce_cmd`={command} needs `reduce_op`")
+    return None
+
+
+def _activate(
+    function: Function, steps: tuple[Step | None, Step | None], dst: NkiTensor, data: NkiTensor
+) -> Callable[..., Array]:
+    """The three stages into a float32 tile of their own, which is returned beside being written."""
+    dtype, shape, ndim = dst.dtype, data.shape, data.ndim
+
+    def activate(
+        destination: Array, values: Array, imm0: Any, imm1: Any, relu_param: Any, result: None = None
+    ) -> Array:
+        out = np.empty(shape, np.float32)
+        value = to_float32(values)
+        for step, operand in zip(steps, (imm0, imm1), strict=True):
+            if step is not None:
+                step(value, operands.broadcast(operand, ndim), out)
+                value = out
+        function(value, operands.broadcast(relu_param, ndim), out)
+        put(destination, out, dtype)
+        return out
+
+    return activate
+
+
+def _reducing(
+    check: Check,
+    activate: Callable[..., Array],
+    reduction: Operator | None,
+    command: reduce_cmds,
+    reduce_res: NkiTensor | None,
+    data: NkiTensor,
+) -> Callable[..., None]:
+    """The activation, then the commands to the engine's reduce registers."""
+    lanes = accumulators.Lanes(check.instruction, "scalar", data)
+    identity = 0.0 if reduction is None else accumulators.IDENTITY[reduction.name]
+    result_dtype = None if reduce_res is None else reduce_res.dtype
+
+    def compute(destination: Array, values: Array, imm0: Any, imm1: Any, relu_param: Any, result: Array | None) -> None:
+        out = activate(destination, values, imm0, imm1, relu_param)
+        registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, identity)
+        if reduction is not None and command in accumulators.REDUCING:
+            accumulators.combine(registers, reduction, out)
+        if result is not None and result_dtype is not None:
+            put(result, registers, result_dtype)
+
+    return compute
+
+
+# --- exponential -----------------------------------------------------------------------------------------------------
+
+
+@instruction
+def exponential(
+    check: Check,
+    dst: Dst,
+    src: Src,
+    max_value: Operand = 0.0,
+    reduce_res: OptionalDst = None,
+    reduce_cmd: Any = reduce_cmds.idle,
+    reduce_init: Operand = 0.0,
+    name: Any = None,
+) -> Plan:
+    """``dst = exp(src - max_value)`` on the Vector Engine of NeuronCore-v4, in float32, with an optional running sum.
+
+    ``max_value``: a number or a float32 (partitions, 1) vector. ``reduce_cmd``: ``reset_reduce`` sets the reduce registers
+    to 0, ``load_reduce`` to ``reduce_init`` (a number or a float32 vector; 0 with every other command), ``reduce`` leaves
+    them, and all three add the sum of the float32 results; after ``idle`` the registers are unknown. ``reduce_res``
+    (partitions, 1) receives them. Up to four dimensions; equal partitions and elements per partition. Memory: SBUF or
+    PSUM. Dtypes: the docstring's lists (no tfloat32 in, no uint32 out, floats in ``reduce_res``). Cost: four elements per
+    cycle (trainium3_arch), and what reading the registers of the Scalar Engine takes.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK507, NK606, NK609.
+    Source: nki.isa.exponential (NKI 0.6); trainium3_arch, Fast Exponential Evaluation.
+    """
+    _since_v4(check, "Use nisa.activation with op=nl.exp and the negative maximum as bias")
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _EXPONENTIAL_COMMANDS)
+    guards.tiles(check, dst=dst, src=src, reduce_res=reduce_res)
+    guards.same_elements(check, ("dst", dst), ("src", src))
+    for role, tensor in (("dst", dst), ("src", src)):
+        limits.dimensions(check, role, tensor, _EXPONENTIAL_DIMENSIONS)
+    guards.not_packed(check, dst=dst, src=src, reduce_res=reduce_res)
+    operands.one_of_dtypes(check, "src", src, _EXPONENTS)
+    operands.one_of_dtypes(check, "dst", dst, _EXPONENTIALS)
+    operands.one_of_dtypes(check, "reduce_res", reduce_res, _SUMS)
+    accumulators.result_tile(check, reduce_res, src, "src")
+    for role, value in (("max_value", max_value), ("reduce_init", reduce_init)):
+        guards.vector_operand(check, role, value, src)
+        operands.single_precision(check, role, value)
+    loads = reduce_cmd is reduce_cmds.load_reduce
+    if isinstance(reduce_init, NkiTensor) and not loads:
+        _unused_initial(check.instruction, describe(reduce_init), reduce_cmd)
+
+    compute = _exponential(check, dst, src, reduce_res, reduce_cmd)
+
+    read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
+    return Plan("vector", streaming(check.chip, src, 0.25) + read_out, compute)
+
+
+def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:
+    report(
+        "NK609",
+        f"{instruction}: `reduce_init` must be 0 or unset with {command}, it is {value}",
+        remedy="Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out.",
+    )
+
+
+def _exponential(
+    check: Check, dst: NkiTensor, src: NkiTensor, reduce_res: NkiTensor | None, command: reduce_cmds
+) -> Callable[..., None]:
+    lanes = accumulators.Lanes(check.instruction, "vector", src)
+    dtype, shape, instruction_name, add = dst.dtype, src.shape, check.instruction, OPERATORS["add"]
+    result_dtype = None if reduce_res is None else reduce_res.dtype
+
+    def compute(destination: Array, values: Array, maximum: Any, result: Array | None, initial: Any) -> None:
+        if command is not reduce_cmds.load_reduce and not isinstance(initial, np.ndarray) and initial != 0:
+            _unused_initial(instruction_name, initial, command)
+        out = np.empty(shape, np.float32)
+        np.subtract(to_float32(values), operands.broadcast(maximum, len(shape)), out=out)
+        np.exp(out, out=out)
+        if command is reduce_cmds.idle:
+            lanes.forget()
+        else:
+            accumulators.combine(lanes.begin(command, 0.0, initial), add, out)
+        put(destination, out, dtype)
+        if result is not None and result_dtype is not None:
+            put(result, lanes.read(), result_dtype)
+
+    return compute

@@ -1,0 +1,315 @@
+"""The Vector Engine's instructions of several operators: fused element-wise ones, running reductions and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import (
+    DType,
+    bfloat16,
+    float8_e4m3,
+    float8_e4m3fn,
+    float8_e5m2,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    int8,
+    int16,
+    uint8,
+    uint16,
+)
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa import accumulators, guards, operands
+from nkitools.isa.arithmetic import Step, steps_of
+from nkitools.isa.costs import is_bfloat16, streaming
+from nkitools.isa.enums import reduce_cmd as reduce_cmds
+from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.isa.operators import Operator
+from nkitools.isa.results import in_float32, like, put
+
+_FLOATS = (bfloat16, float16, float32, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu)
+_CUMULATIVE_DTYPES = (*_FLOATS, uint8, uint16, int8, int16)
+_COMMANDS = (reduce_cmds.reset_reduce, reduce_cmds.reduce, reduce_cmds.load_reduce)
+_REDUCTIONS = ("add", "multiply", "maximum", "minimum")
+_RUNNING = ("add", "subtract", "multiply", "maximum", "minimum")
+
+
+def _check_tiles(check: Check, dst: NkiTensor, role: str, data: NkiTensor, **others: NkiTensor | None) -> None:
+    """NK1, NK201, NK301: on chip, of a size that fits, with equally many elements, and not packed."""
+    guards.tiles(check, dst=dst, **{role: data}, **others)
+    guards.same_elements(check, ("dst", dst), (role, data))
+    guards.not_packed(check, dst=dst, **{role: data}, **others)
+
+
+# --- two operators in a row ------------------------------------------------------------------------------------------
+
+
+@instruction
+def scalar_tensor_tensor(
+    check: Check,
+    dst: Dst,
+    data: Src,
+    op0: Any,
+    operand0: OptionalOperand,
+    op1: Any,
+    operand1: Src,
+    reverse0: Any = False,
+    reverse1: Any = False,
+    name: Any = None,
+) -> Plan:
+    """``dst = (data <op0> operand0) <op1> operand1`` on the Vector Engine, in float32, cast once to ``dst.dtype``.
+
+    ``operand0``: a number or a (partitions, 1) vector of any dtype; ``operand1``: a tile of ``data``'s size;
+    ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic; ``op0`` may be a unary one, whose operand is
+    None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition. Memory:
+    SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM.
+    Cost: SDK 2.26, to which we add the least that an instruction takes.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
+    Source: nki.isa.scalar_tensor_tensor (NKI 0.6).
+    """
+    first = operands.arithmetic_operator(check, "op0", op0)
+    second = operands.arithmetic_operator(check, "op1", op1, binary=True)
+    guards.tiles(check, dst=dst, data=data, operand1=operand1)
+    guards.same_elements(check, ("data", data), ("operand1", operand1))
+    guards.same_elements(check, ("dst", dst), ("data", data))
+    guards.not_packed(check, dst=dst, data=data, operand1=operand1)
+    operands.not_both_in_psum(check, ("data", data), ("operand1", operand1))
+    operands.operand_of(check, "operand0", first, operand0, data)
+
+    steps = steps_of(first, second, bool(reverse0), bool(reverse1))
+    compute = _two_steps(steps, dst, data)
+    compute = operands.zero_if_unary(check, "operand0", first, operand0, compute)
+
+    fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
+    factor = 1 if fast and data.layout.free_elements % 2 == 0 else 2
+    return Plan("vector", streaming(check.chip, data, factor), compute, lanes="travel")
+
+
+def _two_steps(steps: tuple[Step, ...], dst: NkiTensor, data: NkiTensor) -> Callable[..., None]:
+    """The first step into a tile of its own, so that the destination may be any of the operands."""
+    first, second = steps
+    dtype, shape = dst.dtype, data.shape
+    direct = dtype is float32 and dst.shape == shape
+
+    def compute(destination: Array, values: Array, operand0: Any, operand1: Array) -> None:
+        out = np.empty(shape, np.float32)
+        first(to_float32(values), operands.broadcast(operand0, len(shape)), out)
+        second(out, like(to_float32(operand1), shape), destination if direct else out)
+        if not direct:
+            put(destination, out, dtype)
+
+    return compute
+
+
+# --- an operator and a reduction -------------------------------------------------------------------------------------
+
+
+@instruction
+def tensor_scalar_reduce(
+    check: Check,
+    dst: Dst,
+    data: Src,
+    op0: Any,
+    operand0: OptionalOperand,
+    reduce_op: Any,
+    reduce_res: OptionalDst = None,
+    reverse0: Any = False,
+    reduce_cmd: Any = reduce_cmds.reset_reduce,
+    reduce_init: OptionalOperand = None,
+    reduce_res_negate: Any = False,
+    name: Any = None,
+) -> Plan:
+    """``dst = data <op0> operand0`` on the Vector Engine, reduced along all free dimensions into its reduce registers.
+
+    ``op0``: arithmetic, in float32; ``operand0``: a number or a float32 (partitions, 1) vector, None or 0 for a unary
+    operator; ``reverse0`` is documented as not supported and refused. ``reduce_op``: add, multiply, maximum or minimum
+    (SDK 2.26 also had subtract) of the float32 results, before the cast to ``dst.dtype``. ``reduce_cmd``: ``reset_reduce``
+    starts from the identity, ``reduce`` goes on from the registers, ``load_reduce`` from ``reduce_init`` (a number or a
+    float32 vector, given with it and only with it). ``reduce_res`` (partitions, 1) receives the registers, negated if
+    ``reduce_res_negate``, which leaves the registers as they are. Memory: SBUF or PSUM.
+    Cost: SDK 2.26, of which reading the registers out is 64 cycles.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.tensor_scalar_reduce (NKI 0.6).
+    """
+    operator = operands.arithmetic_operator(check, "op0", op0)
+    reduction = accumulators.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
+    if reverse0:
+        check.refuse("NK609", "`reverse0` is documented as not supported yet by tensor_scalar_reduce")
+    _check_tiles(check, dst, "data", data, reduce_res=reduce_res)
+    operands.operand_of(check, "operand0", operator, operand0, data)
+    operands.single_precision(check, "operand0", operand0)
+    accumulators.result_tile(check, reduce_res, data)
+    _check_loaded(check, "reduce_init", reduce_init, reduce_cmd, data)
+    if reduce_init is not None and reduce_cmd is not reduce_cmds.load_reduce:
+        check.fail("NK609", f"`reduce_init` goes with reduce_cmd=load_reduce only, not with {reduce_cmd}")
+
+    lanes = accumulators.Lanes(check.instruction, "vector", data)
+    (step,) = steps_of(operator, None, False, False)
+    identity, result_dtype = accumulators.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
+    dtype, shape = dst.dtype, data.shape
+    direct = in_float32(dtype, data.dtype) and dst.shape == shape and dst.layout.injective
+
+    def compute(destination: Array, values: Array, operand: Any, result: Array | None, initial: Any) -> None:
+        registers = lanes.begin(reduce_cmd, identity, initial)
+        out = destination if direct else np.empty(shape, np.float32)
+        step(to_float32(values), operands.broadcast(operand, len(shape)), out)
+        accumulators.combine(registers, reduction, out)
+        if not direct:
+            put(destination, out, dtype)
+        if result is not None and result_dtype is not None:
+            put(result, np.negative(registers) if reduce_res_negate else registers, result_dtype)
+
+    compute = operands.zero_if_unary(check, "operand0", operator, operand0, compute)
+
+    read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
+    return Plan("vector", streaming(check.chip, data) + read_out, compute)
+
+
+def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, data: NkiTensor) -> None:
+    """NK609, NK109, NK301: what load_reduce loads is given, a number or a float32 vector."""
+    if value is None and command is reduce_cmds.load_reduce:
+        check.refuse("NK609", f"reduce_cmd=load_reduce needs `{role}`")
+    accumulators.initial_value(check, role, value, data)
+
+
+# --- running reductions ----------------------------------------------------------------------------------------------
+
+
+@instruction
+def tensor_scalar_cumulative(
+    check: Check,
+    dst: Dst,
+    src: Src,
+    op0: Any,
+    op1: Any,
+    imm0: Operand,
+    imm1: OptionalOperand = None,
+    reduce_cmd: Any = reduce_cmds.reset_reduce,
+    name: Any = None,
+) -> Plan:
+    """A running reduction on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before it)``.
+
+    ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum or minimum. ``imm0`` and
+    ``imm1``: a number or a float32 (partitions, 1) vector. The element before the first one is the reduce register, one
+    a partition: ``reset_reduce`` sets it to the identity of ``op1``, ``load_reduce`` to ``imm1``, ``reduce`` goes on from
+    what it holds; the last result stays in it. All in float32 and in order over all free dimensions, cast on write.
+    With subtract the result before is the right side, so the pseudo code. It also has a ``reverse0``, which the
+    signature does not. Dtypes: bfloat16, float16, float32, float8, (u)int8, (u)int16. Memory: SBUF or PSUM. Cost: not
+    published; we take one element per cycle.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
+    """
+    operator = operands.arithmetic_operator(check, "op0", op0)
+    running = accumulators.reducer(check, "op1", op1, _RUNNING)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
+    _check_tiles(check, dst, "src", src)
+    operands.one_of_dtypes(check, "src", src, _CUMULATIVE_DTYPES)
+    operands.one_of_dtypes(check, "dst", dst, _CUMULATIVE_DTYPES)
+    operands.operand_of(check, "imm0", operator, imm0, src)
+    operands.single_precision(check, "imm0", imm0)
+    _check_loaded(check, "imm1", imm1, reduce_cmd, src)
+
+    lanes = accumulators.Lanes(check.instruction, "vector", src)
+    (step,) = steps_of(operator, None, False, False)
+    identity, accumulate = accumulators.IDENTITY[running.name], _accumulating(running)
+    dtype, shape = dst.dtype, src.shape
+
+    def compute(destination: Array, values: Array, operand: Any, initial: Any) -> None:
+        registers = lanes.begin(reduce_cmd, identity, initial)
+        out = np.empty(shape, np.float32)
+        step(to_float32(values), operands.broadcast(operand, len(shape)), out)
+        rows = out.reshape(shape[0], -1)
+        accumulate(rows, registers)
+        registers[:] = rows[:, -1]
+        put(destination, out, dtype)
+
+    compute = operands.zero_if_unary(check, "imm0", operator, imm0, compute)
+
+    return Plan("vector", streaming(check.chip, src), compute)
+
+
+def _accumulating(operator: Operator) -> Callable[[Array, Array], None]:
+    """``rows[:, i] = op(rows[:, i], rows[:, i - 1])`` in place and in order, the registers before the first column."""
+    function: Any = operator.compute
+
+    def in_order(rows: Array, registers: Array) -> None:
+        function(rows[:, 0], registers, out=rows[:, 0])
+        function.accumulate(rows, axis=1, out=rows)
+
+    def from_the_right(rows: Array, registers: Array) -> None:
+        before = registers
+        for column in rows.T:
+            function(column, before, out=column)
+            before = column
+
+    return from_the_right if operator.name == "subtract" else in_order
+
+
+@instruction
+def tensor_tensor_scan(
+    check: Check,
+    dst: Dst,
+    data0: Src,
+    data1: Src,
+    initial: Operand,
+    op0: Any,
+    op1: Any,
+    reverse0: Any = False,
+    reverse1: Any = False,
+    name: Any = None,
+) -> Plan:
+    """``dst[i] = (data0[i] <op0> dst[i - 1]) <op1> data1[i]`` in each partition on the Vector Engine, in float32.
+
+    The element before the first one is ``initial``: a number or a (partitions, 1) tile. Both operators are binary and
+    arithmetic; ``reverse0``/``reverse1`` swap their sides. The state stays in float32 between the elements, in order over
+    all free dimensions, and is cast to ``dst.dtype`` on write. Equal partitions and elements per partition. Memory: SBUF
+    or PSUM, ``data0`` and ``data1`` not both in PSUM.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
+    Source: nki.isa.tensor_tensor_scan (NKI 0.6).
+    """
+    first = operands.arithmetic_operator(check, "op0", op0, binary=True)
+    second = operands.arithmetic_operator(check, "op1", op1, binary=True)
+    guards.tiles(check, dst=dst, data0=data0, data1=data1)
+    guards.same_elements(check, ("data0", data0), ("data1", data1))
+    guards.same_elements(check, ("dst", dst), ("data0", data0))
+    guards.not_packed(check, dst=dst, data0=data0, data1=data1, initial=initial)
+    operands.not_both_in_psum(check, ("data0", data0), ("data1", data1))
+    guards.vector_operand(check, "initial", initial, data0)
+
+    steps = steps_of(first, second, bool(reverse0), bool(reverse1))
+    # 1 * state is the state, bit for bit: a scan of ones is a running reduction of the other tile.
+    running = _accumulating(second) if first.name == "multiply" and second.name in _REDUCTIONS else None
+    compute = _scanning(steps, running, data0.shape[0], dst.dtype)
+
+    return Plan("vector", streaming(check.chip, data0, 2), compute)
+
+
+def _scanning(
+    steps: tuple[Step, ...], running: Callable[[Array, Array], None] | None, partitions: int, dtype: DType
+) -> Callable[..., None]:
+    first, second = steps
+
+    def compute(destination: Array, left: Array, right: Array, initial: Any) -> None:
+        state = np.empty(partitions, np.float32)
+        state[:] = np.asarray(initial).astype(np.float32).reshape(-1)
+        factors, terms = to_float32(left).reshape(partitions, -1), to_float32(right).reshape(partitions, -1)
+        if running is not None and (factors == 1).all():
+            out = np.array(terms)
+            running(out, state)
+            put(destination, out, dtype)
+            return
+        # Partitions last: each step is then one operation on contiguous elements.
+        factors, terms = np.ascontiguousarray(factors.T), np.ascontiguousarray(terms.T)
+        results = np.empty(terms.shape, np.float32)
+        for factor, term, result in zip(factors, terms, results, strict=True):
+            first(factor, state, result)
+            second(result, term, result)
+            state = result
+        put(destination, results.T, dtype)
+
+    return compute

@@ -1,0 +1,147 @@
+"""Statistics of a partition (mean and variance), and reductions across partitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.views import describe
+from nkitools.isa import guards, limits
+from nkitools.isa.arithmetic import bits, put_bits
+from nkitools.isa.costs import GPSIMD_START, streaming
+from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.isa.limits import PARTITIONS_PER_CORE
+from nkitools.isa.operators import OPERATORS, Operator, token_name
+from nkitools.isa.results import put
+
+TRIPLE = 3  # count, mean, variance * count
+_ACROSS = ("add", "maximum", "bitwise_or", "bitwise_and")
+
+
+@instruction
+def bn_stats(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
+    """Count, mean and variance * count of the even elements of each partition, then of the odd ones; Vector Engine.
+
+    ``data``: at most 512 elements per partition (nl.tile_size.bn_stats_fmax), even and odd by their place among all of
+    them; ``dst``: 6 per partition, for nisa.bn_aggr. In float32, cast once to ``dst.dtype``. Memory: SBUF or PSUM. The
+    mean of no elements (of the odd ones in a tile of one) is not documented; here it is 0.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.bn_stats (NKI 0.6); cost: SDK 2.26.
+    """
+    guards.tiles(check, dst=dst, data=data)
+    guards.not_packed(check, dst=dst, data=data)
+    guards.same_partitions(check, ("dst", dst), ("data", data))
+    limits.at_most(check, "data", data, check.chip.bn_stats_fmax)
+    limits.exactly(check, "dst", dst, 2 * TRIPLE)
+
+    dtype = dst.dtype
+
+    def compute(destination: Array, values: Array) -> None:
+        rows = to_float32(values).reshape(values.shape[0], -1)
+        put(destination, np.concatenate([_moments(rows[:, 0::2]), _moments(rows[:, 1::2])], axis=1), dtype)
+
+    return Plan("vector", streaming(check.chip, data), compute)
+
+
+def _moments(rows: Array) -> Array:
+    """Count, mean and sum of squared deviations of each row, as columns."""
+    count = rows.shape[1]
+    moments = np.zeros((rows.shape[0], TRIPLE), np.float32)
+    if count:
+        moments[:, 0] = count
+        np.mean(rows, axis=1, out=moments[:, 1])
+        np.sum(np.square(rows - moments[:, 1:2]), axis=1, out=moments[:, 2])
+    return moments
+
+
+@instruction
+def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
+    """Mean and variance of each partition out of (count, mean, variance * count) triples of nisa.bn_stats; Vector Engine.
+
+    ``data``: a multiple of 3 elements per partition; ``dst``: 2 per partition, the variance that of the population. In
+    float32, cast once to ``dst.dtype``. Memory: SBUF or PSUM.
+    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301. Source: nki.isa.bn_aggr (NKI 0.6); cost: SDK 2.26.
+    """
+    guards.tiles(check, dst=dst, data=data)
+    guards.not_packed(check, dst=dst, data=data)
+    guards.same_partitions(check, ("dst", dst), ("data", data))
+    if data.layout.free_elements % TRIPLE:
+        check.refuse(
+            "NK113",
+            f"`data`, {describe(data)}, has {data.layout.free_elements} elements per partition; they must be a multiple "
+            f"of {TRIPLE}: count, mean and variance * count of each nisa.bn_stats",
+            data,
+            remedy="Pass the whole tile that nisa.bn_stats wrote: 6 elements for each call, and no others.",
+        )
+    limits.exactly(check, "dst", dst, 2)
+
+    dtype = dst.dtype
+
+    def compute(destination: Array, values: Array) -> None:
+        triples = to_float32(values).reshape(values.shape[0], -1, TRIPLE)
+        count, mean, scatter = triples[:, :, 0], triples[:, :, 1], triples[:, :, 2]
+        total = count.sum(axis=1, keepdims=True)
+        overall = (count * mean).sum(axis=1, keepdims=True) / total
+        squares = (scatter + count * np.square(mean - overall)).sum(axis=1, keepdims=True)
+        put(destination, np.concatenate([overall, squares / total], axis=1), dtype)
+
+    return Plan("vector", streaming(check.chip, data, 13 / TRIPLE), compute)
+
+
+@instruction
+def tensor_partition_reduce(check: Check, dst: Dst, op: Any, data: Src, name: Any = None) -> Plan:
+    """Reduce all partitions of ``data`` to the single one of ``dst``, element by element, on the GpSimd Engine.
+
+    ``op``: add, average or maximum in float32, cast once to ``dst.dtype``, or bitwise_or or bitwise_and of integers.
+    ``dst``: one partition with as many elements as each of ``data``'s. Memory: SBUF, for the engine has no access to
+    PSUM. Cost: not published; we take one start and, in each GpSimd core, an element of a partition per cycle.
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_partition_reduce (NKI 0.6).
+    """
+    operator, is_average = _across_operator(check, op)
+    guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, data=data)
+    guards.not_packed(check, dst=dst, data=data)
+    elements = math.prod(data.shape[1:])
+    if dst.shape[0] != 1 or dst.layout.free_elements != elements:
+        check.refuse(
+            "NK109",
+            f"`dst`, {describe(dst)}, must have 1 partition of {elements} elements to take `data`, {describe(data)}, "
+            "reduced across its partitions",
+            dst,
+            data,
+        )
+    if operator.kind == "bitvec":
+        guards.integers(check, dst=dst, data=data)
+
+    compute = _across(operator, dst.dtype, average=is_average)
+
+    return Plan("gpsimd", GPSIMD_START + elements * min(data.shape[0], PARTITIONS_PER_CORE), compute)
+
+
+def _across_operator(check: Check, token: Any) -> tuple[Operator, bool]:
+    """NK306: the operator, and whether its result is divided by the number of partitions."""
+    if token_name(token) == "average":
+        return OPERATORS["add"], True
+    found = guards.operator(check, "op", token)
+    if found.name not in _ACROSS:
+        names = ", ".join(f"nl.{name}" for name in (*_ACROSS, "average"))
+        check.refuse("NK306", f"`op`={found} does not reduce across partitions; possible are {names}")
+    return found, False
+
+
+def _across(operator: Operator, dtype: DType, *, average: bool) -> Callable[[Array, Array], None]:
+    reduce = operator.reduce
+    assert reduce is not None
+
+    def on_bits(destination: Array, values: Array) -> None:
+        put_bits(destination, reduce(bits(values, dtype), (0,), False), dtype)
+
+    def in_float32(destination: Array, values: Array) -> None:
+        result = reduce(to_float32(values), (0,), False)
+        put(destination, result / np.float32(values.shape[0]) if average else result, dtype)
+
+    return on_bits if operator.kind == "bitvec" else in_float32

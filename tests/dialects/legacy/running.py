@@ -1,0 +1,41 @@
+"""Runs functions as kernels of the legacy dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import neuronxcc.nki as nki
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.rules.finding import Finding
+
+
+def run(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """The run of ``function`` as an ``nki.jit`` kernel."""
+    return nkitools.simulate(nki.jit(function), *arrays, **options)
+
+
+def outputs(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
+    """What ``function`` returns, after a run without findings."""
+    done = run(function, *arrays, **options)
+    assert done.findings == []
+    return done.outputs
+
+
+def refusal(function: Callable[..., Any], *arrays: Any, **options: Any) -> Finding:
+    """The finding that ends the run of ``function``."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one it is the finding says
+        run(function, *arrays, **options)
+    finding = getattr(caught.value, "finding", None)
+    if finding is None:
+        raise caught.value
+    assert isinstance(finding, Finding)
+    return finding
+
+
+def random(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Any:
+    """Numbers between -2 and 2."""
+    return np.random.default_rng(seed).uniform(-2, 2, shape).astype(dtype)

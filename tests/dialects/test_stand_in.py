@@ -1,0 +1,409 @@
+"""The stand-in imports: installed, removed, and a good neighbour of real packages."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects import stand_in
+from nkitools.dialects.stand_in import install_stand_in, real_package, remove_stand_in, stand_in_installed
+
+MODERN = ["nki", "nki.isa", "nki.isa.constants", "nki.language", "nki.collectives", "nki.typing", "nki.dtype"]
+LEGACY = [
+    "neuronxcc.nki",
+    "neuronxcc.nki.isa",
+    "neuronxcc.nki.isa.constants",
+    "neuronxcc.nki.language",
+    "neuronxcc.nki.typing",
+    "neuronxcc.nki.compiler",
+]
+
+
+@pytest.fixture(autouse=True)
+def _without_stand_in() -> Iterator[None]:
+    """Each test begins without a stand-in, and the session's comes back after it."""
+    was = stand_in._finder
+    before = {name: module for name, module in sys.modules.items() if name.split(".")[0] in ("nki", "neuronxcc")}
+    remove_stand_in()
+    yield
+    remove_stand_in()
+    for name in [name for name in sys.modules if name.split(".")[0] in ("nki", "neuronxcc")]:
+        del sys.modules[name]
+    if was is not None:
+        install_stand_in("builtin" if len(was.roots) == 2 else "auto")
+        sys.modules.update(before)
+
+
+@pytest.fixture
+def legacy() -> None:
+    """Skips where the legacy dialect is not there yet."""
+    pytest.importorskip("nkitools.dialects.legacy.isa")
+    if not hasattr(importlib.import_module("nkitools.dialects.legacy"), "__all__"):
+        pytest.skip("the legacy dialect is not there yet")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of installed packages."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def put(site: Path, **sources: str) -> None:
+    """Write modules by their dotted names, with `__` for the dots; packages end in `__init__`."""
+    for name, source in sources.items():
+        path = site.joinpath(*name.replace("__init__", "INIT").split("__"))
+        path = path.with_name(path.name.replace("INIT", "__init__") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+
+
+def put_real_nki(site: Path) -> None:
+    put(site, nki____init__="real = True\n", nki__language="real = True\n", nki__isa="real = True\n")
+
+
+def put_real_neuronxcc(site: Path) -> None:
+    put(
+        site,
+        neuronxcc____init__="real = True\n",
+        neuronxcc__other="real = True\n",
+        neuronxcc__nki____init__="real = True\n",
+        neuronxcc__nki__language="real = True\n",
+    )
+
+
+def is_real(name: str) -> bool:
+    return bool(getattr(importlib.import_module(name), "real", False))
+
+
+class TestImports:
+    """What can be imported under the stand-in."""
+
+    @pytest.mark.parametrize("name", MODERN)
+    def test_the_modern_modules(self, name: str) -> None:
+        """Each by itself, with the documentation and the names of its dialect."""
+        with pytest.raises(ImportError):
+            importlib.import_module(name)
+        install_stand_in()
+        module = importlib.import_module(name)
+        assert module.__name__ == name
+        assert module.__doc__
+        assert all(hasattr(module, each) for each in module.__all__)
+
+    @pytest.mark.parametrize("name", LEGACY)
+    @pytest.mark.usefixtures("legacy")
+    def test_the_legacy_modules(self, name: str) -> None:
+        """As the modern ones."""
+        install_stand_in()
+        module = importlib.import_module(name)
+        assert module.__name__ == name
+        assert all(hasattr(module, each) for each in module.__all__)
+
+    @pytest.mark.usefixtures("legacy")
+    def test_both_dialects_side_by_side(self) -> None:
+        """And every form of import."""
+        install_stand_in()
+        names: dict[str, Any] = {}
+        exec(
+            "import nki, nki.isa as nisa, nki.language as nl\n"
+            "import neuronxcc.nki as legacy\n"
+            "import neuronxcc.nki.language as legacy_nl\n"
+            "from neuronxcc import nki as again\n"
+            "from neuronxcc.nki import isa\n",
+            names,
+        )
+        assert names["legacy"] is names["again"]
+        assert names["nl"] is not names["legacy_nl"]
+        assert sys.modules["neuronxcc"].__name__ == "neuronxcc"
+
+    def test_submodules_are_attributes_before_they_are_imported(self) -> None:
+        """`import nki` is enough for nki.language."""
+        install_stand_in()
+        nki = importlib.import_module("nki")
+        assert nki.language is sys.modules["nki.language"]
+        assert nki.isa.constants.oob_mode is nki.isa.oob_mode
+
+    def test_a_star_import_brings_the_public_names(self) -> None:
+        """As kernels do it."""
+        install_stand_in()
+        names: dict[str, Any] = {}
+        exec("from nki.language import *", names)
+        assert names["ndarray"] is importlib.import_module("nki.language").ndarray
+        assert "Any" not in names
+
+    def test_a_module_can_be_reloaded(self) -> None:
+        """Notebooks do it."""
+        install_stand_in()
+        language = importlib.import_module("nki.language")
+        language.ndarray = None
+        assert importlib.reload(language) is language
+        assert language.ndarray is not None
+        for name in MODERN:
+            importlib.reload(importlib.import_module(name))
+
+    def test_changes_to_a_module_are_not_the_dialects(self) -> None:
+        """An author who patches nki.language patches their module."""
+        install_stand_in()
+        from nkitools.dialects.modern import language
+
+        importlib.import_module("nki.language").ndarray = None
+        assert language.ndarray is not None
+
+    def test_what_nobody_knows_is_missing(self) -> None:
+        """hasattr says no, the error says why; internals of nkitools are not on show; submodules are not found."""
+        install_stand_in()
+        language = importlib.import_module("nki.language")
+        for name in ("no_such_name", "Any", "missing", "_Token", "DOCUMENTED"):
+            assert not hasattr(language, name), name
+        with pytest.raises(nkitools.NotModelled, match=r"nki\.language has no `no_such_name`"):
+            _ = language.no_such_name
+        with pytest.raises(ModuleNotFoundError, match=r"nki\.no_such_module"):
+            importlib.import_module("nki.no_such_module")
+        with pytest.raises(ImportError, match=r"nki\.isa has no `no_such_name`"):
+            exec("from nki.isa import no_such_name")
+        with pytest.raises(ImportError, match=r"nki\.language\.arange was removed"):
+            exec("from nki.language import arange")
+
+    def test_documented_names_that_are_not_modelled_refuse(self) -> None:
+        """NK607 when they are called."""
+        install_stand_in()
+        isa = importlib.import_module("nki.isa")
+        assert hasattr(isa, "rng")
+        with pytest.raises(nkitools.NotModelled, match=r"nki\.isa\.rng"):
+            isa.rng()
+
+    def test_a_kernel_file_runs(self, site: Path) -> None:
+        """An unmodified file of an author's."""
+        put(
+            site,
+            authors_kernel=(
+                "import nki\nimport nki.language as nl\nfrom nki.isa.constants import oob_mode\n\n\n@nki.jit\n"
+                "def kernel(x):\n    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                "    nl.store(out, nl.load(x))\n    return out\n"
+            ),
+        )
+        install_stand_in()
+        kernel = importlib.import_module("authors_kernel").kernel
+        del sys.modules["authors_kernel"]
+        x = np.ones((8, 4), np.float32)
+        np.testing.assert_array_equal(kernel(x), x)
+
+
+class TestInstalling:
+    """`install_stand_in` and `remove_stand_in`."""
+
+    def test_it_is_idempotent(self) -> None:
+        """The same modules stay, and one removal is enough."""
+        install_stand_in()
+        nki = importlib.import_module("nki")
+        finders = len(sys.meta_path)
+        install_stand_in()
+        install_stand_in("auto")
+        assert len(sys.meta_path) == finders
+        assert importlib.import_module("nki") is nki
+        remove_stand_in()
+        assert not stand_in_installed()
+
+    def test_removing_leaves_nothing(self) -> None:
+        """sys.modules and sys.meta_path are as they were, and a second removal does nothing."""
+        importlib.import_module("nkitools.dialects.modern.language")
+        modules, finders = dict(sys.modules), list(sys.meta_path)
+        install_stand_in()
+        for name in MODERN:
+            importlib.import_module(name)
+        assert stand_in_installed()
+        remove_stand_in()
+        remove_stand_in()
+        assert {name for name in sys.modules if name.split(".")[0] in ("nki", "neuronxcc")} == set()
+        assert {name: sys.modules[name] for name in modules} == modules
+        assert sys.meta_path == finders
+        with pytest.raises(ImportError):
+            importlib.import_module("nki")
+
+    def test_it_comes_back_where_somebody_has_reset_the_finders(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Test suites restore sys.meta_path behind our back."""
+        install_stand_in()
+        monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not stand_in._finder])
+        assert not stand_in_installed()
+        install_stand_in()
+        assert stand_in_installed()
+        importlib.import_module("nki")
+
+    def test_a_wrong_preference_is_refused(self) -> None:
+        """Nothing is installed."""
+        with pytest.raises(ValueError, match='prefer: must be "auto" or "builtin", it is \'official\''):
+            install_stand_in("official")  # type: ignore[arg-type]
+        assert not stand_in_installed()
+
+
+class TestRealPackages:
+    """AWS's own packages keep their names unless told otherwise."""
+
+    def test_a_real_nki_is_yielded_to(self, site: Path) -> None:
+        """The legacy name, which is free, is taken all the same."""
+        put_real_nki(site)
+        install_stand_in()
+        assert is_real("nki")
+        assert is_real("nki.language")
+        assert stand_in._finder is not None
+        assert stand_in._finder.roots == {"neuronxcc.nki"}
+
+    def test_it_is_shadowed_where_the_builtin_is_preferred(self, site: Path) -> None:
+        """Until the stand-in is removed; modules imported before come back as the same objects."""
+        put_real_nki(site)
+        nki, language = importlib.import_module("nki"), importlib.import_module("nki.language")
+        install_stand_in("builtin")
+        assert not is_real("nki")
+        assert not is_real("nki.language")
+        assert importlib.import_module("nki").language is importlib.import_module("nki.language")
+        remove_stand_in()
+        assert importlib.import_module("nki") is nki
+        assert importlib.import_module("nki.language") is language
+        assert nki.language is language
+
+    def test_one_that_was_not_imported_before_is_found_afterwards(self, site: Path) -> None:
+        """Nothing was put aside, and nothing of ours is left."""
+        put_real_nki(site)
+        install_stand_in("builtin")
+        assert not is_real("nki.isa")
+        remove_stand_in()
+        assert is_real("nki.isa")
+
+    def test_the_preference_can_be_changed(self, site: Path) -> None:
+        """The last call decides."""
+        put_real_nki(site)
+        install_stand_in("builtin")
+        assert not is_real("nki")
+        install_stand_in("auto")
+        assert is_real("nki")
+
+    @pytest.mark.usefixtures("legacy")
+    def test_a_real_neuronxcc_keeps_its_other_modules(self, site: Path) -> None:
+        """neuronxcc.nki alone is ours, also under `from neuronxcc import nki`."""
+        put_real_neuronxcc(site)
+        real = importlib.import_module("neuronxcc.nki")
+        parent = sys.modules["neuronxcc"]
+        install_stand_in("builtin")
+        names: dict[str, Any] = {}
+        exec("from neuronxcc import nki, other\nimport neuronxcc.nki.language as nl", names)
+        assert not hasattr(names["nki"], "real")
+        assert not hasattr(names["nl"], "real")
+        assert names["other"].real
+        assert sys.modules["neuronxcc"] is parent
+        remove_stand_in()
+        assert importlib.import_module("neuronxcc.nki") is real
+        assert parent.nki is real
+        assert is_real("neuronxcc.nki.language")
+
+    @pytest.mark.usefixtures("legacy")
+    def test_a_neuronxcc_without_nki_is_completed(self, site: Path) -> None:
+        """Its own modules stay importable, and are not ours to remove."""
+        put(site, neuronxcc____init__="real = True\n", neuronxcc__other="real = True\n")
+        install_stand_in()
+        importlib.import_module("neuronxcc.nki.language")
+        other = importlib.import_module("neuronxcc.other")
+        parent = sys.modules["neuronxcc"]
+        assert parent.real
+        assert parent.__spec__ is not None
+        assert parent.__spec__.origin == str(site / "neuronxcc" / "__init__.py")
+        remove_stand_in()
+        assert importlib.import_module("neuronxcc.other") is other
+        assert not hasattr(parent, "nki")
+        with pytest.raises(ImportError):
+            importlib.import_module("neuronxcc.nki")
+
+    def test_a_package_of_an_import_hook_counts(self, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Editable installs have finders of their own."""
+        put_real_nki(site / "elsewhere")
+
+        class Editable:
+            @staticmethod
+            def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+                if name != "nki":
+                    return None
+                return importlib.util.spec_from_file_location(name, site / "elsewhere" / "nki" / "__init__.py")
+
+        monkeypatch.setattr(sys, "meta_path", [Editable, *sys.meta_path])
+        assert real_package("nki")
+
+
+class TestPlaceholders:
+    """The packages of those names on PyPI are not AWS's."""
+
+    @pytest.mark.parametrize("source", ["", "raise ImportError('get it from AWS')", "raise RuntimeError('no')"])
+    def test_a_lone_module_does_not_count(self, site: Path, source: str) -> None:
+        """Whether it raises or not."""
+        put(site, nki=source, neuronxcc=source)
+        assert not real_package("nki")
+        assert not real_package("neuronxcc.nki")
+        install_stand_in()
+        assert hasattr(importlib.import_module("nki"), "jit")
+
+    @pytest.mark.parametrize("source", ["", "raise ImportError('get it from AWS')", "raise RuntimeError('no')"])
+    @pytest.mark.usefixtures("legacy")
+    def test_neither_does_a_package_of_nothing(self, site: Path, source: str) -> None:
+        """A parent that cannot be imported does not keep neuronxcc.nki from it."""
+        put(site, nki____init__=source, neuronxcc____init__=source)
+        assert not real_package("nki")
+        assert not real_package("neuronxcc.nki")
+        install_stand_in()
+        assert hasattr(importlib.import_module("nki"), "jit")
+        assert hasattr(importlib.import_module("neuronxcc.nki"), "jit")
+        remove_stand_in()
+        assert "neuronxcc.nki" not in sys.modules
+
+    @pytest.mark.usefixtures("legacy")
+    def test_a_lone_neuronxcc_that_was_imported_comes_back(self, site: Path) -> None:
+        """A module that is no package cannot have a neuronxcc.nki; ours takes its place for a time."""
+        put(site, neuronxcc="lone = True\n")
+        lone = importlib.import_module("neuronxcc")
+        install_stand_in()
+        assert hasattr(importlib.import_module("neuronxcc.nki"), "jit")
+        remove_stand_in()
+        assert importlib.import_module("neuronxcc") is lone
+
+    def test_a_directory_of_that_name_does_not_count(self, site: Path) -> None:
+        """Authors have folders called nki."""
+        (site / "nki").mkdir()
+        (site / "neuronxcc").mkdir()
+        assert not real_package("nki")
+        install_stand_in()
+        assert hasattr(importlib.import_module("nki"), "jit")
+
+
+def test_modules_that_are_no_modules_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sys.modules holds what people put there: None, and objects that answer to everything."""
+
+    class Everything:
+        def __getattr__(self, name: str) -> Any:
+            return True
+
+    monkeypatch.setitem(sys.modules, "stand_in_test_none", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "stand_in_test_everything", Everything())  # type: ignore[arg-type]
+    install_stand_in()
+    remove_stand_in()
+    assert isinstance(sys.modules["stand_in_test_everything"], Everything)
+    assert isinstance(sys.modules["sys"], ModuleType)
+
+
+def test_installing_imports_nothing_heavy() -> None:
+    """NumPy and the dialects come when a kernel file asks for them."""
+    program = (
+        "import sys, nkitools; nkitools.install_stand_in(); nkitools.install_stand_in('builtin')\n"
+        "heavy = {'numpy', 'ml_dtypes', 'scipy', 'jax', 'torch', 'nkitools.dialects.modern', 'nkitools.chip'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+        "import nki\n"
+        "print('numpy' in sys.modules, 'jax' in sys.modules)"
+    )
+    package = Path(nkitools.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=package)
+    assert done.stdout.split("\n")[:2] == ["[]", "True False"]

@@ -1,0 +1,46 @@
+"""The package as users import it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nkitools
+from nkitools.launch.simulate import simulate
+from nkitools.rules.finding import KernelError
+
+
+@pytest.mark.parametrize("name", nkitools.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    """By attribute and in dir(), whether it was asked for before or not."""
+    assert getattr(nkitools, name) is not None
+    assert name in dir(nkitools)
+
+
+def test_names_are_the_rooms_own() -> None:
+    """Imported when they are first asked for, and the same from then on."""
+    assert nkitools.simulate is simulate
+    assert nkitools.KernelError is KernelError
+    assert nkitools.simulate is nkitools.simulate
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """In Python's words."""
+    with pytest.raises(AttributeError, match="module 'nkitools' has no attribute 'simulat'"):
+        _ = nkitools.simulat  # type: ignore[attr-defined]
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    """Nor does asking what it has."""
+    program = (
+        "import sys, nkitools\n"
+        "names = dir(nkitools)\n"
+        "print(sorted({'numpy', 'ml_dtypes', 'scipy', 'jax', 'torch', 'rich', 'click'} & set(sys.modules)))\n"
+        "print('simulate' in names)"
+    )
+    package = Path(nkitools.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=package)
+    assert done.stdout.split("\n")[:2] == ["[]", "True"]
