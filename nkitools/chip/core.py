@@ -42,6 +42,7 @@ class Core:
     input_ids: frozenset[int] = frozenset()
     inputs_read_only: bool = False
     shared_count: int = 0
+    no_reorder: int = 0
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
 

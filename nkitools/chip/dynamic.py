@@ -15,7 +15,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.region import MemoryRegion
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe, wrong, wrong_call
+from nkitools.chip.views import describe, dimension, pattern_start, wrong, wrong_call
 from nkitools.rules.finding import refuse
 
 
@@ -204,3 +204,79 @@ class VectorTensor(NkiTensor):
         rows, valid = self.chosen()
         chosen = missing[rows] & valid.reshape(-1, *[1] * (len(self.shape) - 1))
         return np.asarray(chosen) if chosen.any() else None
+
+
+# --- how tensors make such views -------------------------------------------------------------------------------------
+
+
+def at_index(window: NkiTensor, index: Any, stride: int, limit: int, what: str) -> DynamicTensor:
+    """``window``, moved by ``index`` times ``stride`` bytes when it is used."""
+    return DynamicTensor.of(window, Term(checked_source(window, index, what), stride, limit))
+
+
+def at_registers(window: NkiTensor, terms: list[tuple[VirtualRegister, int, int]]) -> DynamicTensor:
+    """``window``, moved by registers times strides when it is used."""
+    return DynamicTensor.of(window, *(Term(*term) for term in terms))
+
+
+def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Any, indirect_dim: Any) -> DynamicTensor:
+    """An access pattern that begins ``scalar_offset`` steps of ``tensor``'s dimension further on.
+
+    The whole window must stay within the storage, on chip within its partitions.
+    """
+    dim = dimension(tensor, indirect_dim)
+    if tensor.on_chip and dim == 0:
+        wrong_call(tensor, "scalar_offset cannot move along the partition dimension of a tensor on chip")
+    stride = tensor.array.strides[dim]
+    storage = tensor.storage
+    if tensor.on_chip:
+        reach = sum((size - 1) * step for size, step in zip(window.shape[1:], window.array.strides[1:], strict=True))
+        room = storage.free_bytes - window.byte_offset % storage.partition_bytes
+    else:
+        reach = sum((size - 1) * step for size, step in zip(window.shape, window.array.strides, strict=True))
+        room = storage.nbytes - window.byte_offset
+    limit = (room - reach - window.dtype.itemsize) // stride if stride else 0
+    source = checked_source(tensor, scalar_offset, "scalar_offset")
+    return DynamicTensor.of(window, Term(source, stride, min(limit, tensor.shape[dim] - 1)))
+
+
+def gathered(
+    tensor: NkiTensor,
+    pairs: list[tuple[int, int]],
+    start: int,
+    dtype: DType,
+    vector_offset: Any,
+    indirect_dim: Any,
+) -> VectorTensor:
+    """An access pattern whose first dimension takes its rows from ``vector_offset``.
+
+    The step between rows is that of ``tensor``'s dimension 0; the pattern's own first stride is ignored, as the access
+    pattern guide says. Rows that do not lie within the storage whole cannot be chosen.
+    """
+    if dimension(tensor, indirect_dim) != 0:
+        wrong_call(tensor, "vector_offset works along dimension 0 only (indirect_dim=0)")
+    step = tensor.array.strides[0] // dtype.itemsize
+    inner = pairs[1:]
+    reach = start + sum(stride * (count - 1) for stride, count in inner)
+    total = tensor.storage.nbytes // dtype.itemsize
+    rows = min(tensor.shape[0], (total - 1 - reach) // step + 1 if step else 1)
+    if rows < 1:
+        refuse("NK402", f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}", about=(tensor,))
+    window = tensor.ap([(step, rows), *inner], offset=start - pattern_start(tensor, 0, dtype), dtype=dtype)
+    return _chosen(tensor, window, vector_offset, pairs[0][1])
+
+
+def chosen_rows(tensor: NkiTensor, vector_offset: Any) -> VectorTensor:
+    """``tensor`` with dimension 0 chosen by ``vector_offset``, one row for each of its elements."""
+    count = vector_offset.shape[0] if isinstance(vector_offset, NkiTensor) else 0
+    return _chosen(tensor, tensor, vector_offset, count)
+
+
+def _chosen(tensor: NkiTensor, rows: NkiTensor, vector_offset: Any, count: int) -> VectorTensor:
+    if not isinstance(vector_offset, NkiTensor):
+        wrong_call(tensor, f"vector_offset must be a tensor in SBUF, it is {type(vector_offset).__name__}")
+    if tensor.on_chip:
+        refuse("NK201", f"vector_offset addresses rows of HBM tensors, not of {describe(tensor)}", about=(tensor,))
+    if tensor.is_indirect():
+        wrong_call(tensor, "a view takes one dynamic index only; this one has its own already")
+    return VectorTensor.of(rows, vector_offset, count)

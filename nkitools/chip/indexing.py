@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class DynamicSlice:
-    """``nl.ds(start, size)``: the elements start .. start+size-1 of a dimension."""
+    """``nl.ds(start, size)``: the elements start .. start+size-1 of a dimension; ``start`` may be a register."""
 
     __slots__ = ("size", "start")
 
-    def __init__(self, start: int, size: int) -> None:
+    def __init__(self, start: Any, size: Any) -> None:
         self.start = start
         self.size = size
 

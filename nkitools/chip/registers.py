@@ -14,10 +14,10 @@ _INT32 = (-(1 << 31), (1 << 32) - 1)
 class VirtualRegister:
     """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
 
-    It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index). It is no Python number: converting
-    or comparing it while the kernel is built is refused (NK601), as the value is known only on the device. Sums, differences,
-    products, quotients and remainders with integers and registers are new registers: undocumented, but public kernels compute
-    addresses that way. The counter of a dynamic loop is frozen.
+    It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
+    It is no Python number: converting or comparing it while the kernel is built is refused (NK601), as the value is
+    known only on the device. Sums, differences, products, quotients and remainders with integers and registers are new
+    registers: undocumented, but public kernels compute addresses that way. The counter of a dynamic loop is frozen.
     """
 
     __slots__ = ("frozen", "value")
@@ -43,7 +43,7 @@ class VirtualRegister:
     def __bool__(self) -> bool:
         return self.read("a loop condition") != 0
 
-    def _compute(self, other: Any, function: Callable[[Any, Any], Any], *, swapped: bool = False) -> VirtualRegister:
+    def _compute(self, other: Any, function: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:
         if isinstance(other, VirtualRegister):
             right = other.read("register arithmetic")
         elif isinstance(other, int):
@@ -53,26 +53,26 @@ class VirtualRegister:
         left = self.read("register arithmetic")
         return VirtualRegister(function(right, left) if swapped else function(left, right))
 
-    def __add__(self, other: Any) -> VirtualRegister:
+    def __add__(self, other: Any) -> Any:
         return self._compute(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> VirtualRegister:
+    def __sub__(self, other: Any) -> Any:
         return self._compute(other, operator.sub)
 
-    def __rsub__(self, other: Any) -> VirtualRegister:
+    def __rsub__(self, other: Any) -> Any:
         return self._compute(other, operator.sub, swapped=True)
 
-    def __mul__(self, other: Any) -> VirtualRegister:
+    def __mul__(self, other: Any) -> Any:
         return self._compute(other, operator.mul)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> VirtualRegister:
+    def __floordiv__(self, other: Any) -> Any:
         return self._compute(other, operator.floordiv)
 
-    def __mod__(self, other: Any) -> VirtualRegister:
+    def __mod__(self, other: Any) -> Any:
         return self._compute(other, operator.mod)
 
     def _host_side(self, *args: Any) -> NoReturn:

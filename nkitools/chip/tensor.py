@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.rearrange import plan_rearrange
 from nkitools.chip.region import MemoryRegion
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.strided import StridedView
 from nkitools.chip.values import NotAValue
 from nkitools.rules.finding import not_modelled, refuse
@@ -104,9 +105,13 @@ class NkiTensor(NotAValue, StridedView):
             if kind is slice:
                 first, window = indexing.resolve_slice(self, dim, item)
             elif kind is DynamicSlice:
+                if type(item.start) is VirtualRegister:
+                    return self._with_registers(items)
                 first, window = indexing.resolve_ds(self, dim, item)
             elif item is Ellipsis:
                 return self._indexed(indexing.expanded(self, items))
+            elif kind is VirtualRegister:
+                return self._with_registers(items)
             else:
                 first = indexing.resolve_index(self, dim, item)
                 if on_chip and dim == 0:
@@ -123,6 +128,24 @@ class NkiTensor(NotAValue, StridedView):
             index[last] = slice(index[last], index[last] + 1)
         return self._view(self.array[tuple(index)], offset)
 
+    def _with_registers(self, items: tuple[Any, ...]) -> Self:
+        """The view of a key with registers: that of their zeros, moved when it is used."""
+        items = indexing.expanded(self, items)
+        terms: list[tuple[VirtualRegister, int, int]] = []
+        static: list[Any] = []
+        for dim, item in enumerate(items):
+            register, length = item, 1
+            if type(item) is DynamicSlice and type(item.start) is VirtualRegister:
+                register, length = item.start, views.integer(self, item.size, "the size of nl.ds")
+                static.append(DynamicSlice(0, length))
+            elif type(item) is VirtualRegister:
+                static.append(0)
+            else:
+                static.append(item)
+                continue
+            terms.append((register, self.array.strides[dim], self.shape[dim] - length))
+        return cast("Self", dynamic().at_registers(self._indexed(tuple(static)), terms))
+
     def __setitem__(self, key: Any, value: Any) -> None:
         not_modelled(
             "assignment into a tensor (tensor[...] = value) has no documented meaning in the modern dialect",
@@ -138,15 +161,17 @@ class NkiTensor(NotAValue, StridedView):
         window = slice(first, stop, stride)
         return self._indexed((*[slice(None)] * dim, window))
 
-    def select(self, dim: int, index: int | NkiTensor) -> Self:
+    def select(self, dim: int, index: int | NkiTensor | VirtualRegister) -> Self:
         """One element of a dimension, which is removed. Requires 0 <= index < shape[dim].
+
+        A register or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along dimension 0.
 
         As with ``t[:, index]``, what must stay stays with size 1: the partition dimension on chip, and the last
         dimension of the least that a tensor has.
         """
         dim = views.dimension(self, dim)
-        if isinstance(index, NkiTensor):
-            not_modelled("select with a tensor as index (dynamic selection) is not modelled yet")
+        if isinstance(index, (NkiTensor, VirtualRegister)):
+            return cast("Self", self._selected(dim, index))
         position = views.integer(self, index, "select's index")
         if position < 0:
             views.out_of_bounds(self, dim, str(position))
@@ -277,22 +302,36 @@ class NkiTensor(NotAValue, StridedView):
         the language guide says that the offset overrides, which is the same wherever the view begins at offset 0).
         Shape and strides of this view play no part. On chip the first stride must be the storage's free size.
         """
-        if scalar_offset is not None or vector_offset is not None:
-            given = "scalar_offset" if scalar_offset is not None else "vector_offset"
-            not_modelled(f"ap({given}=...) (indirect addressing) is not modelled yet")
-        if indirect_dim != 0:
+        if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
         target = self.dtype if dtype is None else _known_dtype(dtype, self)
         pairs = views.pairs_of(self, pattern)
         more = 0 if offset is None else views.integer(self, offset, "ap's offset")
         start = views.pattern_start(self, more, target)
+        if vector_offset is not None:
+            if scalar_offset is not None:
+                refuse("NK609", "ap takes scalar_offset or vector_offset, not both", about=(self,))
+            return cast("Self", dynamic().gathered(self, pairs, start, target, vector_offset, indirect_dim))
         strides, byte_offset = views.pattern_strides(self, pairs, start, target)
         shape = tuple(count for _, count in pairs)
-        return self._view(self.storage.window(shape, target, byte_offset, strides), byte_offset, target)
+        view = self._view(self.storage.window(shape, target, byte_offset, strides), byte_offset, target)
+        if scalar_offset is None:
+            return view
+        return cast("Self", dynamic().moved(self, view, scalar_offset, indirect_dim))
 
-    def vector_select(self, dim: int, vector_offset: Any) -> NoReturn:
-        """Per-partition indirect addressing: not modelled yet (NK607)."""
-        not_modelled("vector_select (per-partition indirect addressing) is not modelled yet")
+    # --- addresses that are known only when the kernel runs ----------------------------------------------------------
+
+    def _selected(self, dim: int, index: Any) -> Any:
+        if self.on_chip and dim == 0:
+            views.keep_partition(self, "a dynamic select along dimension 0")
+        window = NkiTensor._indexed(self, (*[slice(None)] * dim, 0))
+        return dynamic().at_index(window, index, self.array.strides[dim], self.shape[dim] - 1, "select's index")
+
+    def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
+        """Dimension 0 of an HBM tensor with, for each partition, the row that ``vector_offset`` (partitions, 1) names."""
+        if views.dimension(self, dim) != 0:
+            refuse("NK609", "vector_select needs dim=0", about=(self,))
+        return dynamic().chosen_rows(self, vector_offset)
 
     def indirect(self, index: Any, num_elem: int | None = None) -> NoReturn:
         """Tensor indirection of NeuronCore-v4: not modelled yet (NK607)."""
@@ -329,6 +368,13 @@ class MaskedTensor(NkiTensor):
     def write(self, values: Array) -> None:
         """Put ``values`` into the lanes of the mask; the others keep what they had."""
         np.copyto(self.array, values, where=self.where)
+
+
+def dynamic() -> Any:
+    """The room of run-time addresses, which is built on this one."""
+    from nkitools.chip import dynamic as room
+
+    return room
 
 
 def _known_dtype(dtype: Any, tensor: NkiTensor | None = None) -> DType:

@@ -89,8 +89,8 @@ class Lanes:
             report(
                 "NK507",
                 f"{self.instruction}: {what} {int(nothing.sum())} of {registers.size} reduce registers of the "
-                f"{self.engine.capitalize()} Engine that hold no defined value: nothing has reset or loaded them, or an "
-                "instruction ran with reduce_cmd=idle since",
+                f"{self.engine.capitalize()} Engine that hold no defined value: nothing has reset or loaded them, or "
+                "an instruction ran with reduce_cmd=idle since",
             )
             registers[nothing] = np.nan
 

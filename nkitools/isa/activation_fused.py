@@ -1,4 +1,4 @@
-"""Activation functions with a reduction on the side: activation_reduce, and NeuronCore-v4's activate2 and exponential."""
+"""Activations with a reduction on the side: activation_reduce, and NeuronCore-v4's activate2 and exponential."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def activation_reduce(
 
     The same as nisa.activation with ``reduce_cmd=reset_reduce``, which AWS recommends instead: operands, dtypes and the
     shared reduce registers are described there. ``reduce_res`` (partitions, 1) receives the registers; None leaves the
-    sum in them. ``reduce_op`` is ``nl.add``: the docstring demands that of NeuronCore-v2 only, but that of the equivalent
-    nisa.activation of every chip.
+    sum in them. ``reduce_op`` is ``nl.add``: the docstring demands that of NeuronCore-v2 only, but the one of the
+    equivalent nisa.activation demands it of every chip.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK607, NK609.
     Source: nki.isa.activation_reduce (NKI 0.6).
     """
@@ -122,14 +122,14 @@ def activate2(
 ) -> Plan:
     """``dst = op((data <op0> imm0) <op1> imm1)`` on the Scalar Engine of NeuronCore-v4, with an optional reduction.
 
-    ``(op0, op1)``: multiply then add, subtract or bypass; add, subtract or bypass then bypass. ``reverse0``/``reverse1``
-    swap the sides of an operator that is not bypass. ``imm0``, ``imm1``, ``relu_param``: numbers or (partitions, 1)
-    vectors, the former two of one dtype where both are vectors; the last is the slope of nl.prelu for negative inputs and
-    has no part in other functions. ``reduce_op``: add, maximum, minimum, abs_max or abs_min of the float32 results (the
-    pseudo code takes ``dst``; nisa.activation, which shares the registers, does not say). ``reduce_cmd``: ``reset`` sets
-    the registers to the identity of ``reduce_op`` (0 without one), ``reduce`` goes on from them, ``reset_reduce`` does
-    both, ``idle`` leaves them; ``reduce_res`` (partitions, 1) receives them. Memory: SBUF or PSUM. Cost: not published;
-    we take that of nisa.activation.
+    ``(op0, op1)``: multiply then add, subtract or bypass; add, subtract or bypass then bypass. ``reverse0`` and
+    ``reverse1`` swap the sides of an operator that is not bypass. ``imm0``, ``imm1``, ``relu_param``: numbers or
+    (partitions, 1) vectors, the former two of one dtype where both are vectors; the last is the slope of nl.prelu for
+    negative inputs and has no part in other functions. ``reduce_op``: add, maximum, minimum, abs_max or abs_min of the
+    float32 results (the pseudo code takes ``dst``; we take it to mean the values before the cast, as elsewhere).
+    ``reduce_cmd``: ``reset`` sets the registers to the identity of ``reduce_op`` (0 without one), ``reduce`` goes on
+    from them, ``reset_reduce`` does both, ``idle`` leaves them; ``reduce_res`` (partitions, 1) receives them. Memory:
+    SBUF or PSUM. Cost: not published; we take that of nisa.activation.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.activate2 (NKI 0.6); trainium3_arch, More flexible nisa.activation.
     """
@@ -263,12 +263,12 @@ def exponential(
 ) -> Plan:
     """``dst = exp(src - max_value)`` on the Vector Engine of NeuronCore-v4, in float32, with an optional running sum.
 
-    ``max_value``: a number or a float32 (partitions, 1) vector. ``reduce_cmd``: ``reset_reduce`` sets the reduce registers
-    to 0, ``load_reduce`` to ``reduce_init`` (a number or a float32 vector; 0 with every other command), ``reduce`` leaves
-    them, and all three add the sum of the float32 results; after ``idle`` the registers are unknown. ``reduce_res``
-    (partitions, 1) receives them. Up to four dimensions; equal partitions and elements per partition. Memory: SBUF or
-    PSUM. Dtypes: the docstring's lists (no tfloat32 in, no uint32 out, floats in ``reduce_res``). Cost: four elements per
-    cycle (trainium3_arch), and what reading the registers of the Scalar Engine takes.
+    ``max_value``: a number or a float32 (partitions, 1) vector. ``reduce_cmd``: ``reset_reduce`` sets the reduce
+    registers to 0, ``load_reduce`` to ``reduce_init`` (a number or a float32 vector; 0 with every other command),
+    ``reduce`` leaves them, and all three add the sum of the float32 results; after ``idle`` the registers are unknown.
+    ``reduce_res`` (partitions, 1) receives them. Up to four dimensions; equal partitions and elements per partition.
+    Memory: SBUF or PSUM. Dtypes: the docstring's lists (no tfloat32 in, no uint32 out, floats in ``reduce_res``). Cost:
+    four elements per cycle (trainium3_arch), and what reading the registers of the Scalar Engine takes.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK507, NK606, NK609.
     Source: nki.isa.exponential (NKI 0.6); trainium3_arch, Fast Exponential Evaluation.
     """

@@ -38,13 +38,6 @@ _REDUCTIONS = ("add", "multiply", "maximum", "minimum")
 _RUNNING = ("add", "subtract", "multiply", "maximum", "minimum")
 
 
-def _check_tiles(check: Check, dst: NkiTensor, role: str, data: NkiTensor, **others: NkiTensor | None) -> None:
-    """NK1, NK201, NK301: on chip, of a size that fits, with equally many elements, and not packed."""
-    guards.tiles(check, dst=dst, **{role: data}, **others)
-    guards.same_elements(check, ("dst", dst), (role, data))
-    guards.not_packed(check, dst=dst, **{role: data}, **others)
-
-
 # --- two operators in a row ------------------------------------------------------------------------------------------
 
 
@@ -64,10 +57,10 @@ def scalar_tensor_tensor(
     """``dst = (data <op0> operand0) <op1> operand1`` on the Vector Engine, in float32, cast once to ``dst.dtype``.
 
     ``operand0``: a number or a (partitions, 1) vector of any dtype; ``operand1``: a tile of ``data``'s size;
-    ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic; ``op0`` may be a unary one, whose operand is
-    None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition. Memory:
-    SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM.
-    Cost: SDK 2.26, to which we add the least that an instruction takes.
+    ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic; ``op0`` may be a unary one, whose operand
+    is None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition.
+    Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. ``dst.dtype`` is the result's: the ``dtype=`` of
+    some public kernels is not in the signature (NK609). Cost: SDK 2.26, and never less than an instruction takes.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.6).
     """
@@ -127,11 +120,11 @@ def tensor_scalar_reduce(
 
     ``op0``: arithmetic, in float32; ``operand0``: a number or a float32 (partitions, 1) vector, None or 0 for a unary
     operator; ``reverse0`` is documented as not supported and refused. ``reduce_op``: add, multiply, maximum or minimum
-    (SDK 2.26 also had subtract) of the float32 results, before the cast to ``dst.dtype``. ``reduce_cmd``: ``reset_reduce``
-    starts from the identity, ``reduce`` goes on from the registers, ``load_reduce`` from ``reduce_init`` (a number or a
-    float32 vector, given with it and only with it). ``reduce_res`` (partitions, 1) receives the registers, negated if
-    ``reduce_res_negate``, which leaves the registers as they are. Memory: SBUF or PSUM.
-    Cost: SDK 2.26, of which reading the registers out is 64 cycles.
+    (SDK 2.26 also had subtract) of the float32 results, before the cast to ``dst.dtype``. ``reduce_cmd``:
+    ``reset_reduce`` starts from the identity, ``reduce`` goes on from the registers, ``load_reduce`` from
+    ``reduce_init`` (a number or a float32 vector, given with it and only with it). ``reduce_res`` (partitions, 1)
+    receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. Memory: SBUF or
+    PSUM. Cost: SDK 2.26, of which reading the registers out is 64 cycles.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.tensor_scalar_reduce (NKI 0.6).
     """
@@ -140,7 +133,9 @@ def tensor_scalar_reduce(
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
     if reverse0:
         check.refuse("NK609", "`reverse0` is documented as not supported yet by tensor_scalar_reduce")
-    _check_tiles(check, dst, "data", data, reduce_res=reduce_res)
+    guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
+    guards.same_elements(check, ("dst", dst), ("data", data))
+    guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
     operands.operand_of(check, "operand0", operator, operand0, data)
     operands.single_precision(check, "operand0", operand0)
     accumulators.result_tile(check, reduce_res, data)
@@ -194,20 +189,22 @@ def tensor_scalar_cumulative(
 ) -> Plan:
     """A running reduction on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before it)``.
 
-    ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum or minimum. ``imm0`` and
-    ``imm1``: a number or a float32 (partitions, 1) vector. The element before the first one is the reduce register, one
-    a partition: ``reset_reduce`` sets it to the identity of ``op1``, ``load_reduce`` to ``imm1``, ``reduce`` goes on from
-    what it holds; the last result stays in it. All in float32 and in order over all free dimensions, cast on write.
-    With subtract the result before is the right side, so the pseudo code. It also has a ``reverse0``, which the
-    signature does not. Dtypes: bfloat16, float16, float32, float8, (u)int8, (u)int16. Memory: SBUF or PSUM. Cost: not
-    published; we take one element per cycle.
+    ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum or minimum. ``imm0``
+    and ``imm1``: a number or a float32 (partitions, 1) vector. The element before the first one is the reduce register,
+    one a partition: ``reset_reduce`` sets it to the identity of ``op1``, ``load_reduce`` to ``imm1``, ``reduce`` goes
+    on from what it holds; the last result stays in it. All in float32 and in order over all free dimensions, cast on
+    write. With subtract the result before is the right side, so the pseudo code. That also has a ``reverse0``, which
+    the signature does not. Dtypes: bfloat16, float16, float32, float8, (u)int8, (u)int16. Memory: SBUF or PSUM. Cost:
+    not published; we take one element per cycle.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
     """
     operator = operands.arithmetic_operator(check, "op0", op0)
     running = accumulators.reducer(check, "op1", op1, _RUNNING)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
-    _check_tiles(check, dst, "src", src)
+    guards.tiles(check, dst=dst, src=src)
+    guards.same_elements(check, ("dst", dst), ("src", src))
+    guards.not_packed(check, dst=dst, src=src)
     operands.one_of_dtypes(check, "src", src, _CUMULATIVE_DTYPES)
     operands.one_of_dtypes(check, "dst", dst, _CUMULATIVE_DTYPES)
     operands.operand_of(check, "imm0", operator, imm0, src)
@@ -266,9 +263,9 @@ def tensor_tensor_scan(
     """``dst[i] = (data0[i] <op0> dst[i - 1]) <op1> data1[i]`` in each partition on the Vector Engine, in float32.
 
     The element before the first one is ``initial``: a number or a (partitions, 1) tile. Both operators are binary and
-    arithmetic; ``reverse0``/``reverse1`` swap their sides. The state stays in float32 between the elements, in order over
-    all free dimensions, and is cast to ``dst.dtype`` on write. Equal partitions and elements per partition. Memory: SBUF
-    or PSUM, ``data0`` and ``data1`` not both in PSUM.
+    arithmetic; ``reverse0``/``reverse1`` swap their sides. The state stays in float32 between the elements, in order
+    over all free dimensions, and is cast to ``dst.dtype`` on write. Equal partitions and elements per partition.
+    Memory: SBUF or PSUM, ``data0`` and ``data1`` not both in PSUM. Cost: SDK 2.26.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
     Source: nki.isa.tensor_tensor_scan (NKI 0.6).
     """

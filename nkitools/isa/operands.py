@@ -63,7 +63,8 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
     if tensor.buffer is guards.PSUM and other.buffer is guards.PSUM:
         check.fail(
             "NK201",
-            f"`{role}`, {describe(tensor)}, and `{other_role}`, {describe(other)}, are both in PSUM; one must be in SBUF",
+            f"`{role}`, {describe(tensor)}, and `{other_role}`, {describe(other)}, are both in PSUM; one must be in "
+            "SBUF",
             tensor,
             other,
             remedy="Copy one of them to SBUF with nisa.tensor_copy first.",

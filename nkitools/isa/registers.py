@@ -9,7 +9,8 @@ import numpy as np
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast
-from nkitools.chip.registers import VirtualRegister, check_value
+from nkitools.chip.registers import VirtualRegister as VirtualRegister
+from nkitools.chip.registers import check_value
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import guards

@@ -61,10 +61,10 @@ def _moments(rows: Array) -> Array:
 
 @instruction
 def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
-    """Mean and variance of each partition out of (count, mean, variance * count) triples of nisa.bn_stats; Vector Engine.
+    """Mean and variance of each partition out of the triples (count, mean, variance * count) that nisa.bn_stats wrote.
 
     ``data``: a multiple of 3 elements per partition; ``dst``: 2 per partition, the variance that of the population. In
-    float32, cast once to ``dst.dtype``. Memory: SBUF or PSUM.
+    float32 on the Vector Engine, cast once to ``dst.dtype``. Memory: SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301. Source: nki.isa.bn_aggr (NKI 0.6); cost: SDK 2.26.
     """
     guards.tiles(check, dst=dst, data=data)
@@ -73,8 +73,8 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
     if data.layout.free_elements % TRIPLE:
         check.refuse(
             "NK113",
-            f"`data`, {describe(data)}, has {data.layout.free_elements} elements per partition; they must be a multiple "
-            f"of {TRIPLE}: count, mean and variance * count of each nisa.bn_stats",
+            f"`data`, {describe(data)}, has {data.layout.free_elements} elements per partition; they must be a "
+            f"multiple of {TRIPLE}: count, mean and variance * count of each nisa.bn_stats",
             data,
             remedy="Pass the whole tile that nisa.bn_stats wrote: 6 elements for each call, and no others.",
         )

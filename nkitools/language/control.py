@@ -59,7 +59,9 @@ def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[Virtu
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[VirtualRegister], Any], step: int = 1) -> None:
-    """Call ``body_fun(i)`` with a register for each i from ``lower`` to ``upper`` (exclusive); what it writes to i is lost.
+    """Call ``body_fun(i)`` with a register for each i from ``lower`` to ``upper`` (exclusive).
+
+    What the body writes to i does not change the loop.
 
     Errors: NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.6).
     """
@@ -74,14 +76,15 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Virt
     """
     what = "nl.while_loop"
     _outside_no_reorder(what)
-    condition = init
-    while True:
-        if not isinstance(condition, VirtualRegister):
-            source = "init" if condition is init else "what body_fun returns"
-            refuse("NK609", f"{what}: {source} must be a register, it is {type(condition).__name__}")
-        if condition.read(what) == 0:
-            return
-        condition = body_fun(VirtualRegister(condition.value))
+    condition = _condition(what, "init", init)
+    while condition.read(what) != 0:
+        condition = _condition(what, "what body_fun returns", body_fun(VirtualRegister(condition.value)))
+
+
+def _condition(what: str, role: str, value: Any) -> VirtualRegister:
+    if not isinstance(value, VirtualRegister):
+        refuse("NK609", f"{what}: {role} must be a register, it is {type(value).__name__}")
+    return value
 
 
 class no_reorder:  # noqa: N801 - the name is the API's

@@ -203,7 +203,6 @@ def reduced(
 
     ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1.
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609.
-    Source: nki.language.sum, max, min, prod and mean (NKI 0.6).
     """
     if not isinstance(x, NkiTensor):
         refuse("NK609", f"nl.{what}: x must be a tile, it is {type(x).__name__}")
@@ -215,30 +214,45 @@ def reduced(
 
 @token("add")
 def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The sum along the last free dimension(s), in float32. Errors and source: see `reduced`."""
+    """The sum along the last free dimension(s), in float32.
+
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.sum (NKI 0.6).
+    """
     return reduced("sum", "add", x, axis, dtype, keepdims)
 
 
 @token("maximum")
 def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The maximum along the last free dimension(s). Errors and source: see `reduced`."""
+    """The maximum along the last free dimension(s).
+
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.max (NKI 0.6).
+    """
     return reduced("max", "maximum", x, axis, dtype, keepdims)
 
 
 @token("minimum")
 def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The minimum along the last free dimension(s). Errors and source: see `reduced`."""
+    """The minimum along the last free dimension(s).
+
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.min (NKI 0.6).
+    """
     return reduced("min", "minimum", x, axis, dtype, keepdims)
 
 
 @token("multiply")
 def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The product along the last free dimension(s), in float32. Errors and source: see `reduced`."""
+    """The product along the last free dimension(s), in float32.
+
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.prod (NKI 0.6).
+    """
     return reduced("prod", "multiply", x, axis, dtype, keepdims)
 
 
 def mean(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The mean along the last free dimension(s): a sum in float32, times 1 / n. Errors and source: see `reduced`."""
+    """The mean along the last free dimension(s): a sum in float32, times 1 / n.
+
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
+    """
     if not isinstance(x, NkiTensor):
         refuse("NK609", f"nl.mean: x must be a tile, it is {type(x).__name__}")
     axes = _axes(x, axis)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import UnknownDType, as_dtype
+from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -32,18 +32,20 @@ class _Entered:
     def is_changed(self) -> bool:
         """Whether the kernel wrote into a copy (bits are compared, as not-a-number is unequal to itself)."""
         ours = self.storage.array
-        is_copy = ours is not self.array and ours.flags.writeable
-        return is_copy and self.array.tobytes() != ours.tobytes()
+        return ours.flags.writeable and not self.is_in_place and self.array.tobytes() != ours.tobytes()
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the storage is the array's own memory."""
+        return _address(self.storage.array) == _address(self.array)
 
     def is_same(self, original: Any, array: Array) -> bool:
         """Whether another argument is this one: the same object, or another view of exactly the same elements."""
         if original is self.original:
             return True
         mine, other = self.array, array
-        return (
-            mine.dtype == other.dtype
-            and mine.__array_interface__["data"] == other.__array_interface__["data"]
-            and ((mine.shape, mine.strides) == (other.shape, other.strides))
+        return (mine.dtype, mine.shape, mine.strides) == (other.dtype, other.shape, other.strides) and (
+            _address(mine) == _address(other)
         )
 
 
@@ -94,14 +96,7 @@ class Arguments:
         return self.wrap(NkiTensor.whole(storage))
 
     def _storage(self, name: str, array: Array) -> Storage:
-        try:
-            dtype = as_dtype(array.dtype)
-        except UnknownDType:
-            refuse(
-                "NK301",
-                f"argument `{name}` is an array of {array.dtype}, which NKI does not have",
-                remedy=f"Convert it first: {name}.astype(np.float32), or another dtype of nki.language.",
-            )
+        dtype = _dtype_of(name, array)
         if array.ndim == 0:
             refuse(
                 "NK609",
@@ -110,10 +105,10 @@ class Arguments:
             )
         if array.size == 0:
             refuse("NK609", f"argument `{name}` has shape {list(array.shape)}; every size must be at least 1")
-        memory = array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+        memory = _in_place(array) if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
         # Elements that share their memory have no value of their own: np.broadcast_to, torch's expand.
         shared = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
-        if memory is not array and (shared or not array.flags.writeable):
+        if shared or not array.flags.writeable:
             memory.flags.writeable = False
         return Storage(array.shape, dtype, self.memory, array=memory, name=name)
 
@@ -150,3 +145,25 @@ class Arguments:
             return storage.origin
         # A part of an argument is a copy, so that nobody writes into the argument through the result.
         return self.framework.from_numpy(np.array(tensor.read(), order="C"), tensor.dtype)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _dtype_of(name: str, array: Array) -> DType:
+    try:
+        return as_dtype(array.dtype)
+    except UnknownDType:
+        pass
+    return refuse(
+        "NK301",
+        f"argument `{name}` is an array of {array.dtype}, which NKI does not have",
+        remedy=f"Convert it first: {name}.astype(np.float32), or another dtype of nki.language.",
+    )
+
+
+def _in_place(array: Array) -> Array:
+    """A contiguous array with the strides of its shape: dimensions of size 1 may have any in NumPy."""
+    plain = array.reshape(-1).reshape(array.shape)
+    return array if plain.strides == array.strides else plain

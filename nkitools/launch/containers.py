@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-def mapped(value: Any, change: Callable[[Any], Any], seen: frozenset[int] = frozenset()) -> Any:
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """``value`` with every part changed by ``change``: the value itself, or elements and fields of containers.
 
     Containers are copied only where something in them changed. A container inside itself stays as it is.
     """
-    return _mapped("", value, lambda _, each: change(each), seen)
+    return _mapped("", value, lambda _, each: change(each), frozenset())
 
 
 def mapped_by_name(name: str, value: Any, change: Callable[[str, Any], Any]) -> Any:

@@ -75,7 +75,8 @@ def _named_dtype(name: str, dtype: str) -> DType:
     try:
         return as_dtype(dtype)
     except UnknownDType:
-        refuse("NK301", f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have")
+        pass
+    return refuse("NK301", f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have")
 
 
 def _to_torch(array: Array, dtype: DType) -> Any:

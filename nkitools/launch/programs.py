@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,17 @@ import numpy as np
 from nkitools.chip.core import CORE, Core, SharedHbm
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch import settings
 from nkitools.launch.arguments import Arguments
+from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_results
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.record import collect
-from nkitools.record.names import tensor_of
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter, StopRun
 from nkitools.record.run import Run
-from nkitools.record.sites import is_internal, site_at
 from nkitools.rules.finding import REPORTER, refuse
 from nkitools.rules.finding import Reporter as Report
 
@@ -130,7 +127,7 @@ class _Programs:
             with np.errstate(all="ignore"):
                 return self.launch.function(*args, **kwargs)
         except ValueError as error:
-            _refuse_read_only(error, self.arguments, self.reporter)
+            check_write(error, self.arguments, self.reporter)
             raise
         finally:
             CORE.reset(token)
@@ -157,34 +154,3 @@ def _enter(
         else:
             bound.arguments[name] = arguments.enter(name, value)
     return bound.args, bound.kwargs
-
-
-def _refuse_read_only(error: ValueError, arguments: Arguments, reporter: Reporter) -> None:
-    """Refuse what an instruction has tried to write: NumPy says only that some array is read-only."""
-    if "read-only" not in str(error):
-        return
-    entries = []
-    entry: TracebackType | None = error.__traceback__
-    while entry is not None:
-        entries.append(entry)
-        entry = entry.tb_next
-    inside = list(itertools.takewhile(lambda each: is_internal(each.tb_frame.f_code.co_filename), reversed(entries)))
-    author = entries[-1 - len(inside)] if len(inside) < len(entries) else None
-    memories = (memory for each in inside for memory in _memories(each.tb_frame.f_locals.values()))
-    name = next(filter(None, map(arguments.read_only, memories)), "")
-    if not name or author is None:
-        return
-    frame = author.tb_frame
-    with reporter.placed(site_at(frame.f_code, author.tb_lineno, author.tb_lasti), frame):
-        refuse(
-            "NK609",
-            f"the kernel writes into its argument `{name}`, an array that is read-only",
-            remedy=f"Pass a NumPy array that may be written, np.array({name}), or write into a tensor of the kernel.",
-        )
-
-
-def _memories(values: Any) -> list[Array]:
-    """The arrays among some values, tensors' too; destinations come first in the frames of an instruction."""
-    tensors = [(tensor_of(value), value) for value in values]
-    arrays = [value if tensor is None else tensor.array for tensor, value in tensors]
-    return [array for array in arrays if isinstance(array, np.ndarray)]

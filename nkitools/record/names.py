@@ -16,7 +16,7 @@ def tensor_of(value: Any) -> NkiTensor | None:
     """The tensor that ``value`` is, or that it wraps where it is a dialect's."""
     if isinstance(value, NkiTensor):
         return value
-    if not type(value).__module__.startswith("nkitools."):
+    if not str(type(value).__module__).startswith("nkitools."):
         return None  # an author's object may do anything when it is asked for an attribute
     inner = getattr(value, "tensor", None)
     return inner if isinstance(inner, NkiTensor) else None

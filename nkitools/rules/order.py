@@ -20,4 +20,21 @@ RULES = [
         bad=examples.NK503_BAD,
         good=examples.NK503_GOOD,
     ),
+    Rule(
+        id="NK507",
+        slug="stale-register",
+        severity="warning",
+        reason=(
+            "An engine's reduce registers keep what the last instruction left in them. A reduction that goes on from "
+            "registers that nothing has set in this kernel, or that reduce_cmd=idle has left unknown, gives an "
+            "undefined result."
+        ),
+        source="nki.isa.exponential and nki.isa.tensor_scalar_reduce docstrings, Accumulator behavior (NKI 0.6)",
+        remedy=(
+            "Pass reduce_cmd=nisa.reduce_cmd.reset_reduce (or load_reduce) to the first instruction of the chain and "
+            "reduce to those that follow."
+        ),
+        bad=examples.NK507_BAD,
+        good=examples.NK507_GOOD,
+    ),
 ]

@@ -224,10 +224,10 @@ def _patterned(draw: st.DrawFn, at: Modelled) -> Modelled:
         room -= step * (count - 1)
     if at.view.on_chip:
         pairs.insert(0, [free, draw(st.integers(1, storage.shape[0] - first // free))])
-    positions: Any = first
-    for step, count in pairs:
-        positions = np.expand_dims(positions, -1) + step * np.arange(count)
-    return Modelled(at.view.ap(pairs), positions[..., None] * itemsize + np.arange(itemsize))
+    numbers = np.arange(first * itemsize, storage.nbytes)
+    strides = (*(step * itemsize * numbers.itemsize for step, _ in pairs), numbers.itemsize)
+    shape = (*(count for _, count in pairs), itemsize)
+    return Modelled(at.view.ap(pairs), np.lib.stride_tricks.as_strided(numbers, shape, strides))
 
 
 STEPS = {

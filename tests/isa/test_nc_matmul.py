@@ -98,6 +98,22 @@ def test_views_and_several_free_dimensions() -> None:
     )
 
 
+@pytest.mark.parametrize("chip", ["trn1", "trn2", "trn3"])
+def test_each_bank_takes_its_own_product(chip: str) -> None:
+    """Eight matmuls of 512 columns into one tile of all of PSUM; the accumulation of one does not touch the others."""
+    x, y = small_integers((16, 4), 1), small_integers((16, 512), 2)
+
+    def body() -> np.ndarray:
+        dst, stationary, moving = placed(bank((4, 8 * 512))), placed(tile(x)), placed(tile(y))
+        for number in range(8):
+            for _ in range(number + 1):
+                nisa.nc_matmul(dst[:, 512 * number : 512 * (number + 1)], stationary, moving)
+        return np.array(dst.array)
+
+    product = float64(x).T @ float64(y)
+    np.testing.assert_array_equal(inside(body, chip=chip), np.hstack([number * product for number in range(1, 9)]))
+
+
 # --- accumulation ----------------------------------------------------------------------------------------------------
 
 ONES = np.ones((8, 4), np.float32)

@@ -84,6 +84,14 @@ def test_a_plan_keeps_no_tensor(number: int) -> None:
     assert not [each for each in held if isinstance(each, np.ndarray) and each.size > 1]
 
 
+@pytest.mark.parametrize("number", range(len(calls())))
+def test_both_call_forms(number: int) -> None:
+    """By position and by keyword."""
+    instruction, *args = calls()[number]
+    named = instruction.__signature__.bind(*args).arguments
+    np.testing.assert_array_equal(issue(instruction, *args).dst, issue(instruction, **named).dst)
+
+
 def test_a_kept_plan_takes_the_next_calls_numbers_and_tensors() -> None:
     """Immediates and tensors are data; only their kinds and layouts are kept."""
 

@@ -57,6 +57,20 @@ class TestInPlace:
         nkitools.simulate(doubled_in_place, x)
         np.testing.assert_array_equal(x, expected)
 
+    def test_strides_of_dimensions_of_size_one_are_those_of_the_shape(self) -> None:
+        """NumPy leaves them as they come; the array is used in place all the same."""
+        x = np.ones((4, 1), np.float32).T
+        assert x.strides == (4, 4)
+        seen: list[Any] = []
+
+        def kernel(x: Any) -> Any:
+            seen.append(x.strides)
+            return doubled_in_place(x)
+
+        assert nkitools.simulate(kernel, x).outputs is x
+        assert seen == [(4, 1)]
+        np.testing.assert_array_equal(x, 2 * ones(1, 4))
+
     def test_one_array_passed_twice_is_one_storage(self) -> None:
         """What is written through one parameter is read through the other, also of two views of the same elements."""
 
@@ -285,6 +299,12 @@ class TestDtypes:
         assert finding.message == f"argument `x` is an array of {array.dtype}, which NKI does not have"
         assert "x.astype(np.float32)" in finding.remedy
         assert finding.file == __file__
+
+    def test_a_refusal_has_no_other_error_behind_it(self) -> None:
+        """The search for the dtype is ours."""
+        with pytest.raises(nkitools.KernelError) as raised:
+            nkitools.simulate(doubled, np.ones((4, 4), np.float64))
+        assert raised.value.__context__ is None
 
     @pytest.mark.parametrize(
         ("array", "said"),

@@ -11,6 +11,7 @@ import pytest
 
 import nkitools
 from nkitools import options
+from nkitools.dialects.modern import collectives
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from tests.launch.kernels import doubled, failing, halves, impossible, scaled
@@ -182,10 +183,13 @@ class TestLevels:
         """A guess would be worse than a refusal; the run has the finding, too."""
 
         def kernel(x: Any) -> Any:
-            nisa.rng(x)
+            collectives.all_reduce(x)
             return x
 
-        with nkitools.collect_runs() as runs, pytest.raises(nkitools.NotModelled, match=r"nki\.isa\.rng") as raised:
+        with (
+            nkitools.collect_runs() as runs,
+            pytest.raises(nkitools.NotModelled, match="nki.collectives.all_reduce") as raised,
+        ):
             nkitools.simulate(kernel, X, rules=level)
         assert runs[0].findings == [raised.value.finding]
 

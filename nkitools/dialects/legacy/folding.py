@@ -36,7 +36,7 @@ def copy(dst: NkiTensor, value: NkiTensor, made_at: int) -> None:
     plan = _last_plan(record) if fresh else None
     write_lanes(tensor_copy, dst, (value,), None)
     once = record.count == made_at + 1
-    if plan is not None and once and dst.buffer in _REACHES.get(plan.engine, ()) and plan.outputs == 1:
+    if plan is not None and once and dst.buffer in _REACHES.get(plan.engine, ()) and sum(plan.written) == 1:
         _fold(record)
 
 

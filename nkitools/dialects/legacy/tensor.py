@@ -259,6 +259,9 @@ class Tensor:
         return Tensor.made(*elementwise.unary("negative", self))
 
     def __invert__(self) -> Tensor:
+        # "Use ~ instead of not" (err_ambiguous_tensor_truth_value), but the bits of a truth value do not invert so.
+        if self.element.kind == "bool":
+            return Tensor.made(*elementwise.unary("logical_not", self))
         return Tensor.made(*elementwise.unary("invert", self))
 
     def __abs__(self) -> Tensor:

@@ -6,14 +6,23 @@ from typing import Any
 
 from nkitools.dialects.absent import missing
 from nkitools.isa.activation import activation
+from nkitools.isa.activation_fused import activate2, activation_reduce, exponential
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
+from nkitools.isa.fused import (
+    scalar_tensor_tensor,
+    tensor_scalar_cumulative,
+    tensor_scalar_reduce,
+    tensor_tensor_scan,
+)
 from nkitools.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
 from nkitools.isa.instruction import NkiInstruction
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.isa.registers import VirtualRegister, register_alloc, register_load, register_move, register_store
 from nkitools.isa.search import max8, nc_find_index8, nc_match_replace8, nonzero_with_count, topk
+from nkitools.isa.statistics import bn_aggr, bn_stats, tensor_partition_reduce
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import KernelError as NkiValidationError
 
@@ -31,17 +40,11 @@ def get_nc_version() -> nc_version:
 
 DOCUMENTED = frozenset(
     {
-        "VirtualRegister",
-        "activate2",
-        "activation_reduce",
         "affine_select",
-        "bn_aggr",
-        "bn_stats",
         "core_barrier",
         "dma_compute",
         "dma_transpose",
         "dropout",
-        "exponential",
         "get_nc_sub_version",
         "nc_matmul_mx",
         "quantize_mx",
@@ -49,21 +52,12 @@ DOCUMENTED = frozenset(
         "rand_get_state",
         "rand_set_state",
         "range_select",
-        "register_alloc",
-        "register_load",
-        "register_move",
-        "register_store",
         "rng",
-        "scalar_tensor_tensor",
         "select_reduce",
         "sendrecv",
         "sequence_bounds",
         "set_rng_seed",
         "tensor_copy_predicated",
-        "tensor_partition_reduce",
-        "tensor_scalar_cumulative",
-        "tensor_scalar_reduce",
-        "tensor_tensor_scan",
     }
 )
 
@@ -78,11 +72,17 @@ REMOVED = {
 __all__ = [
     "NkiInstruction",
     "NkiValidationError",
+    "VirtualRegister",
+    "activate2",
     "activation",
+    "activation_reduce",
+    "bn_aggr",
+    "bn_stats",
     "dge_mode",
     "dma_copy",
     "dma_engine",
     "engine",
+    "exponential",
     "get_nc_version",
     "gpsimd_engine",
     "iota",
@@ -101,12 +101,21 @@ __all__ = [
     "oob_mode",
     "reciprocal",
     "reduce_cmd",
+    "register_alloc",
+    "register_load",
+    "register_move",
+    "register_store",
     "scalar_engine",
+    "scalar_tensor_tensor",
     "tensor_copy",
     "tensor_engine",
+    "tensor_partition_reduce",
     "tensor_reduce",
     "tensor_scalar",
+    "tensor_scalar_cumulative",
+    "tensor_scalar_reduce",
     "tensor_tensor",
+    "tensor_tensor_scan",
     "topk",
     "unknown_engine",
     "vector_engine",

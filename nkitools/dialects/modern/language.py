@@ -30,6 +30,7 @@ from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.dialects.absent import missing
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.isa.operators import token
+from nkitools.language.control import dynamic_range, fori_loop, no_reorder, while_loop
 from nkitools.language.creation import (
     empty_like,
     full,
@@ -174,14 +175,11 @@ DOCUMENTED = frozenset(
         "ceil",
         "cos",
         "dropout",
-        "dynamic_range",
         "floor",
         "fmod",
-        "fori_loop",
         "gather_flattened",
         "load_transpose2d",
         "mod",
-        "no_reorder",
         "rand",
         "random_seed",
         "rms_norm",
@@ -191,7 +189,6 @@ DOCUMENTED = frozenset(
         "trunc",
         "var",
         "where",
-        "while_loop",
     }
 )
 _INDEX = "Index with integers, slices, nl.ds(start, size) or .ap()."

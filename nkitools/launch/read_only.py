@@ -1,0 +1,55 @@
+"""Writes into arguments that may not be written: NumPy says only that some array is read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.launch.arguments import Arguments
+from nkitools.record.names import tensor_of
+from nkitools.record.reporter import Reporter
+from nkitools.record.sites import is_internal, site_at
+from nkitools.rules.finding import refuse
+
+
+def check_write(error: ValueError, arguments: Arguments, reporter: Reporter) -> None:
+    """Refuse (NK609), at the author's line, the write into an argument that has ended in ``error``; else do nothing."""
+    if "read-only" not in str(error):
+        return
+    entries = list(_entries(error))
+    inside = list(takewhile(lambda entry: is_internal(entry.tb_frame.f_code.co_filename), reversed(entries)))
+    if not inside or len(inside) == len(entries):
+        return
+    memories = (memory for entry in inside for memory in _arrays(entry.tb_frame.f_locals.values()))
+    name = next(filter(None, map(arguments.read_only, memories)), "")
+    if not name:
+        return
+    author = entries[-1 - len(inside)]
+    frame = author.tb_frame
+    with reporter.placed(site_at(frame.f_code, author.tb_lineno, author.tb_lasti), frame):
+        refuse(
+            "NK609",
+            f"the kernel writes into its argument `{name}`, an array that is read-only",
+            remedy=f"Pass a NumPy array that may be written, np.array({name}), or write into a tensor of the kernel.",
+        )
+
+
+def _entries(error: BaseException) -> Iterator[TracebackType]:
+    entry = error.__traceback__
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
+
+
+def _arrays(values: Iterable[Any]) -> Iterator[Array]:
+    """The arrays among some values, tensors' too; destinations come first in the frames of an instruction."""
+    for value in values:
+        tensor = tensor_of(value)
+        array = value if tensor is None else tensor.array
+        if isinstance(array, np.ndarray):
+            yield array

@@ -1,0 +1,147 @@
+"""What an assignment leaves in the record: the instruction that the chip runs, not a copy beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+
+from tests.dialects.legacy.running import random, refusal, run
+
+
+def instructions(done: Any) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Name of each instruction, and tensor and memory of each operand."""
+    return [(each.name, [(o.tensor, o.memory) for o in each.operands]) for each in done.instructions]
+
+
+def test_a_load_is_one_dma_into_the_tile() -> None:
+    """``tile[...] = nl.load(x)`` is recorded as a DMA whose destination is the tile."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray(x.shape, dtype=x.dtype)
+        tile[:, 0:4] = nl.load(x[:, 0:4])
+        tile[:, 4:8] = nl.load(x[:, 4:8])
+        nl.store(result, tile)
+        return result
+
+    x = random(8, 8)
+    done = run(kernel, x)
+    np.testing.assert_array_equal(done.outputs, x)
+    assert instructions(done) == [
+        ("dma_copy", [("tile", "SBUF"), ("x", "HBM")]),
+        ("dma_copy", [("tile", "SBUF"), ("x", "HBM")]),
+        ("dma_copy", [("result", "shared HBM"), ("tile", "SBUF")]),
+    ]
+    assert [each.operands[0].byte_offset for each in done.instructions] == [0, 16, 0]
+
+
+def test_products_are_accumulating_matmuls() -> None:
+    """``psum += nl.matmul(...)`` is one nc_matmul into psum an iteration, with its loop counter."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        total = nl.zeros((8, 8), dtype=nl.float32, buffer=nl.psum)
+        for k in nl.affine_range(3):
+            part = nl.load(x[nl.ds(k * 16, 16), :])
+            total += nl.matmul(part, part, transpose_x=True)
+        nl.store(result, total)
+        return result
+
+    x = random(48, 8)
+    done = run(kernel, x)
+    np.testing.assert_allclose(done.outputs, x.T @ x, rtol=1e-5)
+    products = [each for each in done.instructions if each.engine == "tensor"]
+    assert [(each.name, each.operands[0].tensor, each.loops) for each in products] == [
+        ("nc_matmul", "total", {"k": k}) for k in range(3)
+    ]
+    assert [each.name for each in done.instructions].count("tensor_tensor") == 0
+
+
+def test_a_copy_from_psum_to_sbuf_stays() -> None:
+    """The Tensor Engine cannot write to SBUF: the copy out of PSUM is an instruction of its own."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        part = nl.load(x)
+        tile = nl.ndarray((8, 8), dtype=nl.float32)
+        tile[...] = nl.matmul(part, part, transpose_x=True)
+        nl.store(result, tile)
+        return result
+
+    x = random(16, 8)
+    done = run(kernel, x)
+    np.testing.assert_allclose(done.outputs, x.T @ x, rtol=1e-5)
+    assert [each.name for each in done.instructions] == ["dma_copy", "nc_matmul", "tensor_copy", "dma_copy"]
+
+
+def test_a_value_that_is_used_before_is_copied() -> None:
+    """Assigned later, a tile is copied as it is then."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        value = nl.exp(nl.load(x))
+        other = nl.exp(value)
+        tile = nl.ndarray(x.shape, dtype=x.dtype)
+        tile[...] = value
+        tile += other
+        nl.store(result, tile)
+        return result
+
+    x = random(8, 8)
+    done = run(kernel, x)
+    np.testing.assert_allclose(done.outputs, np.exp(x) + np.exp(np.exp(x)), rtol=1e-5)
+    assert "tensor_copy" in [each.name for each in done.instructions]
+
+
+def test_a_slice_of_a_value_is_copied() -> None:
+    """A part of a value is not what the instruction wrote."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((8, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((8, 4), dtype=x.dtype)
+        tile[...] = nl.load(x)[:, 2:6]
+        nl.store(result, tile)
+        return result
+
+    x = random(8, 8)
+    done = run(kernel, x)
+    np.testing.assert_array_equal(done.outputs, x[:, 2:6])
+    assert [each.name for each in done.instructions] == ["dma_copy", "tensor_copy", "dma_copy"]
+
+
+def test_a_value_is_rounded_to_its_own_dtype_first() -> None:
+    """A call gives the dtype of its documentation, whatever tile the value is assigned to."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray(x.shape, dtype=nl.float32)
+        tile[...] = nl.exp(nl.load(x))
+        nl.store(result, tile)
+        return result
+
+    x = random(8, 8, dtype=ml_dtypes.bfloat16)
+    expected = np.exp(x.astype(np.float32)).astype(ml_dtypes.bfloat16).astype(np.float32)
+    np.testing.assert_array_equal(run(kernel, x).outputs, expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: nl.ndarray((8, 8), dtype=nl.float32, buffer=nl.psum), "NK401"),
+        (lambda: nl.zeros((8, 8), dtype=nl.bfloat16, buffer=nl.psum), "NK303"),
+        (lambda: nl.zeros((8, 600), dtype=nl.float32, buffer=nl.psum)[:, 510:518], "NK106"),
+    ],
+)
+def test_where_products_cannot_accumulate(make: Any, rule: str) -> None:
+    """Never written, of a narrow dtype, or across two banks: PSUM cannot accumulate there."""
+
+    def kernel(x: Any) -> None:
+        part = nl.load(x)
+        total = make()
+        total += nl.matmul(part, part, transpose_x=True)
+
+    assert refusal(kernel, random(16, 8), chip="trn2").rule == rule

@@ -1,0 +1,192 @@
+"""``nl.*`` element-wise functions and reductions against NumPy and SciPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+from scipy import special
+
+from tests.dialects.legacy.running import outputs, random, refusal
+
+
+def stored(compute: Any) -> Any:
+    """A kernel that stores what ``compute`` makes of the loaded inputs."""
+
+    def kernel(*arrays: Any) -> Any:
+        tile = compute(*[nl.load(array) for array in arrays])
+        result = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
+        nl.store(result, tile)
+        return result
+
+    return kernel
+
+
+UNARY = {
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "sigmoid": special.expit,
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: x * special.ndtr(x),
+    "gelu_apprx_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "gelu_apprx_sigmoid": lambda x: x * special.expit(1.702 * x),
+    "silu": lambda x: x * special.expit(x),
+    "softplus": lambda x: np.log1p(np.exp(x)),
+    "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "erf": special.erf,
+    "square": np.square,
+    "sign": np.sign,
+    "abs": np.abs,
+    "negative": np.negative,
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_functions_of_one_tile(name: str) -> None:
+    """Each function agrees with its definition in float64."""
+    x = random(16, 8)
+    expected = UNARY[name](x.astype(np.float64))
+    np.testing.assert_allclose(outputs(stored(getattr(nl, name)), x), expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "function"), [("log", np.log), ("sqrt", np.sqrt), ("reciprocal", np.reciprocal)])
+def test_functions_of_positive_numbers(name: str, function: Any) -> None:
+    """The same for functions that want positive numbers; rsqrt is one over the square root."""
+    x = np.abs(random(16, 8)) + 0.1
+    np.testing.assert_allclose(outputs(stored(getattr(nl, name)), x), function(x.astype(np.float64)), rtol=2e-6)
+    np.testing.assert_allclose(outputs(stored(nl.rsqrt), x), 1 / np.sqrt(x.astype(np.float64)), rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "less", "equal", "greater_equal"]
+)
+def test_functions_of_two_tiles_broadcast_both_ways(name: str) -> None:
+    """Tiles, numbers, columns, rows and both broadcast as in NumPy, partitions too."""
+    x, y = np.abs(random(16, 8)) + 0.5, np.abs(random(16, 8, seed=1)) + 0.5
+    function, numpy_function = getattr(nl, name), getattr(np, name)
+    pairs = [(x, y), (x, y[:, :1]), (x, y[:1]), (x[:1], y), (x[:, :1], y[:1]), (x, y[:1, :1])]
+    for first, second in pairs:
+        np.testing.assert_allclose(
+            outputs(stored(function), np.ascontiguousarray(first), np.ascontiguousarray(second)),
+            numpy_function(first, second),
+            rtol=2e-6,
+        )
+    np.testing.assert_allclose(outputs(stored(lambda a: function(a, 1.5)), x), numpy_function(x, np.float32(1.5)), rtol=2e-6)
+    np.testing.assert_allclose(outputs(stored(lambda a: function(1.5, a)), x), numpy_function(np.float32(1.5), x), rtol=2e-6)
+
+
+def test_comparisons_and_logic_are_of_dtype_bool() -> None:
+    """Comparison and logical functions give truth values unless another dtype is asked for."""
+    x, y = np.rint(random(16, 8)), np.rint(random(16, 8, seed=1))
+    for name in ("less", "not_equal", "logical_and", "logical_or", "logical_xor"):
+        measured = outputs(stored(getattr(nl, name)), x, y)
+        assert measured.dtype == np.bool_
+        np.testing.assert_array_equal(measured, getattr(np, name)(x, y))
+    np.testing.assert_array_equal(outputs(stored(nl.logical_not), x), np.logical_not(x))
+    assert outputs(stored(lambda a, b: nl.less(a, b, dtype=nl.float32)), x, y).dtype == np.float32
+
+
+def test_a_dtype_may_be_asked_for() -> None:
+    """The result is cast once to the dtype that is given."""
+    x = random(16, 8)
+    measured = outputs(stored(lambda a: nl.exp(a, dtype=nl.bfloat16)), x)
+    np.testing.assert_array_equal(measured, np.exp(x).astype(ml_dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod", "mean"])
+@pytest.mark.parametrize("axis", [1, -1, 2, (1, 2), [2], [1]])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reductions(name: str, axis: Any, keepdims: bool) -> None:
+    """Any free axes are reduced; a result has at least two dimensions."""
+    x = random(8, 3, 4)
+    expected = getattr(np, name)(x.astype(np.float64), axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims)
+    expected = expected if expected.ndim > 1 else expected[:, None]
+    measured = outputs(stored(lambda a: getattr(nl, name)(a, axis=axis, keepdims=keepdims)), x)
+    assert measured.shape == expected.shape
+    np.testing.assert_allclose(measured, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_pooling_reduces_axes_that_are_not_neighbours() -> None:
+    """A five-dimensional index and a reduction of two inner axes pool windows."""
+
+    def kernel(x: Any) -> Any:
+        i0, i1, i2, i3, i4 = nl.mgrid[0:4, 0:3, 0:2, 0:5, 0:2]
+        result = nl.ndarray((4, 3, 5), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        nl.store(result, nl.max(tile[i0, 2 * i1 + i2, 2 * i3 + i4], axis=[2, 4]))
+        return result
+
+    x = random(4, 6, 10)
+    np.testing.assert_array_equal(outputs(kernel, x), x.reshape(4, 3, 2, 5, 2).max(axis=(2, 4)))
+
+
+def test_means_of_integers_are_float32() -> None:
+    """The mean of integers is a float32; variance and all reduce as well."""
+    n = np.arange(32, dtype=np.int32).reshape(4, 8)
+    measured = outputs(stored(lambda a: nl.mean(a, axis=1)), n)
+    assert measured.dtype == np.float32
+    np.testing.assert_array_equal(measured, n.mean(axis=1, keepdims=True))
+    x = random(4, 8)
+    np.testing.assert_allclose(outputs(stored(lambda a: nl.var(a, axis=1)), x), x.var(axis=1, keepdims=True), rtol=1e-5)
+    np.testing.assert_array_equal(outputs(stored(lambda a: nl.all(a, axis=1)), n), n.all(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("axis", [1, 2, (1, 2)])
+def test_softmax(axis: Any) -> None:
+    """Softmax along the last axes; compute_dtype is another way to give the dtype."""
+    x = random(8, 3, 4)
+    axes = (1, 2) if axis != 2 else 2
+    measured = outputs(stored(lambda a: nl.softmax(a, axis=axes)), x)
+    np.testing.assert_allclose(measured, special.softmax(x.astype(np.float64), axis=axes), rtol=1e-5)
+    narrow = outputs(stored(lambda a: nl.softmax(a, axis=axes, compute_dtype=nl.bfloat16)), x)
+    assert narrow.dtype == ml_dtypes.bfloat16
+
+
+def test_masked_calls_compute_their_box() -> None:
+    """A mask makes the instruction smaller, for element-wise functions, reductions and softmax alike."""
+
+    def kernel(x: Any) -> Any:
+        i_p, i_f = nl.arange(16)[:, None], nl.arange(8)[None, :]
+        mask = (i_p < 10) & (i_f < 6)
+        tile = nl.load(x)
+        results = []
+        for made, shape in (
+            (nl.multiply(tile, tile, mask=mask), (10, 6)),
+            (nl.sum(tile, axis=1, mask=mask), (10, 1)),
+            (nl.softmax(tile, axis=1, mask=mask), (10, 6)),
+            (nl.copy(tile, mask=mask), (10, 6)),
+        ):
+            result = nl.ndarray(shape, dtype=x.dtype, buffer=nl.shared_hbm)
+            nl.store(result, made[0 : shape[0], 0 : shape[1]])
+            results.append(result)
+        return tuple(results)
+
+    x = random(16, 8)
+    part = x[:10, :6]
+    product, total, soft, copied = outputs(kernel, x)
+    np.testing.assert_allclose(product, part * part, rtol=1e-6)
+    np.testing.assert_allclose(total, part.sum(axis=1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(soft, special.softmax(part, axis=1), rtol=1e-5)
+    np.testing.assert_array_equal(copied, part)
+
+
+@pytest.mark.parametrize(
+    ("call", "rule"),
+    [
+        (lambda t: nl.sum(t, axis=0), "NK112"),
+        (lambda t: nl.sum(t, axis=3), "NK112"),
+        (lambda t: nl.sum(t, axis="x"), "NK609"),
+        (lambda t: nl.sum(t, axis=1, mask=nl.arange(8)[:, None] >= nl.arange(8)[None, :]), "NK604"),
+        (lambda t: nl.exp(t, typ=1), "NK609"),
+        (lambda t: nl.bitwise_and(t, t), "NK301"),
+        (lambda t: nl.cos(t), "NK607"),
+        (lambda t: nl.sin(t), "NK607"),
+        (lambda t: nl.add(t, t, dtype="float7"), "NK301"),
+    ],
+)
+def test_what_is_refused(call: Any, rule: str) -> None:
+    """Axes, masks, keywords, dtypes and functions that are not possible are refused by rule."""
+    assert refusal(stored(call), random(8, 8)).rule == rule

@@ -1,0 +1,105 @@
+"""Undefined lanes travel through computations until something uses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+
+from tests.dialects.legacy.running import outputs, random, refusal, run
+
+ROWS = 250
+
+
+def over_tiles(compute: Any, columns: int = 64) -> Any:
+    """A kernel over tiles of 128 rows: masks at the load and at the store, none between."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((ROWS, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_f, o_f = nl.arange(x.shape[1])[None, :], nl.arange(columns)[None, :]
+        for m in nl.affine_range(2):
+            i_p = m * 128 + nl.arange(128)[:, None]
+            tile = nl.load(x[i_p, i_f], mask=i_p < ROWS)
+            nl.store(result[i_p, o_f], compute(tile), mask=i_p < ROWS)
+        return result
+
+    return kernel
+
+
+def test_a_partly_loaded_tile_may_be_computed_on() -> None:
+    """Element-wise calls on rows that were never loaded are no finding as long as those rows are not stored."""
+    x = random(ROWS, 64)
+    measured = outputs(over_tiles(lambda tile: nl.exp(tile) * 2 + tile), x)
+    np.testing.assert_allclose(measured, np.exp(x) * 2 + x, rtol=1e-6)
+
+
+def test_rows_without_data_are_left_out_of_reductions() -> None:
+    """The usual normalisation reduces a partly loaded tile without a mask; whole rows without data stay undefined."""
+
+    def normalised(tile: Any) -> Any:
+        total = nl.sum(nl.square(tile), axis=[1])
+        return nl.multiply(tile, nl.rsqrt(total / tile.shape[1]))
+
+    x = random(ROWS, 64)
+    expected = x / np.sqrt(np.mean(np.square(x.astype(np.float64)), axis=1, keepdims=True))
+    np.testing.assert_allclose(outputs(over_tiles(normalised), x), expected, rtol=1e-5)
+    means = outputs(over_tiles(lambda tile: nisa.tensor_reduce(np.add, tile, axis=[1]), columns=1), x)
+    np.testing.assert_allclose(means, x.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-5)
+
+
+def test_storing_an_undefined_lane_is_a_finding() -> None:
+    """Without its mask the store uses what was never loaded (NK401)."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.arange(128)[:, None], nl.arange(64)[None, :]
+        tile = nl.load(x[i_p, i_f], mask=i_p < 100)
+        nl.store(result, nl.exp(tile))
+        return result
+
+    finding = refusal(kernel, random(100, 64))
+    assert finding.rule == "NK401"
+    assert "1792 of 8192 elements" in finding.message
+    done = run(kernel, random(100, 64), rules="report")
+    assert [each.rule for each in done.findings] == ["NK401"]
+    np.testing.assert_allclose(done.outputs[:100], np.exp(random(100, 64)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda tile: nl.sum(tile, axis=1),
+        lambda tile: nl.softmax(tile, axis=1),
+        lambda tile: nl.matmul(tile, tile, transpose_x=True),
+        lambda tile: nl.transpose(tile),
+    ],
+)
+def test_mixing_undefined_lanes_with_others_is_a_finding(use: Any) -> None:
+    """A sum along half-loaded rows, a product and a transpose use the lanes that were never loaded (NK401)."""
+
+    def kernel(x: Any) -> Any:
+        return use(nl.load(x, mask=nl.arange(64)[None, :] < 40))
+
+    assert refusal(kernel, random(64, 64)).rule == "NK401"
+
+
+def test_an_assignment_carries_undefined_lanes_along() -> None:
+    """Copied into another tile, lanes stay undefined there until they are written."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        loaded = nl.load(x, mask=nl.arange(64)[None, :] < 40)
+        tile = nl.zeros((64, 64), dtype=x.dtype)
+        computed = nl.exp(loaded)
+        tile[...] = computed + 1
+        tile[:, 40:64] = 3
+        nl.store(result, tile)
+        return result
+
+    x = random(64, 64)
+    expected = np.exp(x) + 1
+    expected[:, 40:] = 3
+    np.testing.assert_allclose(outputs(kernel, x), expected, rtol=1e-6)
