@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nkitools.chip.views import infer_sizes, integer, wrong, wrong_call
+from nkitools.chip.views import Call, infer_sizes, integer, shown, wrong, wrong_call
 
 if TYPE_CHECKING:
     from nkitools.chip.strided import StridedView
@@ -33,9 +33,10 @@ def _groups(tensor: StridedView, pattern: Sequence[Any], what: str) -> list[tupl
 
 
 def plan_rearrange(
-    tensor: StridedView, source: Sequence[Any], target: Sequence[Any], fixed: Mapping[str, int] | None, what: str
+    tensor: StridedView, source: Sequence[Any], target: Sequence[Any], fixed: Mapping[str, int] | None, call: Call
 ) -> Rearrangement:
-    """The three steps of ``what``, which is ``rearrange(source, target, fixed)``."""
+    """The three steps of ``rearrange(source, target, fixed)``, which messages show as ``call``."""
+    what = shown(call)
     source_groups, target_groups = _groups(tensor, source, what), _groups(tensor, target, what)
     before = [name for group in source_groups for name in group]
     after = [name for group in target_groups for name in group]
@@ -53,7 +54,7 @@ def plan_rearrange(
     sizes: dict[str, int] = {}
     for group, total in zip(source_groups, tensor.shape, strict=True):
         wanted = tuple(known.get(name, -1 if len(group) > 1 else total) for name in group)
-        sizes.update(zip(group, infer_sizes(tensor, wanted, total, what), strict=True))
+        sizes.update(zip(group, infer_sizes(tensor, wanted, total, call), strict=True))
     return Rearrangement(
         split=tuple(sizes[name] for name in before),
         order=tuple(before.index(name) for name in after),

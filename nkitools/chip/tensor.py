@@ -65,6 +65,8 @@ class NkiTensor(NotAValue, StridedView):
 
     def __getitem__(self, key: Any) -> Self:
         # A tile's key, t[a:b, c:d], is NumPy's as it stands once its bounds are known to be good: kernels' hot path.
+        if key is Ellipsis:
+            return self._view(self.array, self.byte_offset)
         items = key if type(key) is tuple else (key,)
         array = self.array
         shape = self.shape
@@ -103,6 +105,9 @@ class NkiTensor(NotAValue, StridedView):
         for dim, item in enumerate(items):
             kind = type(item)
             if kind is slice:
+                if item.start is None and item.stop is None and item.step is None:
+                    index.append(item)
+                    continue
                 first, window = indexing.resolve_slice(self, dim, item)
             elif kind is DynamicSlice:
                 if type(item.start) is VirtualRegister:
@@ -226,40 +231,44 @@ class NkiTensor(NotAValue, StridedView):
         """One dimension split into several (one size may be -1); on chip dimension 0 only trivially."""
         dim = views.dimension(self, dim)
         sizes = views.integers(self, shape, "reshape_dim's shape")
-        sizes = views.infer_sizes(self, sizes, self.shape[dim], f"reshape_dim({dim}, {sizes})")
+        call = ("reshape_dim", dim, sizes)
+        sizes = views.infer_sizes(self, sizes, self.shape[dim], call)
         if self.on_chip and dim == 0 and sizes != (self.shape[0],):
-            views.keep_partition(self, f"reshape_dim(0, {sizes})")
-        return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]), f"reshape_dim({dim}, {sizes})")
+            views.keep_partition(self, views.shown(call))
+        return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]), call)
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Self:
         """Dimensions start_dim .. end_dim (inclusive) merged; they must be contiguous, on chip without dimension 0."""
         first, last = views.dimension(self, start_dim), views.dimension(self, end_dim)
+        call = ("flatten_dims", start_dim, end_dim)
         if first > last:
-            views.wrong(self, f"flatten_dims({start_dim}, {end_dim}) has its dimensions in the wrong order")
-        what = f"flatten_dims({start_dim}, {end_dim})"
+            views.wrong(self, f"{views.shown(call)} has its dimensions in the wrong order")
         if self.on_chip and first == 0:
-            views.keep_partition(self, what)
+            views.keep_partition(self, views.shown(call))
         merged = math.prod(self.shape[first : last + 1])
-        return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), what)
+        return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), call)
 
     def reshape(self, *shape: Any) -> Self:
         """The same elements in another shape, without copying; on chip dimension 0 stays as it is."""
         given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         sizes = views.integers(self, given, "reshape's shape")
-        sizes = views.infer_sizes(self, sizes, self.size, f"reshape({sizes})")
-        return self._reshaped(sizes, f"reshape({sizes})")
+        call = ("reshape", sizes)
+        return self._reshaped(views.infer_sizes(self, sizes, self.size, call), call)
 
-    def _reshaped(self, sizes: tuple[int, ...], what: str) -> Self:
-        least = 2 if self.on_chip else 1
-        if len(sizes) < least:
-            views.wrong(self, f"{what} would leave fewer than the {least} dimensions that a tensor here must have")
-        kept = 1 if self.on_chip else 0
-        if sizes[:kept] != self.shape[:kept]:
-            views.keep_partition(self, what)
-        strides = self.array.strides
+    def _reshaped(self, sizes: tuple[int, ...], call: views.Call) -> Self:
+        array, storage = self.array, self.storage
+        kept = 1 if storage.on_chip else 0
+        if len(sizes) <= kept:
+            views.wrong(self, f"{views.shown(call)} would leave fewer dimensions than a tensor here must have")
+        if kept and sizes[0] != self.shape[0]:
+            views.keep_partition(self, views.shown(call))
+        # NumPy sees no partitions, so that its strides are right where these lie one behind the other without a gap.
+        if array.flags.c_contiguous and (not kept or array.nbytes == sizes[0] * storage.partition_bytes):
+            return self._view(array.reshape(sizes), self.byte_offset)
+        strides = array.strides
         found = views.regrouped(self.shape[kept:], strides[kept:], sizes[kept:], self.dtype.itemsize)
         if found is None:
-            views.wrong(self, f"{what} needs a copy: the layout is {self.get_pattern()}")
+            views.wrong(self, f"{views.shown(call)} needs a copy: the layout is {self.get_pattern()}")
         return self._strided(sizes, (*strides[:kept], *found))
 
     def rearrange(
@@ -269,20 +278,20 @@ class NkiTensor(NotAValue, StridedView):
         fixed_sizes: Mapping[str, int] | None = None,
     ) -> Self:
         """Split, reorder and merge dimensions by names, as einops does; groups are tuples of names."""
-        what = f"rearrange({src_pattern}, {dst_pattern})"
-        plan = plan_rearrange(self, src_pattern, dst_pattern, fixed_sizes, what)
+        call = ("rearrange", src_pattern, dst_pattern)
+        plan = plan_rearrange(self, src_pattern, dst_pattern, fixed_sizes, call)
         if self.on_chip and plan.order[:1] != (0,):
-            views.keep_partition(self, what)
-        return self._reshaped(plan.split, what).permute(plan.order)._reshaped(plan.merged, what)
+            views.keep_partition(self, views.shown(call))
+        return self._reshaped(plan.split, call).permute(plan.order)._reshaped(plan.merged, call)
 
     # --- reinterpretation ------------------------------------------------------------------------------------------
 
     def view(self, dtype: Any) -> Self:
         """The same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
         target = _known_dtype(dtype, self)
-        shape, strides = self.shape, self.array.strides
-        if target.itemsize != self.dtype.itemsize:
-            shape, strides = views.recast(self, target)
+        if target.itemsize == self.dtype.itemsize:
+            return self._view(self.array.view(target.dtype), self.byte_offset, target)
+        shape, strides = views.recast(self, target)
         return self._view(self.storage.window(shape, target, self.byte_offset, strides), self.byte_offset, target)
 
     reinterpret_cast = view

@@ -77,6 +77,8 @@ def integer(tensor: StridedView, value: Any, what: str) -> int:
 
 def integers(tensor: StridedView, values: Iterable[Any], what: str) -> tuple[int, ...]:
     """A sequence of integers; NK609 for anything else."""
+    if type(values) is tuple and all(type(value) is int for value in values):
+        return values
     if isinstance(values, str) or not isinstance(values, Iterable):
         wrong_call(tensor, f"{what} must be a tuple of integers, it is {values!r}")
     return tuple(integer(tensor, value, f"each of {what}") for value in values)
@@ -91,17 +93,27 @@ def dimension(tensor: StridedView, dim: Any, extra: int = 0) -> int:
     return number % ndim
 
 
-def infer_sizes(tensor: StridedView, sizes: tuple[int, ...], total: int, what: str) -> tuple[int, ...]:
+Call = tuple[Any, ...]  # a method's name and its arguments, for a message that is rarely written
+
+
+def shown(call: Call) -> str:
+    """A call as its author wrote it, more or less."""
+    return f"{call[0]}({', '.join(map(str, call[1:]))})"
+
+
+def infer_sizes(tensor: StridedView, sizes: tuple[int, ...], total: int, call: Call) -> tuple[int, ...]:
     """``sizes`` with its one -1 filled in; their product must be ``total``."""
+    if sizes and min(sizes) > 0 and math.prod(sizes) == total:
+        return sizes
     if any(size < -1 or size == 0 for size in sizes):
-        wrong(tensor, f"{what} has sizes that are not positive")
+        wrong(tensor, f"{shown(call)} has sizes that are not positive")
     if sizes.count(-1) > 1:
-        wrong(tensor, f"{what} leaves more than one size open")
+        wrong(tensor, f"{shown(call)} leaves more than one size open")
     known = math.prod(size for size in sizes if size != -1)
     if total % known == 0:
         sizes = tuple(total // known if size == -1 else size for size in sizes)
     if math.prod(sizes) != total:
-        wrong(tensor, f"{what} does not hold the {total} elements")
+        wrong(tensor, f"{shown(call)} does not hold the {total} elements")
     return sizes
 
 
@@ -170,15 +182,19 @@ def recast(tensor: StridedView, target: DType) -> tuple[tuple[int, ...], tuple[i
 
 def pairs_of(tensor: StridedView, pattern: Any) -> list[tuple[int, int]]:
     """An access pattern as (stride, count) pairs; NK609 for what is none."""
-    form = f"ap's pattern must be a list of [stride, count], it is {pattern!r}"
     if not isinstance(pattern, (list, tuple)) or not pattern:
-        wrong_call(tensor, form)
-    if any(not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in pattern):
-        wrong_call(tensor, form)
-    pairs = [integers(tensor, pair, "ap's strides and counts") for pair in pattern]
-    if any(count < 1 or step < 0 for step, count in pairs):
-        wrong(tensor, f"ap's counts must be at least 1 and its strides not negative, the pattern is {pattern!r}")
-    return [(step, count) for step, count in pairs]
+        wrong_call(tensor, f"ap's pattern must be a list of [stride, count], it is {pattern!r}")
+    pairs: list[tuple[int, int]] = []
+    for pair in pattern:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            wrong_call(tensor, f"ap's pattern must be a list of [stride, count], it is {pattern!r}")
+        step, count = pair
+        if type(step) is not int or type(count) is not int:
+            step, count = integers(tensor, pair, "ap's strides and counts")
+        if count < 1 or step < 0:
+            wrong(tensor, f"ap's counts must be at least 1 and its strides not negative, the pattern is {pattern!r}")
+        pairs.append((step, count))
+    return pairs
 
 
 def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import guards
+from nkitools.isa.accumulators import Lanes
 from nkitools.isa.costs import streaming
 from nkitools.isa.enums import reduce_cmd as reduce_cmds
 from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
@@ -44,9 +44,9 @@ def activation(
     ``scale``: a number or a float32 (partitions, 1) vector; ``bias``: such a vector of any dtype but tfloat32, from
     NeuronCore-v3 on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce``
     adds the sum of this call's float32 results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res``
-    (partitions, 1) receives the register. ``reduce_op`` must be ``nl.add`` where the register is reduced into. Memory:
-    SBUF or PSUM. The engine's own approximation error is not modelled; see the table for the ranges of valid inputs.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK607, NK609.
+    (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
+    register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table for the ranges of valid inputs.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK607, NK609.
     Source: nki.isa.activation (NKI 0.6).
     """
     function = guards.activation_function(check, "op", op)
@@ -150,31 +150,16 @@ def _with_register(
     activate: Activate, command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
 ) -> Callable[..., None]:
     """The activation, then the commands to the engine's reduce registers."""
+    lanes = Lanes("activation", "scalar", data)
     axes = tuple(range(1, data.ndim))
-    first = data.layout.start_partition
-    last = first + data.shape[0]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
     def compute(destination: Array, values: Array, bias: Any, scale: Any, result: Array | None = None) -> None:
         out = activate(destination, values, bias, scale)
-        lanes = _registers(last)[first:last]
-        if command in (reduce_cmds.reset, reduce_cmds.reset_reduce):
-            lanes[:] = 0
+        registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, 0.0)
         if command in _REDUCING:
-            lanes += out.sum(axis=axes, dtype=np.float32)
+            registers += out.sum(axis=axes, dtype=np.float32)
         if result is not None and result_dtype is not None:
-            put(result, lanes, result_dtype)
+            put(result, registers, result_dtype)
 
     return compute
-
-
-def _registers(lanes: int) -> Array:
-    """The running core's reduce registers, at least ``lanes`` of them (more than 128 only where NK101 was reported)."""
-    core = current_core("nisa.activation")
-    registers = core.reduce_registers.get("scalar")
-    if registers is None or registers.size < lanes:
-        grown = np.zeros(max(lanes, core.generation.partitions), np.float32)
-        if registers is not None:
-            grown[: registers.size] = registers
-        core.reduce_registers["scalar"] = registers = grown
-    return registers

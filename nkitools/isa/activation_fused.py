@@ -88,7 +88,7 @@ def activation_reduce(
     Source: nki.isa.activation_reduce (NKI 0.6).
     """
     if reduce_op is None:
-        check.refuse("NK609", "`reduce_op` is missing; it is nl.add")
+        check.refuse("NK609", "`reduce_op` is missing", remedy="Pass reduce_op=nl.add.")
     plan = activation.function(check, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmds.reset_reduce)
     activate = plan.compute
 
@@ -178,7 +178,11 @@ def _stages(check: Check, op0: Any, op1: Any, reverse0: Any, reverse1: Any) -> t
         check.refuse("NK306", f"(`op0`, `op1`)=({pair[0]}, {pair[1]}) is not possible; possible are {possible}")
     for index, reverse in enumerate((reverse0, reverse1)):
         if reverse and names[index] == "bypass":
-            check.refuse("NK609", f"`reverse{index}` needs `op{index}`, which is nl.bypass")
+            check.refuse(
+                "NK609",
+                f"`reverse{index}` needs an operator, `op{index}` is nl.bypass",
+                remedy=f"Leave reverse{index} out.",
+            )
     first, second = steps_of(*pair, bool(reverse0), bool(reverse1))
     return (None if names[0] == "bypass" else first), (None if names[1] == "bypass" else second)
 
@@ -197,7 +201,10 @@ def _reduction(check: Check, reduce_op: Any, command: reduce_cmds) -> Operator |
     if reduce_op is not None:
         return accumulators.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
     if command in accumulators.REDUCING:
-        check.refuse("NK609", f"`reduce_cmd`={command} needs `reduce_op`")
+        names = ", ".join(f"nl.{name}" for name in _REDUCTIONS)
+        check.refuse(
+            "NK609", f"`reduce_cmd`={command} needs `reduce_op`, which is missing", remedy=f"Pass one of {names}."
+        )
     return None
 
 

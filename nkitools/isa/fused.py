@@ -132,7 +132,11 @@ def tensor_scalar_reduce(
     reduction = accumulators.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
     if reverse0:
-        check.refuse("NK609", "`reverse0` is documented as not supported yet by tensor_scalar_reduce")
+        check.refuse(
+            "NK609",
+            "`reverse0` is documented as not supported yet",
+            remedy="Call nisa.tensor_scalar with reverse0=True, and nisa.tensor_reduce on its result.",
+        )
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
@@ -141,7 +145,11 @@ def tensor_scalar_reduce(
     accumulators.result_tile(check, reduce_res, data)
     _check_loaded(check, "reduce_init", reduce_init, reduce_cmd, data)
     if reduce_init is not None and reduce_cmd is not reduce_cmds.load_reduce:
-        check.fail("NK609", f"`reduce_init` goes with reduce_cmd=load_reduce only, not with {reduce_cmd}")
+        check.fail(
+            "NK609",
+            f"`reduce_init` goes with reduce_cmd=load_reduce only, not with {reduce_cmd}",
+            remedy="Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out.",
+        )
 
     lanes = accumulators.Lanes(check.instruction, "vector", data)
     (step,) = steps_of(operator, None, False, False)
@@ -168,7 +176,11 @@ def tensor_scalar_reduce(
 def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, data: NkiTensor) -> None:
     """NK609, NK109, NK301: what load_reduce loads is given, a number or a float32 vector."""
     if value is None and command is reduce_cmds.load_reduce:
-        check.refuse("NK609", f"reduce_cmd=load_reduce needs `{role}`")
+        check.refuse(
+            "NK609",
+            f"reduce_cmd=load_reduce needs `{role}`, which is missing",
+            remedy=f"Pass the number or float32 vector to start from as {role}, or reduce_cmd=nisa.reduce_cmd.reset_reduce.",
+        )
     accumulators.initial_value(check, role, value, data)
 
 

@@ -69,7 +69,7 @@ def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str]]) -
 
 def _too_tall(chip: Generation, tensor: NkiTensor) -> str:
     first = tensor.layout.start_partition
-    last = first + tensor.shape[0] - 1
+    last = first + (tensor.shape[0] - 1) * max(tensor.layout.partition_step, 1)
     if last < chip.partitions:
         return ""
     reach = f"has {tensor.shape[0]} partitions" if first == 0 else f"reaches partition {last}"
@@ -92,10 +92,21 @@ def _too_many_dimensions(tensor: NkiTensor) -> str:
 
 
 def start(check: Check, tensor: NkiTensor, role: str) -> None:
-    """NK108: where an engine's access may begin depends on how many partitions it spans (architecture guide)."""
+    """NK108: an engine accesses neighbouring partitions, and how many decides where it may begin.
+
+    Sources: Trainium/Inferentia2 architecture guide, start_partition; access patterns, Restriction on SBUF/PSUM Tensors.
+    """
     if not tensor.on_chip:
         return
     count, first, smallest = tensor.shape[0], tensor.layout.start_partition, check.chip.start_partition_step
+    if count > 1 and tensor.layout.partition_step > 1:
+        check.fail(
+            "NK108",
+            f"`{role}`, {describe(tensor)}, takes every {tensor.layout.partition_step}th partition; an engine accesses "
+            "neighbouring ones",
+            tensor,
+            remedy="Gather the rows into a tile of their own with nisa.dma_copy.",
+        )
     step = next((size for size in (smallest, 2 * smallest) if count <= size), check.chip.partitions)
     if first % step:
         allowed = ", ".join(str(each) for each in range(0, check.chip.partitions, step))

@@ -43,7 +43,7 @@ from nkitools.rules.finding import refuse
 
 __all__ = ["Check", "Dst", "Instruction", "NkiInstruction", "Operand", "OptionalDst", "OptionalOperand", "Plan", "Src", "instruction"]
 
-_NUMBERS = (int, float, np.number, np.bool_)
+_NUMBERS = (int, float, np.generic)
 _WANTED = {
     OPERAND: "a number or a tensor",
     OPTIONAL_OPERAND: "a number or a tensor",

@@ -32,9 +32,15 @@ def operand_of(check: Check, role: str, operator: Operator, operand: Any, data: 
     """NK609, NK109: a number or a (partitions, 1) vector; of a unary operator None or 0."""
     if operator.unary:
         if isinstance(operand, NkiTensor):
-            check.refuse("NK609", f"`{role}` must be None or 0 for the unary operator {operator}", operand)
+            check.refuse(
+                "NK609", f"`{role}` must be None or 0 for the unary operator {operator}", operand, remedy=f"Pass {role}=0."
+            )
     elif operand is None and operator.name != "bypass":
-        check.refuse("NK609", f"`{role}` is missing for {operator}")
+        check.refuse(
+            "NK609",
+            f"`{role}` is missing for {operator}",
+            remedy=f"Pass a number or a ({data.shape[0]}, 1) tile as {role}.",
+        )
     guards.vector_operand(check, role, operand, data)
     guards.not_packed(check, **{role: operand})
 
@@ -94,6 +100,7 @@ def zero_if_unary(
             report(
                 "NK609",
                 f"{instruction}: `{role}` must be None or 0 for the unary operator {operator}, it is {number}",
+                remedy=f"Pass {role}=0.",
             )
         compute(destination, data, number, *others)
 

@@ -20,7 +20,7 @@ from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
-_NUMBERS = (int, float, np.number, np.bool_)
+_NUMBERS = (int, float, np.generic)
 _ADD, _EXP = OPERATORS["add"], ACTIVATIONS["exp"]
 
 

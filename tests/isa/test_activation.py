@@ -235,13 +235,14 @@ def test_each_partition_has_its_own_register() -> None:
     np.testing.assert_array_equal(inside(body), [3] * 32 + [6] * 32)
 
 
-def test_registers_do_not_outlive_a_run() -> None:
-    """A new kernel starts with zeros."""
+@pytest.mark.parametrize("keywords", [{"reduce_op": nl.add, "reduce_cmd": COMMANDS.reduce}, {}], ids=["reduce", "idle"])
+def test_registers_do_not_outlive_a_run(keywords: dict[str, Any]) -> None:
+    """What no instruction of this kernel has reset is undefined: NaN, and a warning."""
     x = np.ones((4, 3), np.float32)
-    keywords = {"reduce_op": nl.add, "reduce_cmd": COMMANDS.reduce}
-    for _ in range(2):
-        issued = issue(nisa.activation, empty(x.shape), nl.copy, tile(x), reduce_res=empty((4, 1)), **keywords)
-        assert (issued.views["reduce_res"] == 3).all()
+    issue(nisa.activation, empty(x.shape), nl.copy, tile(x), reduce_op=nl.add, reduce_cmd=COMMANDS.reset_reduce)
+    issued = issue(nisa.activation, empty(x.shape), nl.copy, tile(x), reduce_res=empty((4, 1)), **keywords)
+    assert np.isnan(issued.views["reduce_res"]).all()
+    assert [(each.rule, each.severity) for each in issued.findings] == [("NK507", "warning")]
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

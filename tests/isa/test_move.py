@@ -125,8 +125,8 @@ def test_dma_may_move_data_between_partitions() -> None:
 def test_dma_may_begin_at_any_partition() -> None:
     """The rule of start partitions is the engines'."""
     x = sample((128, 4))
-    dst, src = empty(x.shape, view=lambda t: t[17:50]), tile(x, view=lambda t: t[3:36])
-    np.testing.assert_array_equal(issue(nisa.dma_copy, dst, src).dst, x[3:36])
+    dst, src = empty(x.shape, view=lambda t: t[17:50]), tile(x, view=lambda t: t[3:102:3])
+    np.testing.assert_array_equal(issue(nisa.dma_copy, dst, src).dst, x[3:102:3])
 
 
 def test_every_argument_of_dma_copy() -> None:
@@ -302,6 +302,8 @@ MEMSET_REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
     "long in PSUM": ("NK107", "`dst`", (empty((1, 4097), memory="psum"), 0), {}),
     "start": ("NK108", "`dst`", (empty((128, 2), view=lambda t: t[16:48, :]), 0), {}),
     "start of a half": ("NK108", "`dst`", (empty((128, 2), view=lambda t: t[32:96, :]), 0), {}),
+    "every second partition": ("NK108", "`dst`", (empty((128, 2), view=lambda t: t[0:64:2, :]), 0), {}),
+    "stepping out": ("NK101", "`dst`", (empty((256, 2), view=lambda t: t[64:256:64, :]), 0), {}),
     "start of most": ("NK108", "`dst`", (empty((128, 2), view=lambda t: t[32:128, :]), 0), {}),
     "HBM": ("NK201", "`dst`", (empty((4, 4), memory="hbm"), 0), {}),
     "GpSimd in PSUM": ("NK206", "`dst`", (empty((4, 4), memory="psum"), 0), {"engine": nisa.engine.gpsimd}),

@@ -15,6 +15,7 @@ from nkitools.chip.core import CORE
 from nkitools.chip.memory import MemoryRegion
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.launch.programs import Launch, run_launch
 from nkitools.record.reporter import StopRun
 from nkitools.rules.finding import REPORTER
 from tests.launch.kernels import doubled, doubled_in_place, failing, halves, impossible
@@ -214,6 +215,22 @@ class TestExceptions:
             return x
 
         assert nkitools.simulate(kernel, X).instructions[0].loops == {}
+
+
+def test_a_dialect_may_add_to_everything_that_is_reported() -> None:
+    """Of the arguments, in the kernel, and of the results."""
+
+    def coded(report: Any) -> Any:
+        return lambda rule, message, *rest: report(rule, f"{message} (err_of_aws)", *rest)
+
+    def unwritten(x: Any) -> Any:
+        return nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+
+    found = []
+    for kernel, x in ((doubled.function, X.astype(np.float64)), (failing.function, X), (unwritten, X)):
+        run = run_launch(Launch(kernel, "kernel", rules="report", reported=coded), (x,), {})
+        found += [(finding.rule, finding.message.endswith("(err_of_aws)")) for finding in run.findings]
+    assert found == [("NK301", True), ("NK101", True), ("NK403", True)]
 
 
 def test_runs_in_threads_do_not_meet() -> None:

@@ -188,7 +188,7 @@ class TestLevels:
 
         with (
             nkitools.collect_runs() as runs,
-            pytest.raises(nkitools.NotModelled, match="nki.collectives.all_reduce") as raised,
+            pytest.raises(nkitools.NotModelled, match=r"nki\.collectives\.all_reduce") as raised,
         ):
             nkitools.simulate(kernel, X, rules=level)
         assert runs[0].findings == [raised.value.finding]

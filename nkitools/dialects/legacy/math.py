@@ -14,7 +14,7 @@ from nkitools.dialects.legacy import elementwise
 from nkitools.dialects.legacy.dtypes import result_type
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.keywords import check_keywords
-from nkitools.dialects.legacy.reductions import reduce, reduce_into, reduced_lanes, reduction_axes, trailing
+from nkitools.dialects.legacy.reductions import reduce, reduce_defined, reduce_into, reduced_lanes, reduction_axes, trailing
 from nkitools.dialects.legacy.results import new_tile, part
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa.operators import token
@@ -179,7 +179,7 @@ def softmax(
         x.shape, result_type(dtype if dtype is not None else compute_dtype, "nl.softmax", x), MemoryRegion.sbuf
     )
     if lanes is None:
-        softmax_into(dst, x.resolved(), axes)
+        reduce_defined(softmax_into, dst, x.resolved(), axes)
     elif not lanes.empty:
-        softmax_into(part(dst, x.shape, lanes.box), x.within(x.shape, lanes.box), axes)
+        reduce_defined(softmax_into, part(dst, x.shape, lanes.box), x.within(x.shape, lanes.box), axes)
     return Tensor.made(dst, lanes)

@@ -11,7 +11,6 @@ import numpy as np
 from nkitools.chip.dtypes import DType
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.elementwise import check_tile
-from nkitools.dialects.legacy.indices import Box
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.results import new_tile, part
 from nkitools.dialects.legacy.tensor import Tensor
@@ -111,9 +110,5 @@ def reduce_defined(into: Reduce, dst: NkiTensor, x: NkiTensor, axes: tuple[int, 
     if not lines.any() or not is_box or (missing & ~lines).any():
         into(dst, x, axes)
     elif len(filled[0]):
-        into(dst[tuple(slice(*lane) for lane in box)], part(x, x.shape, _along(box, axes, x.shape)), axes)
-
-
-def _along(box: Box, axes: tuple[int, ...], shape: tuple[int, ...]) -> Box:
-    """A box of a result as a box of the input: all of the reduced axes."""
-    return tuple((0, shape[dim]) if dim in axes else lane for dim, lane in enumerate(box))
+        lines_of = tuple((0, size) if dim in axes else box[dim] for dim, size in enumerate(x.shape))
+        into(part(dst, x.shape, lines_of), part(x, x.shape, lines_of), axes)

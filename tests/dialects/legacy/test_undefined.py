@@ -8,6 +8,7 @@ import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
+from scipy import special
 
 from tests.dialects.legacy.running import outputs, random, refusal, run
 
@@ -46,6 +47,8 @@ def test_rows_without_data_are_left_out_of_reductions() -> None:
     x = random(ROWS, 64)
     expected = x / np.sqrt(np.mean(np.square(x.astype(np.float64)), axis=1, keepdims=True))
     np.testing.assert_allclose(outputs(over_tiles(normalised), x), expected, rtol=1e-5)
+    soft = outputs(over_tiles(lambda tile: nl.softmax(tile, axis=1)), x)
+    np.testing.assert_allclose(soft, special.softmax(x.astype(np.float64), axis=1), rtol=1e-5)
     means = outputs(over_tiles(lambda tile: nisa.tensor_reduce(np.add, tile, axis=[1]), columns=1), x)
     np.testing.assert_allclose(means, x.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-5)
 

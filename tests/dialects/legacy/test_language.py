@@ -1,0 +1,100 @@
+"""The modules as an author sees them: names, ranges, constants."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+
+import nkitools
+from tests.dialects.legacy.running import outputs, random, refusal
+
+MODULES = ["nki", "nki.isa", "nki.isa.constants", "nki.language", "nki.typing", "nki.compiler"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_shows_its_names_and_refuses_others(name: str) -> None:
+    """What __all__ lists is there, an unknown name is an AttributeError with NK607, a documented one a refusal on use."""
+    module: Any = import_module(f"neuronxcc.{name}")
+    assert all(hasattr(module, each) for each in module.__all__)
+    assert not hasattr(module, "no_such_name")
+    with pytest.raises(AttributeError, match="no_such_name") as caught:
+        module.no_such_name  # noqa: B018 - asking is the test
+    assert caught.value.finding.rule == "NK607"  # type: ignore[attr-defined]
+
+
+def test_the_dtypes_are_numpys() -> None:
+    """nl.float32 is np.float32; the dtypes that NumPy lacks are those of ml_dtypes."""
+    for name in ("float32", "float16", "int8", "int16", "int32", "uint8", "uint16", "uint32", "bool_"):
+        assert getattr(nl, name) is getattr(np, name)
+    for name in ("bfloat16", "float8_e4m3", "float8_e5m2"):
+        assert getattr(nl, name) == np.dtype(getattr(ml_dtypes, name))
+    assert nl.tfloat32 == np.dtype("V4")
+    assert nl.fp32.min == np.finfo(np.float32).min
+    assert nl.finfo(nl.bfloat16).bits == 16
+
+
+def test_tiles_of_tfloat32() -> None:
+    """A dtype that NumPy has no name for is still asked for, rounds, and compares."""
+
+    def kernel(x: Any) -> Any:
+        tile = nl.load(x, dtype=nl.tfloat32)
+        assert tile.dtype == nl.tfloat32
+        result = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(result, tile)
+        return result
+
+    x = np.full((4, 4), 1 + 2**-12, np.float32)
+    np.testing.assert_array_equal(outputs(kernel, x), np.ones((4, 4), np.float32))
+
+
+@pytest.mark.parametrize("kind", ["affine_range", "sequential_range", "static_range"])
+def test_ranges_count_as_pythons_does(kind: str) -> None:
+    """One to three integers; the keywords that public kernels pass are taken, others refused."""
+    make = getattr(nl, kind)
+    assert list(make(3)) == [0, 1, 2]
+    assert list(make(2, 9, 3)) == [2, 5, 8]
+    for args in ((), (1, 2, 3, 4), (1.5,), (nl.arange(3),)):
+        with pytest.raises(nkitools.KernelError):
+            make(*args)
+
+
+def test_keywords_of_ranges() -> None:
+    """Hints to the compiler's scheduler change nothing."""
+    assert list(nl.affine_range(2, precise_schedule=True)) == [0, 1]
+    assert list(nl.sequential_range(2, directives=None)) == [0, 1]
+    with pytest.raises(nkitools.KernelError):
+        nl.affine_range(2, schedule=True)
+
+
+def test_tile_sizes_are_the_chips() -> None:
+    """nl.tile_size inside a kernel speaks of the chip that runs."""
+
+    def kernel(x: Any) -> Any:
+        sizes = nl.tile_size
+        assert (sizes.pmax, sizes.psum_fmax, sizes.gemm_stationary_fmax, sizes.gemm_moving_fmax) == (128, 512, 128, 512)
+        return x
+
+    outputs(kernel, random(2, 2), chip="trn2")
+
+
+def test_an_error_names_the_author_s_tensor_and_line() -> None:
+    """Findings inside of loops carry counters, names, file and line of the kernel."""
+
+    def kernel(x: Any) -> Any:
+        for m in nl.affine_range(4):
+            tile = nl.load(x[nl.ds(m * 4, 4), :])
+            tile[:, 0:9] = m
+        return x
+
+    finding = refusal(kernel, random(16, 8))
+    assert finding.loops == {"m": 0}
+    assert Path(finding.file).name == "test_language.py"
+    assert "`tile`" in finding.message
+    assert nki.__name__ == "neuronxcc.nki"
