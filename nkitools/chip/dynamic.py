@@ -1,4 +1,4 @@
-"""Views whose address is decided while the kernel runs: by a register or a scalar in SBUF, or by an index for each partition.
+"""Views whose address is decided while the kernel runs: by a register or a scalar in SBUF, or by an index a partition.
 
 The value is read when an instruction uses the view, as the chip does it, not when the view is made.
 """
@@ -6,7 +6,7 @@ The value is read when an instruction uses the view, as the chip does it, not wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array
 from nkitools.chip.region import MemoryRegion
 from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.strided import StridedView
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe, dimension, pattern_start, wrong, wrong_call
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import not_modelled, refuse
 
 
 class OutOfBounds(Exception):
@@ -25,7 +26,7 @@ class OutOfBounds(Exception):
 
 @dataclass(frozen=True)
 class Term:
-    """A run-time offset: ``source`` (a register or a (1, 1) tensor) times ``stride`` bytes; valid are 0 .. ``limit``."""
+    """A run-time offset: ``source`` (a register or (1, 1) tensor) times ``stride`` bytes; valid are 0 .. ``limit``."""
 
     source: VirtualRegister | NkiTensor
     stride: int
@@ -34,13 +35,12 @@ class Term:
     def value(self, what: str) -> int:
         """The offset's value now."""
         if isinstance(self.source, VirtualRegister):
-            return int(self.source.read(what))
+            return self.source.integer(what)
         return int(_scalar(self.source, what))
 
 
 def _scalar(tensor: NkiTensor, what: str) -> int:
-    missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
-    if missing is not None:
+    if tensor.unwritten() is not None:
         refuse("NK401", f"{what} is addressed by {describe(tensor)}, which was never written", about=(tensor,))
     return int(tensor.read().reshape(-1)[0])
 
@@ -55,17 +55,51 @@ def checked_source(tensor: NkiTensor, source: Any, what: str) -> VirtualRegister
         refuse("NK201", f"{what} must lie in SBUF, it is {describe(source)}", about=(source,))
     if source.size != 1:
         wrong_call(tensor, f"{what} must have one element, it is {describe(source)}")
-    check_integer(source, what)
+    check_index(source, what)
     return source
 
 
-def check_integer(source: NkiTensor, what: str) -> None:
-    """NK301: an index is an integer."""
+def check_index(source: NkiTensor, what: str) -> None:
+    """NK301, NK609: indices are integers, and do not lie at a run-time address themselves."""
     if not source.dtype.is_integer:
         refuse("NK301", f"{what} must be integers, it is {describe(source)}", about=(source,))
+    if source.is_indirect():
+        wrong_call(source, f"{what} must lie at an address known when the kernel is built; it has an index of its own")
 
 
-class DynamicTensor(NkiTensor):
+class IndirectTensor(NkiTensor):
+    """What views with run-time addresses share: they take no second index, and no new access pattern or dtype."""
+
+    __slots__ = ()
+
+    def is_indirect(self) -> bool:
+        """Always: registers or tensors decide what this view addresses."""
+        return True
+
+    def __getitem__(self, key: Any) -> Self:
+        return self._indexed(key if type(key) is tuple else (key,))
+
+    def same_place(self, other: StridedView) -> bool:
+        """Not known before the kernel runs, but of a view and itself."""
+        return self is other
+
+    def ap(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """NK609, NK607: it cannot be indexed again, and the reference does not say what becomes of the index it has."""
+        if any(isinstance(each, (NkiTensor, VirtualRegister)) for each in (*args, *kwargs.values())):
+            _one_index(self)
+        not_modelled(f"ap of {describe(self)}, which has a dynamic index, is not modelled")
+
+    def _check_dtype(self, dtype: DType | None) -> None:
+        """NK609: "Not supported after dynamic / vector select" (nki.language.NkiTensor.view, NKI 0.6)."""
+        if dtype not in (None, self.dtype):
+            wrong_call(self, f"a view with a dynamic index cannot be reinterpreted as {dtype}")
+
+
+def _one_index(tensor: NkiTensor) -> NoReturn:
+    wrong_call(tensor, "a view takes one dynamic index only; this one has its own already")
+
+
+class DynamicTensor(IndirectTensor):
     """A strided view that begins where its terms say at the moment of use."""
 
     __slots__ = ("base_offset", "terms")
@@ -77,7 +111,7 @@ class DynamicTensor(NkiTensor):
     def of(cls, tensor: NkiTensor, *terms: Term) -> DynamicTensor:
         """``tensor`` moved by run-time offsets."""
         if tensor.is_indirect():
-            wrong_call(tensor, "a view takes one dynamic index only; this one has its own already")
+            _one_index(tensor)
         self = cls.__new__(cls)
         self._set(tensor.storage, tensor.array, tensor.dtype, tensor.byte_offset)
         self.base_offset = tensor.byte_offset
@@ -85,17 +119,17 @@ class DynamicTensor(NkiTensor):
         return self
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
+        self._check_dtype(dtype)
         view = super()._view(array, byte_offset, dtype)
         view.terms = self.terms
-        view.base_offset = byte_offset
+        # An instruction that used this view has moved it: what is made of it begins at its base all the same.
+        view.base_offset = byte_offset - (self.byte_offset - self.base_offset)
         return view
 
-    def __getitem__(self, key: Any) -> Self:
-        return self._indexed(key if type(key) is tuple else (key,))
-
-    def is_indirect(self) -> bool:
-        """Always: a register or tensor decides what this view addresses."""
-        return True
+    @property
+    def form(self) -> Any:
+        """The layout, marked: some instructions need addresses that are known when the kernel is built."""
+        return self.layout, DynamicTensor
 
     def settle(self, what: str) -> None:
         """Move to where the terms say now; OutOfBounds where that is outside."""
@@ -110,7 +144,7 @@ class DynamicTensor(NkiTensor):
         self._layout = None
 
 
-class VectorTensor(NkiTensor):
+class VectorTensor(IndirectTensor):
     """A view of which each partition reads or writes the row that its own index names (gather and scatter)."""
 
     __slots__ = ("index", "rows")
@@ -121,26 +155,40 @@ class VectorTensor(NkiTensor):
 
     @classmethod
     def of(cls, rows: NkiTensor, index: NkiTensor, count: int) -> VectorTensor:
-        """``count`` of ``rows`` (all that may be chosen, along dimension 0), chosen by ``index``, column after column."""
+        """``count`` of ``rows`` (all that may be chosen, in dimension 0), chosen by ``index``, column after column."""
         if index.buffer is not MemoryRegion.sbuf:
             refuse("NK201", f"vector_offset must lie in SBUF, it is {describe(index)}", about=(index,))
-        check_integer(index, "vector_offset")
+        check_index(index, "vector_offset")
         if index.size < count:
             wrong(rows, f"vector_offset, {describe(index)}, has fewer than the {count} indices that are used")
         self = cls.__new__(cls)
-        shown = rows.storage.window((count, *rows.shape[1:]), rows.dtype, rows.byte_offset, (0, *rows.array.strides[1:]))
+        shown = rows.storage.window(
+            (count, *rows.shape[1:]), rows.dtype, rows.byte_offset, (0, *rows.array.strides[1:])
+        )
         self._set(rows.storage, shown, rows.dtype, rows.byte_offset)
         self.rows = rows
         self.index = index
         return self
 
-    def is_indirect(self) -> bool:
-        """Always: an index tensor decides what this view addresses."""
-        return True
+    @property
+    def form(self) -> Any:
+        """The layouts of what is seen, of what may be chosen, and of the index."""
+        return self.layout, self.rows.layout, self.index.layout
+
+    def same_place(self, other: StridedView) -> bool:
+        """Whether the same index chooses among the same rows."""
+        return (
+            isinstance(other, VectorTensor)
+            and self.shape == other.shape
+            and self.rows.same_place(other.rows)
+            and self.index.same_place(other.index)
+        )
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
-        if array.shape[:1] != self.shape[:1] or array.strides[0] != 0 or dtype not in (None, self.dtype):
-            wrong_call(self, "the indirect dimension of a view cannot be indexed, sliced or reinterpreted again")
+        self._check_dtype(dtype)
+        # Of a single row NumPy's stride says nothing.
+        if array.shape[:1] != self.shape[:1] or (array.strides[0] != 0 and array.shape[0] != 1):
+            wrong_call(self, "the indirect dimension of a view cannot be indexed, sliced or moved again")
         view = super()._view(array, byte_offset, dtype)
         rows = self.rows
         inner = array.strides[1:]
@@ -149,16 +197,20 @@ class VectorTensor(NkiTensor):
         view.index = self.index
         return view
 
-    def __getitem__(self, key: Any) -> Self:
-        return self._indexed(key if type(key) is tuple else (key,))
+    def settle(self, what: str) -> None:
+        """Nothing moves; OutOfBounds where some row is."""
+        invalid = self.first_invalid()
+        if invalid is not None:
+            raise OutOfBounds(f"partition {invalid[0]} of {describe(self.index)} is {invalid[1]}, out of bounds")
 
     def chosen(self) -> tuple[Array, Array]:
         """The row of each partition, and whether it is in bounds (out of bounds it reads as row 0)."""
         what = "an indirect access"
-        missing = self.index.storage.unwritten(self.index.layout, self.index.byte_offset)
-        if missing is not None:
+        if self.index.unwritten() is not None:
             refuse(
-                "NK401", f"{what} is addressed by {describe(self.index)}, which is partly unwritten", about=(self.index,)
+                "NK401",
+                f"{what} is addressed by {describe(self.index)}, which is partly unwritten",
+                about=(self.index,),
             )
         indices = self.index.read()
         flat = indices.reshape(indices.shape[0], -1).T.reshape(-1)[: self.shape[0]].astype(np.int64)
@@ -255,6 +307,7 @@ def gathered(
     """
     if dimension(tensor, indirect_dim) != 0:
         wrong_call(tensor, "vector_offset works along dimension 0 only (indirect_dim=0)")
+    _check_rows(tensor, vector_offset)
     step = tensor.array.strides[0] // dtype.itemsize
     inner = pairs[1:]
     reach = start + sum(stride * (count - 1) for stride, count in inner)
@@ -263,20 +316,20 @@ def gathered(
     if rows < 1:
         refuse("NK402", f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}", about=(tensor,))
     window = tensor.ap([(step, rows), *inner], offset=start - pattern_start(tensor, 0, dtype), dtype=dtype)
-    return _chosen(tensor, window, vector_offset, pairs[0][1])
+    return VectorTensor.of(window, vector_offset, pairs[0][1])
 
 
 def chosen_rows(tensor: NkiTensor, vector_offset: Any) -> VectorTensor:
     """``tensor`` with dimension 0 chosen by ``vector_offset``, one row for each of its elements."""
-    count = vector_offset.shape[0] if isinstance(vector_offset, NkiTensor) else 0
-    return _chosen(tensor, tensor, vector_offset, count)
+    _check_rows(tensor, vector_offset)
+    return VectorTensor.of(tensor, vector_offset, vector_offset.shape[0])
 
 
-def _chosen(tensor: NkiTensor, rows: NkiTensor, vector_offset: Any, count: int) -> VectorTensor:
+def _check_rows(tensor: NkiTensor, vector_offset: Any) -> None:
+    """NK609, NK201: a tensor chooses among rows of an HBM tensor, once."""
     if not isinstance(vector_offset, NkiTensor):
         wrong_call(tensor, f"vector_offset must be a tensor in SBUF, it is {type(vector_offset).__name__}")
     if tensor.on_chip:
         refuse("NK201", f"vector_offset addresses rows of HBM tensors, not of {describe(tensor)}", about=(tensor,))
     if tensor.is_indirect():
-        wrong_call(tensor, "a view takes one dynamic index only; this one has its own already")
-    return VectorTensor.of(rows, vector_offset, count)
+        _one_index(tensor)

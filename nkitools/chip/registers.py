@@ -34,6 +34,13 @@ class VirtualRegister:
             refuse("NK401", f"{what} reads a register that was never given a value")
         return self.value
 
+    def integer(self, what: str) -> int:
+        """The value as an address or a loop bound: NK301 for a float, whose bits would be taken for an integer."""
+        value = self.read(what)
+        if isinstance(value, float):
+            refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")
+        return value
+
     def write(self, what: str, value: float) -> None:
         """Give it a value; the counter of a dynamic loop takes none (NK601)."""
         if self.frozen:
@@ -79,7 +86,7 @@ class VirtualRegister:
         refuse(
             "NK601",
             "a register is used in a Python expression; its value exists only on the device",
-            remedy="Steer loops with nl.dynamic_range or `while register:`, and addresses with scalar_offset= or nl.ds.",
+            remedy="Steer loops with nl.dynamic_range or `while register:`, addresses with scalar_offset= or nl.ds.",
         )
 
     __index__ = __int__ = __float__ = __lt__ = __le__ = __gt__ = __ge__ = _host_side

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -123,6 +123,17 @@ class StridedView:
             self._layout = layout
         return layout
 
+    @property
+    def form(self) -> Any:
+        """What plans are kept by: the layout, and of views with run-time addresses what guards know of their index."""
+        return self.layout
+
+    def same_place(self, other: StridedView) -> bool:
+        """Whether two views show the same elements in the same order."""
+        return (
+            self.storage is other.storage and self.byte_offset == other.byte_offset and self.layout is other.layout
+        ) and not other.is_indirect()
+
     # --- reading and writing ---------------------------------------------------------------------------------------
 
     def read(self) -> Array:
@@ -132,6 +143,13 @@ class StridedView:
     def write(self, values: Array) -> None:
         """Put ``values`` (already of this dtype) into the elements."""
         np.copyto(self.array, values)
+
+    def settle(self, what: str) -> None:
+        """Move to where run-time indices say (only views that have such indices do); OutOfBounds where that fails."""
+
+    def unwritten(self) -> Array | None:
+        """A mask of the elements that were never written, or None where all were."""
+        return self.storage.unwritten(self.layout, self.byte_offset)
 
     # --- queries ---------------------------------------------------------------------------------------------------
 

@@ -144,6 +144,8 @@ class NkiTensor(NotAValue, StridedView):
                 register, length = item.start, views.integer(self, item.size, "the size of nl.ds")
                 static.append(DynamicSlice(0, length))
             elif type(item) is VirtualRegister:
+                if self.on_chip and dim == 0:
+                    views.keep_partition(self, "a register as the index of dimension 0")
                 static.append(0)
             else:
                 static.append(item)
@@ -256,14 +258,14 @@ class NkiTensor(NotAValue, StridedView):
         return self._reshaped(views.infer_sizes(self, sizes, self.size, call), call)
 
     def _reshaped(self, sizes: tuple[int, ...], call: views.Call) -> Self:
-        array, storage = self.array, self.storage
-        kept = 1 if storage.on_chip else 0
+        array = self.array
+        kept = 1 if self.on_chip else 0
         if len(sizes) <= kept:
             views.wrong(self, f"{views.shown(call)} would leave fewer dimensions than a tensor here must have")
         if kept and sizes[0] != self.shape[0]:
             views.keep_partition(self, views.shown(call))
         # NumPy sees no partitions, so that its strides are right where these lie one behind the other without a gap.
-        if array.flags.c_contiguous and (not kept or array.nbytes == sizes[0] * storage.partition_bytes):
+        if array.flags.c_contiguous and (not kept or array.nbytes == sizes[0] * self.storage.partition_bytes):
             return self._view(array.reshape(sizes), self.byte_offset)
         strides = array.strides
         found = views.regrouped(self.shape[kept:], strides[kept:], sizes[kept:], self.dtype.itemsize)
@@ -337,7 +339,7 @@ class NkiTensor(NotAValue, StridedView):
         return dynamic().at_index(window, index, self.array.strides[dim], self.shape[dim] - 1, "select's index")
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
-        """Dimension 0 of an HBM tensor with, for each partition, the row that ``vector_offset`` (partitions, 1) names."""
+        """Dimension 0 of an HBM tensor as the rows that ``vector_offset`` (partitions, 1) names, one a partition."""
         if views.dimension(self, dim) != 0:
             refuse("NK609", "vector_select needs dim=0", about=(self,))
         return dynamic().chosen_rows(self, vector_offset)

@@ -45,7 +45,8 @@ def activation(
     NeuronCore-v3 on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce``
     adds the sum of this call's float32 results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res``
     (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
-    register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table for the ranges of valid inputs.
+    register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table
+    for the ranges of valid inputs.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK607, NK609.
     Source: nki.isa.activation (NKI 0.6).
     """
@@ -151,14 +152,14 @@ def _with_register(
 ) -> Callable[..., None]:
     """The activation, then the commands to the engine's reduce registers."""
     lanes = Lanes("activation", "scalar", data)
-    axes = tuple(range(1, data.ndim))
+    partitions = data.shape[0]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
     def compute(destination: Array, values: Array, bias: Any, scale: Any, result: Array | None = None) -> None:
         out = activate(destination, values, bias, scale)
         registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, 0.0)
         if command in _REDUCING:
-            registers += out.sum(axis=axes, dtype=np.float32)
+            registers += np.add.reduce(out.reshape(partitions, -1), axis=1)
         if result is not None and result_dtype is not None:
             put(result, registers, result_dtype)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.isa.operators import Operator
 from nkitools.isa.results import like, put, widened
@@ -149,12 +149,14 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
 def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
     """The steps in float32, the result cast once."""
 
+    in_one = steps_in_place(steps, len(shape))
+
     def compute(destination: Array, data: Array, *operands: Any) -> None:
-        value: Array = to_float32(data)
+        if dtype is float32 and destination.shape == shape:
+            in_one(destination, to_float32(data), *operands)
+            return
         out = np.empty(shape, np.float32)
-        for step, operand in zip(steps, operands, strict=False):
-            step(value, _float32_operand(operand, len(shape)), out)
-            value = out
+        in_one(out, to_float32(data), *operands)
         put(destination, out, dtype)
 
     return compute

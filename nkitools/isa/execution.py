@@ -27,7 +27,8 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
     if core.inputs_read_only:
         _check_inputs(core, plan, tensors)
     lanes = _valid_lanes(plan, tensors, skip=skip)
-    undefined = _undefined_lanes(core, plan, tensors)
+    touches = _touches(plan, data, tensors)
+    undefined = _undefined_lanes(core, plan, tensors, touches)
     outputs = [tensor for tensor, role in tensors if role in WRITTEN]
     keywords = {"fresh": _fresh(plan, outputs[0])} if plan.wants_fresh else {}
     in_place = lanes is None
@@ -46,9 +47,9 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
         else:
             arrays.append(value.read())
     plan.compute(*arrays, **keywords)
-    for (tensor, role), touched in zip(tensors, _touches(plan, tensors), strict=True):
+    for (tensor, role), touched in zip(tensors, touches, strict=True):
         if role in WRITTEN:
-            _written(tensor, results[id(tensor)], undefined, lanes, touched)
+            _written(plan, tensor, results[id(tensor)], undefined, lanes, touched)
     words: list[int] = []
     for tensor, _ in tensors:
         words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
@@ -61,16 +62,13 @@ def _check_inputs(core: Core, plan: Plan, tensors: Operands) -> None:
             report("NK406", f"{plan.name}: {describe(tensor)} is an input of the kernel and is written to", about=(tensor,))
 
 
-def _undefined_lanes(core: Core, plan: Plan, tensors: Operands) -> Array | None:
+def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[Any, ...]) -> Array | None:
     """Lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
     undefined: Array | None = None
-    for (tensor, role), touched in zip(tensors, _touches(plan, tensors), strict=True):
+    for (tensor, role), touched in zip(tensors, touches, strict=True):
         if role in WRITTEN:
             continue
-        if isinstance(tensor, VectorTensor):
-            missing = tensor.unwritten()
-        else:
-            missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+        missing = tensor.unwritten()
         if missing is not None and touched is not None:
             missing = missing & touched
         if missing is None or not missing.any():
@@ -139,6 +137,8 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
     for tensor, role in tensors:
         if not isinstance(tensor, VectorTensor):
             continue
+        if plan.unique_rows and role in WRITTEN:
+            _check_unique(plan, tensor)
         invalid = tensor.first_invalid()
         if invalid is None:
             continue
@@ -156,13 +156,35 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
     return lanes
 
 
-def _touches(plan: Plan, tensors: Operands) -> tuple[Any, ...]:
+def _check_unique(plan: Plan, tensor: VectorTensor) -> None:
+    """NK505: one read-modify-write of a row would not see the other."""
+    rows, valid = tensor.chosen()
+    named, counts = np.unique(rows[valid], return_counts=True)
+    if (counts > 1).any():
+        row = int(named[np.argmax(counts > 1)])
+        first, second = (int(each) for each in np.flatnonzero(valid & (rows == row))[:2])
+        report(
+            "NK505",
+            f"{plan.name}: partitions {first} and {second} of {describe(tensor.index)} both name row {row} of "
+            f"{describe(tensor.rows)}",
+            about=(tensor.index, tensor.rows),
+        )
+
+
+def _touches(plan: Plan, data: list[tuple[Any, int]], tensors: Operands) -> tuple[Any, ...]:
     """The lanes of each operand that the instruction reads or writes; None: all of them."""
-    return plan.touches or (None,) * len(tensors)
+    if plan.chooses is None:
+        return plan.touches or (None,) * len(tensors)
+    unready = [tensor for tensor, role in tensors if role not in WRITTEN and not tensor.storage.full]
+    if not unready and not plan.touches:
+        return (None,) * len(tensors)
+    for tensor in unready:
+        tensor.storage.poison_unwritten()  # what was never written chooses the same lanes in every run
+    return plan.chooses(*(value.read() if isinstance(value, NkiTensor) else value for value, _ in data))
 
 
 def _written(
-    tensor: NkiTensor, result: Array, undefined: Array | None, lanes: Array | None, touched: Array | None
+    plan: Plan, tensor: NkiTensor, result: Array, undefined: Array | None, lanes: Array | None, touched: Array | None
 ) -> None:
     """Put a result where it belongs, and remember which elements are now written."""
     if isinstance(tensor, VectorTensor):
@@ -172,7 +194,8 @@ def _written(
     where = getattr(tensor, "where", None)
     if lanes is not None:
         # Rows left out of a gather leave their part of the destination as it was.
-        kept = np.repeat(lanes, tensor.size // lanes.size).reshape(tensor.shape)
+        spread_out = np.tile if plan.last_axis else np.repeat
+        kept = spread_out(lanes, tensor.size // lanes.size).reshape(tensor.shape)
         where = kept if where is None else where & kept
         np.copyto(tensor.array, result, where=where)
     elif not tensor.direct:

@@ -13,7 +13,7 @@ from inspect import Parameter
 from typing import Any
 
 from nkitools.chip.tensor import NkiTensor
-from nkitools.isa.plan import DATA, DST, LABEL, OPTIONAL_DST, SRC, STATIC, WRITTEN
+from nkitools.isa.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 
 Issue = Callable[[Any, tuple[Any, ...]], None]
 
@@ -35,7 +35,10 @@ def binder(parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
 
 
 def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
-    """The fast path of one instruction."""
+    """The fast path of one instruction; a list of operands has none, as it may hold any number of them."""
+    if SOURCES in roles:
+        careful: Issue = instruction.issue_carefully
+        return careful
     named = [(parameter, role) for parameter, role in zip(parameters, roles, strict=True)]
     tensors = [p.name for p, role in named if role in (DST, SRC)]
     maybe = [p.name for p, role in named if role in DATA and role not in (DST, SRC)]

@@ -179,7 +179,7 @@ def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, dat
         check.refuse(
             "NK609",
             f"reduce_cmd=load_reduce needs `{role}`, which is missing",
-            remedy=f"Pass the number or float32 vector to start from as {role}, or reduce_cmd=nisa.reduce_cmd.reset_reduce.",
+            remedy=f"Pass the number or float32 vector to start from as {role}, or reset the registers: reset_reduce.",
         )
     accumulators.initial_value(check, role, value, data)
 
@@ -290,7 +290,7 @@ def tensor_tensor_scan(
     operands.not_both_in_psum(check, ("data0", data0), ("data1", data1))
     guards.vector_operand(check, "initial", initial, data0)
 
-    steps = steps_of(first, second, bool(reverse0), bool(reverse1))
+    steps = (_sided(first, bool(reverse0)), _sided(second, bool(reverse1)))
     # 1 * state is the state, bit for bit: a scan of ones is a running reduction of the other tile.
     running = _accumulating(second) if first.name == "multiply" and second.name in _REDUCTIONS else None
     compute = _scanning(steps, running, data0.shape[0], dst.dtype)
@@ -298,8 +298,19 @@ def tensor_tensor_scan(
     return Plan("vector", streaming(check.chip, data0, 2), compute)
 
 
+def _sided(operator: Operator, reverse: bool) -> Callable[..., Any]:
+    """The operator as ``function(left, right, out=)``, called so often that a step between would be felt."""
+    function = operator.compute
+    if reverse and operator.name != "bypass":
+        return lambda left, right, out: function(right, left, out=out)
+    return function
+
+
 def _scanning(
-    steps: tuple[Step, ...], running: Callable[[Array, Array], None] | None, partitions: int, dtype: DType
+    steps: tuple[Callable[..., Any], Callable[..., Any]],
+    running: Callable[[Array, Array], None] | None,
+    partitions: int,
+    dtype: DType,
 ) -> Callable[..., None]:
     first, second = steps
 
@@ -316,8 +327,8 @@ def _scanning(
         factors, terms = np.ascontiguousarray(factors.T), np.ascontiguousarray(terms.T)
         results = np.empty(terms.shape, np.float32)
         for factor, term, result in zip(factors, terms, results, strict=True):
-            first(factor, state, result)
-            second(result, term, result)
+            first(factor, state, out=result)
+            second(result, term, out=result)
             state = result
         put(destination, results.T, dtype)
 

@@ -94,7 +94,7 @@ def _too_many_dimensions(tensor: NkiTensor) -> str:
 def start(check: Check, tensor: NkiTensor, role: str) -> None:
     """NK108: an engine accesses neighbouring partitions, and how many decides where it may begin.
 
-    Sources: Trainium/Inferentia2 architecture guide, start_partition; access patterns, Restriction on SBUF/PSUM Tensors.
+    Sources: Trainium/Inferentia2 architecture guide, start_partition; nki-aps, Restriction on SBUF/PSUM Tensors.
     """
     if not tensor.on_chip:
         return

@@ -29,6 +29,8 @@ from nkitools.isa.plan import (
     REGISTER,
     REGISTER_OR_NUMBER,
     ROLES,
+    SOURCES,
+    SRC,
     STATIC,
     WRITTEN,
     Check,
@@ -49,6 +51,7 @@ _WANTED = {
     OPTIONAL_OPERAND: "a number or a tensor",
     REGISTER: "a register of nisa.register_alloc",
     REGISTER_OR_NUMBER: "an integer or a register of nisa.register_alloc",
+    SOURCES: "a list of tensors",
 }
 
 
@@ -109,7 +112,9 @@ class Instruction:
         """Issue what the fast path does not take."""
         values = tuple(value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True))
         self._check_arguments(values)
-        if not self._settled(values):
+        operands, roles = self._flat(values)
+        skip = self._skips(values)
+        if not self._settled(operands, skip=skip):
             return
         key = self._key(values)
         plan = core.plans.get(key)
@@ -119,23 +124,32 @@ class Instruction:
             plan.name = self.name
             plan.written = tuple(
                 role in WRITTEN
-                for value, role in zip(values, self.roles, strict=True)
+                for value, role in zip(operands, roles, strict=True)
                 if role in DATA and isinstance(value, NkiTensor)
             )
             plan.number()
             if not check.broken:
                 core.plans[key] = plan
-        words = execute(core, plan, self.roles, values, skip=self._skips(values))
+        words = execute(core, plan, roles, operands, skip=skip)
         core.record.issued(plan, core.record.sites.current(4), words)
 
-    def _settled(self, values: tuple[Any, ...]) -> bool:
+    def _flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+        """The arguments and their roles, with each tensor of a list as an input of its own."""
+        if SOURCES not in self.roles:
+            return values, self.roles
+        flat: list[tuple[Any, int]] = []
+        for value, role in zip(values, self.roles, strict=True):
+            flat += [(each, SRC) for each in value] if role == SOURCES else [(value, role)]
+        return tuple(value for value, _ in flat), tuple(role for _, role in flat)
+
+    def _settled(self, values: tuple[Any, ...], *, skip: bool) -> bool:
         """Move views with a run-time address to where it is now; False where the access is out of bounds and skipped."""
         for value in values:
             if isinstance(value, DynamicTensor):
                 try:
                     value.settle(f"nisa.{self.name}")
                 except OutOfBounds as error:
-                    if self._skips(values):
+                    if skip:
                         return False
                     refuse("NK402", f"{self.name}: {error}", about=(value,))
         return True
@@ -145,11 +159,13 @@ class Instruction:
         return "oob_mode" in self.parameters and values[self.parameters.index("oob_mode")] is oob_mode.skip
 
     def _key(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same key as the fast path's."""
+        """The same key as the fast path's, where that takes the operands; of a list also which are the destination."""
         key: list[Any] = [self]
         for value, role, classed in zip(values, self.roles, self._classed, strict=True):
-            if role in DATA:
-                key.append(value.layout if isinstance(value, NkiTensor) else type(value))
+            if role == SOURCES:
+                key.append(tuple((each.form, each.same_place(values[0])) for each in value))
+            elif role in DATA:
+                key.append(value.form if isinstance(value, NkiTensor) else type(value))
             elif role == STATIC:
                 key += (type(value), value) if classed else (value,)
         return tuple(key)
@@ -159,6 +175,9 @@ class Instruction:
         for name, value, role in zip(self.parameters, values, self.roles, strict=True):
             if role in (STATIC, LABEL):
                 self._check_static(name, value, role)
+            elif role == SOURCES:
+                if not isinstance(value, (list, tuple)) or not all(isinstance(each, NkiTensor) for each in value):
+                    self._wrong_operand(name, value, role)
             elif not (
                 isinstance(value, NkiTensor)
                 or (value is None and role in (OPTIONAL_DST, OPTIONAL_OPERAND))

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, through_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
-from nkitools.isa import guards
+from nkitools.isa import descriptors, guards
 from nkitools.isa.costs import GPSIMD_START, dma, elements_per_cycle, is_half, streaming
 from nkitools.isa.enums import dge_mode as dge_modes
 from nkitools.isa.enums import engine as engines
 from nkitools.isa.enums import oob_mode as oob_modes
 from nkitools.isa.instruction import Check, Dst, Operand, Plan, Src, instruction
+from nkitools.isa.results import constant
 
 _INT32 = np.iinfo(np.int32)
 
@@ -30,9 +31,12 @@ def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[
     if same_dtype and dst.shape == src.shape:
         return np.copyto
 
+    # To or from float32 there is one conversion, which NumPy makes on the way.
+    once = dtype is float32 or (src.dtype is float32 and dtype.is_float and dtype is not tfloat32)
+
     def compute(destination: Array, source: Array) -> None:
-        values = source if same_dtype else through_float32(source, dtype)
-        np.copyto(destination, values.reshape(destination.shape))
+        values = source if same_dtype or once else through_float32(source, dtype)
+        np.copyto(destination, values.reshape(destination.shape), casting="unsafe")
 
     return compute
 
@@ -51,15 +55,20 @@ def dma_copy(
     """``dst = src`` by DMA between HBM and SBUF, in any direction.
 
     Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is for
-    NeuronCore-v4, ``dge_mode=hwdge`` for v3 on and then ``engine`` may be sync or scalar; ``oob_mode`` speaks of
-    indirect addresses only.
-    Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK606, NK609.
-    Source: nki.isa.dma_copy (NKI 0.6).
+    NeuronCore-v4, ``dge_mode=hwdge`` for v3 on and then ``engine`` may be sync or scalar.
+    Gathers rows of an HBM ``src`` and scatters into those of an HBM ``dst`` that an index per partition chooses
+    (``vector_select``, ``ap(vector_offset=)``), with ``dge_mode`` unknown or swdge; ``dge_mode=none`` takes no run-time
+    address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the transfer) is left
+    out. The table of the DGE guide says "indirect: v3+" of swdge; its text says so of the transpose only, and SDK 2.26
+    documents gathers for trn1: all chips have them here.
+    Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609.
+    Source: nki.isa.dma_copy (NKI 0.6); nki-dge.
     """
-    guards.one_of(check, "oob_mode", oob_mode, oob_modes)
-    guards.one_of(check, "dge_mode", dge_mode, dge_modes)
-    _check_descriptors(check, priority, dge_mode, engine)
+    descriptors.modes(check, priority, dge_mode, oob_mode)
+    descriptors.trigger(check, engine, dge_mode)
     guards.dma_ends(check, dst, src)
+    descriptors.addresses(check, dge_mode, dst=dst, src=src)
+    descriptors.one_index_each(check, dst=dst, src=src)
     if dst.size != src.size:
         check.refuse(
             "NK109",
@@ -73,25 +82,6 @@ def dma_copy(
     compute = _copying(dst, src)
 
     return Plan("dma", dma(check.chip, dst, src), compute, lanes="travel" if dst.on_chip else "use")
-
-
-def _check_descriptors(check: Check, priority: Any, mode: Any, engine: Any) -> None:
-    """NK609, NK606, NK206: what is said about the DMA's priority and its descriptors."""
-    chip = check.chip
-    if priority is not None:
-        whole = isinstance(priority, (int, np.integer)) and not isinstance(priority, bool)
-        if not whole or not 0 <= priority <= 3:
-            check.refuse("NK609", f"`priority` must be 0, 1, 2 or 3, it is {priority!r}")
-        if not chip.dma_priority:
-            check.fail("NK606", f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none")
-    if mode is dge_modes.hwdge and not chip.hardware_dge:
-        check.fail(
-            "NK606",
-            f"`dge_mode`={mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none",
-        )
-    guards.one_of(check, "engine", engine, engines, (engines.sync, engines.scalar, engines.unknown))
-    if engine is not engines.unknown and mode is not dge_modes.hwdge:
-        check.fail("NK609", f"`engine`={engine} goes with dge_mode=nisa.dge_mode.hwdge only")
 
 
 @instruction
@@ -143,22 +133,12 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
     def compute(destination: Array, number: Any) -> None:
         if dtype.kind == "packed" and number != 0:
             check.refuse("NK301", f"`dst` of dtype {dtype} can only be set to 0, not to `value`={number}")
-        destination[...] = _constant(number, dtype)
+        destination[...] = constant(number, dtype)
 
     chosen = engines.vector if engine is engines.unknown else engine
     # The value is data and may change from call to call: the price is that of zero, by far the most frequent.
     fast = is_half(dst) and chosen is engines.vector
     return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute)
-
-
-def _constant(number: Any, dtype: DType) -> Any:
-    """A number as an element of ``dtype``: integers exactly, the rest by way of float32."""
-    if dtype.kind == "packed":
-        return np.zeros((), dtype.dtype)
-    if dtype.is_integer and isinstance(number, (int, np.integer)):
-        limits = np.iinfo(dtype.dtype)
-        return min(max(int(number), int(limits.min)), int(limits.max))
-    return cast(np.asarray(number, np.float32), dtype)
 
 
 @instruction
@@ -171,7 +151,7 @@ def iota(check: Check, dst: Dst, pattern: Any, offset: Any = 0, channel_multipli
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst)
     guards.not_packed(check, dst=dst)
-    steps = _iota_steps(check, pattern)
+    steps = pattern_steps(check, pattern)
     for role, number in (("offset", offset), ("channel_multiplier", channel_multiplier)):
         _int32(check, role, number)
     made = math.prod(count for _, count in steps)
@@ -199,7 +179,7 @@ def _int32(check: Check, role: str, number: Any) -> None:
         check.refuse("NK609", f"`{role}` must be a 32-bit integer, it is {number!r}")
 
 
-def _iota_steps(check: Check, pattern: Any) -> list[tuple[int, int]]:
+def pattern_steps(check: Check, pattern: Any) -> list[tuple[int, int]]:
     """NK609: the pattern as one to four pairs (step, num)."""
     form = isinstance(pattern, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pattern)
     if not form or not 1 <= len(pattern) <= 4:

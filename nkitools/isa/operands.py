@@ -33,7 +33,10 @@ def operand_of(check: Check, role: str, operator: Operator, operand: Any, data: 
     if operator.unary:
         if isinstance(operand, NkiTensor):
             check.refuse(
-                "NK609", f"`{role}` must be None or 0 for the unary operator {operator}", operand, remedy=f"Pass {role}=0."
+                "NK609",
+                f"`{role}` must be None or 0 for the unary operator {operator}",
+                operand,
+                remedy=f"Pass {role}=0.",
             )
     elif operand is None and operator.name != "bypass":
         check.refuse(

@@ -15,13 +15,14 @@ from nkitools.rules.finding import refuse, report
 # Roles of parameters, named by their annotations in an instruction's signature.
 Dst: TypeAlias = NkiTensor  # written
 Src: TypeAlias = NkiTensor  # read
+Sources: TypeAlias = list[NkiTensor]  # read: compute gets the arrays one after the other
 OptionalDst: TypeAlias = NkiTensor | None
 Operand: TypeAlias = float | NkiTensor  # read: a tensor, or an immediate, which is data and not part of a plan's key
 OptionalOperand: TypeAlias = float | NkiTensor | None
 Register: TypeAlias = VirtualRegister  # handed to compute as it is
 RegisterOrNumber: TypeAlias = int | VirtualRegister
 
-STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL, REGISTER, REGISTER_OR_NUMBER = range(9)
+STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL, REGISTER, REGISTER_OR_NUMBER, SOURCES = range(10)
 ROLES = {
     "Dst": DST,
     "OptionalDst": OPTIONAL_DST,
@@ -30,6 +31,7 @@ ROLES = {
     "OptionalOperand": OPTIONAL_OPERAND,
     "Register": REGISTER,
     "RegisterOrNumber": REGISTER_OR_NUMBER,
+    "Sources": SOURCES,
 }
 WRITTEN = frozenset({DST, OPTIONAL_DST})
 DATA = frozenset(ROLES.values())
@@ -50,6 +52,10 @@ class Plan:
     never written (True for all, False for none, else a mask); ``adds_always``: never written lanes are then a finding (NK401).
     ``several_steps``: compute writes the destination before it has read all operands. ``touches``: for each tensor operand, in
     the order of the signature, a mask (broadcastable to it) of the lanes that are read or written, or None for all.
+    ``chooses``, where values decide that, makes these masks of the arrays that compute gets, and before it; ``touches`` is then not
+    empty (its masks play no part) where an output may be written in part.
+    ``last_axis``: the rows of a gathered input run along the last axis of the result, not along its first. ``unique_rows``: a
+    scattered output must not name a row twice (NK505).
     ``written``: for each tensor operand, in the same order, whether it is an output.
     """
 
@@ -61,6 +67,9 @@ class Plan:
     adds_always: bool = False
     several_steps: bool = False
     touches: tuple[Any, ...] = ()
+    chooses: Callable[..., tuple[Any, ...]] | None = None
+    last_axis: bool = False
+    unique_rows: bool = False
     name: str = ""
     written: tuple[bool, ...] = ()
     id: int = -1

@@ -17,7 +17,9 @@ from nkitools.isa.arithmetic import bits, put_bits
 from nkitools.isa.costs import is_bfloat16, streaming
 from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.isa.operators import Operator
-from nkitools.isa.results import put
+from nkitools.isa.results import in_float32, put
+
+_REORDERABLE = frozenset({"add", "multiply", "maximum", "minimum"})  # NumPy's reductions over several axes at once
 
 
 def reduction_axes(check: Check, data: NkiTensor, axis: Any) -> tuple[int, ...]:
@@ -68,7 +70,8 @@ def tensor_reduce(
     guards.not_packed(check, dst=dst, data=data)
     axes = reduction_axes(check, data, axis)
     guards.same_partitions(check, ("dst", dst), ("data", data))
-    kept = tuple(1 if dim in axes else size for dim, size in enumerate(data.shape) if keepdims or dim not in axes)
+    with_ones = tuple(1 if dim in axes else size for dim, size in enumerate(data.shape))
+    kept = tuple(size for dim, size in enumerate(data.shape) if dim not in axes)
     if dst.layout.free_elements != math.prod(kept[1:]):
         check.refuse(
             "NK109",
@@ -83,10 +86,26 @@ def tensor_reduce(
         if negate:
             check.refuse("NK609", f"`negate` goes with arithmetic operators, not with {operator}")
 
-    compute = _reducing(operator, axes, dst.dtype, negated=bool(negate))
+    plain = operator.name in _REORDERABLE and dst.shape in (kept, with_ones)
+    if plain and in_float32(dst.dtype, data.dtype):
+        compute = _reducing_directly(operator.compute, axes, dst.shape == with_ones, negated=bool(negate))
+    else:
+        compute = _reducing(operator, axes, dst.dtype, negated=bool(negate))
 
     factor = 0.5 if is_bfloat16(dst, data) and operator.name in ("add", "maximum") else 1
     return Plan("vector", streaming(check.chip, data, factor), compute)
+
+
+def _reducing_directly(function: Any, axes: tuple[int, ...], keepdims: bool, *, negated: bool) -> Callable[..., None]:
+    """All in float32 by a NumPy function: straight into the destination."""
+    reduce = function.reduce
+
+    def compute(destination: Array, values: Array) -> None:
+        reduce(values, axis=axes, keepdims=keepdims, out=destination)
+        if negated:
+            np.negative(destination, out=destination)
+
+    return compute
 
 
 def _reducing(operator: Operator, axes: tuple[int, ...], dtype: DType, *, negated: bool) -> Callable[..., None]:

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.numerics import Array, cast, to_float32
 
 
 def put(destination: Array, values: Array, dtype: DType) -> None:
     """Write ``values`` (of the destination's number of elements per partition) as ``dtype``."""
-    np.copyto(destination, cast(values, dtype).reshape(destination.shape))
+    values = values.reshape(destination.shape)
+    if dtype.is_float and dtype is not tfloat32:
+        np.copyto(destination, values, casting="unsafe")  # NumPy's own cast rounds to the nearest even
+    else:
+        np.copyto(destination, cast(values, dtype))
 
 
 def in_float32(*dtypes: DType) -> bool:
@@ -28,9 +32,11 @@ def widened(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...]) 
     """
 
     def compute(destination: Array, *operands: Any) -> None:
-        out = np.empty(shape, np.float32)
+        direct = dtype is float32 and destination.shape == shape
+        out = destination if direct else np.empty(shape, np.float32)
         function(*(to_float32(each) if isinstance(each, np.ndarray) else each for each in operands), out=out)
-        put(destination, out, dtype)
+        if not direct:
+            put(destination, out, dtype)
 
     return compute
 
@@ -38,3 +44,13 @@ def widened(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...]) 
 def like(array: Array, shape: tuple[int, ...]) -> Array:
     """``array`` in another shape of the same partitions: a view where possible, else a copy."""
     return array if array.shape == shape else array.reshape(shape)
+
+
+def constant(number: Any, dtype: DType) -> Any:
+    """A number as an element of ``dtype``: integers exactly, the rest by way of float32."""
+    if dtype.kind == "packed":
+        return np.zeros((), dtype.dtype)
+    if dtype.is_integer and isinstance(number, (int, np.integer)):
+        limits = np.iinfo(dtype.dtype)
+        return min(max(int(number), int(limits.min)), int(limits.max))
+    return cast(np.asarray(number, np.float32), dtype)

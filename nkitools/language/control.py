@@ -13,7 +13,7 @@ from nkitools.rules.finding import refuse
 
 def _bound(what: str, role: str, value: Any) -> int:
     if isinstance(value, VirtualRegister):
-        return int(value.read(what))
+        return value.integer(what)
     if isinstance(value, bool) or not isinstance(value, int):
         refuse("NK609", f"{what}: {role} must be an integer or a register, it is {type(value).__name__}")
     return value
@@ -36,9 +36,13 @@ def _outside_no_reorder(what: str) -> None:
 
 
 def _iterations(what: str, lower: Any, upper: Any, step: Any) -> Iterator[VirtualRegister]:
-    """The counters of a dynamic loop; the record learns which iteration runs."""
+    """The counters of a dynamic loop. What is wrong with its call is said at the call, not at the first iteration."""
     _outside_no_reorder(what)
-    values = range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step))
+    return _counters(what, range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step)))
+
+
+def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
+    """A frozen register for each iteration; the record learns which one runs."""
     record = current_core(what).record
     parent, site = record.loop, record.site()
     try:

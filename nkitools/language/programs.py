@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from nkitools.chip.core import CORE, current_core
+from nkitools.chip.dynamic import OutOfBounds
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import MEMORY_NAMES
@@ -150,7 +151,11 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
     core = current_core("nl.device_print")
     if not isinstance(prefix, str):
         refuse("NK609", f"nl.device_print: the prefix must be a string, it is {type(prefix).__name__}")
-    if tensor.storage.unwritten(tensor.layout, tensor.byte_offset) is not None:
+    try:
+        tensor.settle("nl.device_print")
+    except OutOfBounds as error:
+        refuse("NK402", f"nl.device_print: {error}", about=(tensor,))
+    if tensor.unwritten() is not None:
         tensor.storage.poison_unwritten()
     frame = author_frame(2)
     site = core.record.sites[core.record.site()]

@@ -21,6 +21,19 @@ RULES = [
         good=examples.NK503_GOOD,
     ),
     Rule(
+        id="NK505",
+        slug="duplicate-scatter",
+        severity="error",
+        reason=(
+            "A scatter that reads, adds and writes handles its rows side by side: of two that name the same row, one "
+            "does not see what the other added."
+        ),
+        source="nki.isa.dma_compute docstring, Read-Modify-Write with vector_offset: unique_indices (NKI 0.6)",
+        remedy="Add up the rows of equal indices before the scatter, or scatter them by separate instructions.",
+        bad=examples.NK505_BAD,
+        good=examples.NK505_GOOD,
+    ),
+    Rule(
         id="NK507",
         slug="stale-register",
         severity="warning",

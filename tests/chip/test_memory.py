@@ -98,6 +98,7 @@ def test_writes_in_order_need_no_flags() -> None:
     mark(t[0, 2:4])
     assert t.storage.written is None
     assert t.storage.written_bytes == 2 * 32
+    assert not t.storage.untouched
     assert unwritten(t[1:3]) == [[False] * 8, [True] * 8]
     mark(t[2:4])
     assert t.storage.full

@@ -14,9 +14,14 @@ from nkitools.isa.instruction import Instruction
 from nkitools.rules.catalogue import RULES
 from tests.isa import (
     test_activation,
+    test_activation_fused,
+    test_exponential,
+    test_fused,
     test_move,
     test_nc_matmul_refusals,
     test_nc_transpose,
+    test_running,
+    test_statistics,
     test_tensor_reduce,
     test_tensor_scalar,
     test_tensor_tensor,
@@ -34,6 +39,16 @@ REFUSED: dict[str, dict[str, Any]] = {
     "tensor_reduce": test_tensor_reduce.REFUSED,
     "tensor_scalar": test_tensor_scalar.REFUSED,
     "tensor_tensor": test_tensor_tensor.REFUSED,
+    "scalar_tensor_tensor": test_fused.TWO_STEPS_REFUSED,
+    "tensor_scalar_reduce": test_fused.REDUCE_REFUSED,
+    "tensor_scalar_cumulative": test_running.CUMULATIVE_REFUSED,
+    "tensor_tensor_scan": test_running.SCAN_REFUSED,
+    "activation_reduce": test_activation_fused.ACTIVATION_REFUSED,
+    "activate2": test_activation_fused.ACTIVATE2_REFUSED,
+    "exponential": test_exponential.REFUSED,
+    "bn_stats": test_statistics.BN_STATS_REFUSED,
+    "bn_aggr": test_statistics.BN_AGGR_REFUSED,
+    "tensor_partition_reduce": test_statistics.ACROSS_REFUSED,
 }
 
 
@@ -81,6 +96,22 @@ SIGNATURES = {
     "tensor_reduce": "dst, op, data, axis, negate=False, keepdims=False, name=None",
     "activation": ("dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=idle, name=None"),
     "reciprocal": "dst, data, name=None",
+    "scalar_tensor_tensor": "dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None",
+    "tensor_scalar_reduce": (
+        "dst, data, op0, operand0, reduce_op, reduce_res=None, reverse0=False, reduce_cmd=reset_reduce, "
+        "reduce_init=None, reduce_res_negate=False, name=None"
+    ),
+    "tensor_scalar_cumulative": "dst, src, op0, op1, imm0, imm1=None, reduce_cmd=reset_reduce, name=None",
+    "tensor_tensor_scan": "dst, data0, data1, initial, op0, op1, reverse0=False, reverse1=False, name=None",
+    "activation_reduce": "dst, op, data, reduce_op, reduce_res, bias=None, scale=1.0, name=None",
+    "activate2": (
+        "dst, op, data, imm0, imm1, op0, op1, relu_param=0.0, reverse0=False, reverse1=False, reduce_op=None, "
+        "reduce_res=None, reduce_cmd=idle, name=None"
+    ),
+    "exponential": "dst, src, max_value=0.0, reduce_res=None, reduce_cmd=idle, reduce_init=0.0, name=None",
+    "bn_stats": "dst, data, name=None",
+    "bn_aggr": "dst, data, name=None",
+    "tensor_partition_reduce": "dst, op, data, name=None",
 }
 
 

@@ -113,14 +113,12 @@ def test_the_destination_may_be_any_operand() -> None:
 
 
 def test_views_psum_masks_and_zero_strides() -> None:
-    """Operands of other dimensions, one of them in PSUM; masked lanes stay; a zero-stride destination keeps the last."""
+    """Operands of other dimensions, one in PSUM; masked lanes stay; a zero-stride destination keeps the last."""
     x, y = sample((32, 4, 8)), sample((32, 32), seed=1)
     turned = tile(x, "psum", view=lambda t: t.permute((0, 2, 1)))
     expected = rounded(np.subtract, x.transpose(0, 2, 1).reshape(32, 32) + np.float32(1), y)
     args = (turned, nl.add, 1.0, nl.subtract, tile(y))
-    np.testing.assert_array_equal(
-        issue(nisa.scalar_tensor_tensor, empty((32, 32), memory="psum"), *args).dst, expected
-    )
+    np.testing.assert_array_equal(issue(nisa.scalar_tensor_tensor, empty((32, 32), memory="psum"), *args).dst, expected)
     where = y > 0
     dst = tile(np.full((32, 32), 7, np.float32), view=lambda t: MaskedTensor.of(t, where))
     storage = issue(nisa.scalar_tensor_tensor, dst, *args).storages["dst"]
@@ -252,9 +250,7 @@ def test_the_result_is_written_and_reduced(
 def test_the_reduction_is_taken_before_the_cast(dtype: Any) -> None:
     """2000 halves: ``dst`` rounds each to its dtype, the register holds their float32 sum."""
     x = np.ones((4, 2000), np.float32)
-    issued = issue(
-        nisa.tensor_scalar_reduce, empty(x.shape, dtype), tile(x), nl.multiply, 0.5, nl.add, empty((4, 1))
-    )
+    issued = issue(nisa.tensor_scalar_reduce, empty(x.shape, dtype), tile(x), nl.multiply, 0.5, nl.add, empty((4, 1)))
     np.testing.assert_array_equal(issued.dst, held(np.full(x.shape, 0.5), dtype))
     np.testing.assert_array_equal(issued.views["reduce_res"], np.full((4, 1), 1000))
 
@@ -342,7 +338,12 @@ REDUCE_REFUSED: Cases = {
     "reset": ("NK609", "`reduce_cmd`", (DST, tile(X), nl.add, 1.0, nl.add), {"reduce_cmd": COMMANDS.reset}),
     "nothing to load": ("NK609", "`reduce_init`", (DST, tile(X), nl.add, 1.0, nl.add), LOAD),
     "not loaded": ("NK609", "`reduce_init`", (DST, tile(X), nl.add, 1.0, nl.add), {"reduce_init": 1.0}),
-    "loaded dtype": ("NK301", "`reduce_init`", (DST, tile(X), nl.add, 1.0, nl.add), {**LOAD, "reduce_init": tile(N[:, :1])}),
+    "loaded dtype": (
+        "NK301",
+        "`reduce_init`",
+        (DST, tile(X), nl.add, 1.0, nl.add),
+        {**LOAD, "reduce_init": tile(N[:, :1])},
+    ),
     "loaded size": ("NK109", "`reduce_init`", (DST, tile(X), nl.add, 1.0, nl.add), {**LOAD, "reduce_init": tile(X)}),
     "no operand": ("NK609", "`operand0`", (DST, tile(X), nl.add, None, nl.add), {}),
     "operand of a unary": ("NK609", "`operand0`", (DST, tile(X), nl.abs, 1.0, nl.add), {}),

@@ -239,7 +239,9 @@ def test_a_scan_widens_any_dtype_and_casts_on_write(dtype: Any, result: Any) -> 
     """All operands of any dtype, the initial value too; the state is float32 in between."""
     a, b = sample((16, 12), dtype, 1, 0, 2), sample((16, 12), dtype, 2, -4, 4)
     v = sample((16, 1), dtype, 3)
-    expected = scan(float64(a).astype(np.float32), float64(b).astype(np.float32), v, ("multiply", "add"), (False, False))
+    expected = scan(
+        float64(a).astype(np.float32), float64(b).astype(np.float32), v, ("multiply", "add"), (False, False)
+    )
     issued = issue(
         nisa.tensor_tensor_scan,
         empty(a.shape, result),

@@ -9,7 +9,7 @@ import pytest
 import nkitools.dialects.modern.language as nl
 from nkitools.rules.catalogue import RULES
 
-MODULES = ("creation", "linear", "math", "programs", "transfer")
+MODULES = ("creation", "linear", "math", "programs", "select", "transfer")
 FUNCTIONS = {
     name: getattr(nl, name)
     for name in nl.__all__

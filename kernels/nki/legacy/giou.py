@@ -1,8 +1,8 @@
 """Generalized intersection over union of two batches of boxes, in the legacy NKI dialect.
 
-A box is (left, top, right, bottom), and the boxes of one batch entry stand in one row, four numbers each: the corners of a
-tile's boxes are every fourth of its columns, which strided indices pick out. GIoU is the intersection over the union, less
-the share of the smallest enclosing box that the union leaves empty (Rezatofighi et al., 2019).
+A box is (left, top, right, bottom), and the boxes of one batch entry stand in one row, four numbers each: one corner of
+all boxes of a tile is every fourth of its columns, which a strided index picks out. GIoU is the intersection over the
+union, less the share of the smallest enclosing box that the union leaves empty (Rezatofighi et al., 2019).
 """
 
 import neuronxcc.nki as nki

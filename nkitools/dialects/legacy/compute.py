@@ -30,11 +30,17 @@ def _result(
     what: str, data: Any, dtype: Any, mask: Any, kwargs: dict[str, Any], *operands: Any
 ) -> tuple[NkiTensor, Lanes | None]:
     """A new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves."""
-    buffer = region(kwargs.pop("buffer")) if kwargs.get("buffer") is not None else MemoryRegion.sbuf
-    check_keywords(what, {name: value for name, value in kwargs.items() if name != "buffer"})
+    memory = _memory(what, kwargs)
     check_tile(what, "data", data)
     lanes = lanes_of(mask, data.shape, what)
-    return new_tile(data.shape, result_type(dtype, what, data, *operands), buffer), lanes
+    return new_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
+
+
+def _memory(what: str, kwargs: dict[str, Any]) -> MemoryRegion:
+    """``buffer=``, of which only nisa.activation's text speaks, but which public kernels also pass elsewhere."""
+    memory = region(kwargs.pop("buffer", None) or MemoryRegion.sbuf)
+    check_keywords(what, kwargs)
+    return memory
 
 
 def activation(
@@ -144,11 +150,11 @@ def tensor_reduce(
     **kwargs: Any,
 ) -> Tensor:
     """``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
-    check_keywords("nisa.tensor_reduce", kwargs)
+    memory = _memory("nisa.tensor_reduce", kwargs)
     check_tile("nisa.tensor_reduce", "data", data)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
         _reduce.tensor_reduce(dst, op, tile, axes, negate=bool(negate))
 
     kind = result_type(dtype, "nisa.tensor_reduce", data)
-    return reduce("nisa.tensor_reduce", into, data, axis, kind, mask, bool(keepdims), name="data")
+    return reduce("nisa.tensor_reduce", into, data, axis, kind, mask, bool(keepdims), memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -74,6 +75,7 @@ def _check_partitions(what: str, x: NkiTensor, y: NkiTensor, partitions: bool) -
         )
 
 
+@cache
 def binary_instructions(what: str) -> Callable[..., None]:
     """``dst = x <what> y``; an operand of one partition is broadcast to those of ``dst``."""
 

@@ -99,7 +99,7 @@ def _last_writes(record: Any, value: NkiTensor) -> bool:
     """Whether the last instruction, and not the one before it too, wrote into the value's storage."""
     if not record.count or record.rows[_row(record, -1) + 1] >> 32 != value.storage.id:
         return False
-    return record.count == 1 or record.rows[_row(record, -2) + 1] >> 32 != value.storage.id
+    return record.count == 1 or bool(record.rows[_row(record, -2) + 1] >> 32 != value.storage.id)
 
 
 def _fold(record: Any) -> None:

@@ -15,8 +15,8 @@ _SPEED = "a hint to the compiler's scheduler"
 
 # Function: keyword and why it changes no result of a simulated kernel.
 UNDOCUMENTED: dict[str, dict[str, str]] = {
-    "nl.load": {"mode": "what an out-of-bounds indirect index does; a direct one is always in bounds"},
-    "nl.store": {"mode": "what an out-of-bounds indirect index does; a direct one is always in bounds"},
+    "nl.load": {"mode": "what an out-of-bounds indirect index does, as in nisa.dma_copy"},
+    "nl.store": {"mode": "what an out-of-bounds indirect index does, as in nisa.dma_copy"},
     "nl.ndarray": {"lazy_initialization": "when the compiler fills a tensor"},
     "nl.zeros": {"lazy_initialization": "when the compiler fills a tensor"},
     "nl.full": {"lazy_initialization": "when the compiler fills a tensor"},

@@ -14,7 +14,14 @@ from nkitools.dialects.legacy import elementwise
 from nkitools.dialects.legacy.dtypes import result_type
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.keywords import check_keywords
-from nkitools.dialects.legacy.reductions import reduce, reduce_defined, reduce_into, reduced_lanes, reduction_axes, trailing
+from nkitools.dialects.legacy.reductions import (
+    reduce,
+    reduce_defined,
+    reduce_into,
+    reduced_lanes,
+    reduction_axes,
+    trailing,
+)
 from nkitools.dialects.legacy.results import new_tile, part
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa.operators import token

@@ -10,7 +10,7 @@ from nkitools.dialects.legacy.immutable import check_writable
 from nkitools.dialects.legacy.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.masks import lanes_of
-from nkitools.dialects.legacy.results import new_tile, view_of, write_lanes
+from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.dialects.legacy.transfer import copy_lanes
 from nkitools.isa import move as _move
@@ -78,7 +78,4 @@ def dma_copy(
         check_tile("nisa.dma_copy", role, tile)
     check_writable("nisa.dma_copy", dst)
     lanes = lanes_of(mask, dst.shape, "nisa.dma_copy")
-    if lanes is None:
-        _move.dma_copy(view_of(dst), view_of(src), None, oob_mode, dge_mode)
-    else:
-        copy_lanes(dst, src, lanes)
+    copy_lanes(dst, src, lanes, oob_mode, dge_mode)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.results import new_tile, part
 from nkitools.dialects.legacy.tensor import Tensor
@@ -71,14 +71,20 @@ Reduce = Callable[[NkiTensor, NkiTensor, tuple[int, ...]], None]
 
 
 def reduce(
-    what: str, into: Reduce, x: Any, axis: Any, dtype: DType, mask: Any, keepdims: bool, name: str = "x"
+    what: str,
+    into: Reduce,
+    x: Any,
+    axis: Any,
+    dtype: DType,
+    mask: Any,
+    keepdims: bool,
+    memory: MemoryRegion = MemoryRegion.sbuf,
 ) -> Tensor:
-    """A new SBUF tile of ``x`` reduced along ``axis``, on the lanes of the mask."""
-    check_tile(what, name, x)
+    """A new tile of ``x``, which is a tile, reduced along ``axis``, on the lanes of the mask."""
     axes = reduction_axes(what, x, axis)
     lanes, kept = reduced_lanes(what, mask, x.shape, axes)
     full = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape))
-    dst = new_tile(full, dtype)
+    dst = new_tile(full, dtype, memory)
     if lanes is None:
         reduce_defined(into, dst, x.resolved(), axes)
     elif kept is not None and not lanes.empty:

@@ -17,6 +17,7 @@ from nkitools.dialects.legacy.access import Access, access_of, basic_view
 from nkitools.dialects.legacy.assignment import assign, update
 from nkitools.dialects.legacy.dtypes import element_type, shown
 from nkitools.dialects.legacy.indices import Box, Index, NonAffine
+from nkitools.dialects.legacy.indirect import indirect_rows
 from nkitools.dialects.legacy.masks import Lanes, Mask, not_affine
 from nkitools.dialects.legacy.results import part
 from nkitools.rules.catalogue import RULES
@@ -126,7 +127,7 @@ class Tensor:
             if isinstance(item, (Index, NonAffine)):
                 advanced = True
             elif isinstance(item, Tensor):
-                not_modelled("indexing a tensor with a tile (indirect, dynamic addressing) is not modelled yet")
+                return Tensor(indirect_rows(self.resolved(), items, lambda each: isinstance(each, Tensor)))
         if not advanced:
             return Tensor(basic_view(self.resolved(), tuple(items)))
         access = access_of(self.resolved(), items)

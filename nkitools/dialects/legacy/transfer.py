@@ -13,10 +13,12 @@ from nkitools.dialects.legacy.assignment import fitted
 from nkitools.dialects.legacy.dtypes import is_number, result_type
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.immutable import check_writable
+from nkitools.dialects.legacy.indirect import check_rows
 from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
+from nkitools.isa.enums import dge_mode, oob_mode
 from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, memset, tensor_copy
 from nkitools.isa.operators import token
@@ -24,14 +26,17 @@ from nkitools.language.programs import current_generation, print_tensor
 from nkitools.rules.finding import report
 
 
-def copy_lanes(dst: Any, src: Any, lanes: Lanes | None) -> None:
+def copy_lanes(dst: Any, src: Any, lanes: Lanes | None, mode: Any = None, dge: Any = dge_mode.unknown) -> None:
     """DMA from ``src`` to ``dst``, tiles of one shape, on the lanes of a mask.
 
     Where masked lanes lie outside of a tensor, only the lanes inside are addressed: the predicate becomes one DMA for
     each run.
     """
+    mode = oob_mode.error if mode is None else mode
     if lanes is None:
-        dma_copy(dst.resolved(), src.resolved())
+        target, source = dst.resolved(), src.resolved()
+        check_rows(mode, target, source)
+        dma_copy(target, source, oob_mode=mode, dge_mode=dge)
         return
     if lanes.empty:
         return
@@ -66,7 +71,7 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     lanes = lanes_of(mask, src.shape, "nl.load")
     dst = Tensor(new_tile(src.shape, result_type(dtype, "nl.load", src)))
     _check_partitions(src, dst.base)
-    copy_lanes(dst, src, lanes)
+    copy_lanes(dst, src, lanes, kwargs.get("mode"))
     return Tensor.made(dst.base, lanes)
 
 
@@ -99,7 +104,7 @@ def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
     check_tile("nl.store", "value", value)
     if not value.base.on_chip:
         report("NK201", f"nl.store: `value` must be on chip, it is {describe(value.base)}", about=(value.base,))
-    copy_lanes(dst, _in_sbuf(value, dst, lanes), lanes)
+    copy_lanes(dst, _in_sbuf(value, dst, lanes), lanes, kwargs.get("mode"))
 
 
 def _filled(dst: Any, number: Any) -> NkiTensor:

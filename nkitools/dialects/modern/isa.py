@@ -22,6 +22,13 @@ from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.isa.registers import VirtualRegister, register_alloc, register_load, register_move, register_store
 from nkitools.isa.search import max8, nc_find_index8, nc_match_replace8, nonzero_with_count, topk
+from nkitools.isa.select import (
+    affine_select,
+    range_select,
+    select_reduce,
+    sequence_bounds,
+    tensor_copy_predicated,
+)
 from nkitools.isa.statistics import bn_aggr, bn_stats, tensor_partition_reduce
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import KernelError as NkiValidationError
@@ -40,7 +47,6 @@ def get_nc_version() -> nc_version:
 
 DOCUMENTED = frozenset(
     {
-        "affine_select",
         "core_barrier",
         "dma_compute",
         "dma_transpose",
@@ -51,13 +57,9 @@ DOCUMENTED = frozenset(
         "rand2",
         "rand_get_state",
         "rand_set_state",
-        "range_select",
         "rng",
-        "select_reduce",
         "sendrecv",
-        "sequence_bounds",
         "set_rng_seed",
-        "tensor_copy_predicated",
     }
 )
 
@@ -76,6 +78,7 @@ __all__ = [
     "activate2",
     "activation",
     "activation_reduce",
+    "affine_select",
     "bn_aggr",
     "bn_stats",
     "dge_mode",
@@ -99,6 +102,7 @@ __all__ = [
     "nc_version",
     "nonzero_with_count",
     "oob_mode",
+    "range_select",
     "reciprocal",
     "reduce_cmd",
     "register_alloc",
@@ -107,7 +111,10 @@ __all__ = [
     "register_store",
     "scalar_engine",
     "scalar_tensor_tensor",
+    "select_reduce",
+    "sequence_bounds",
     "tensor_copy",
+    "tensor_copy_predicated",
     "tensor_engine",
     "tensor_partition_reduce",
     "tensor_reduce",

@@ -112,6 +112,7 @@ from nkitools.language.programs import (
     static_range,
     tile_size,
 )
+from nkitools.language.select import where
 from nkitools.language.transfer import copy, load, store
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -188,7 +189,6 @@ DOCUMENTED = frozenset(
         "tan",
         "trunc",
         "var",
-        "where",
     }
 )
 _INDEX = "Index with integers, slices, nl.ds(start, size) or .ap()."

@@ -36,6 +36,32 @@ def kernel(lhs_t, rhs):
 inputs = (np.ones((256, 128), np.float32), np.ones((256, 512), np.float32))
 """
 
+NK505_BAD = """\
+@nki.jit
+def kernel(table, rows, update):
+    index = nl.load(rows)
+    added = nl.load(update)
+    chosen = table.vector_select(0, index)
+    nisa.dma_compute(dst=chosen, srcs=[chosen, added], reduce_op=nl.add)  # NK505
+    return table
+
+
+inputs = (np.ones((16, 64), np.float32), np.array([[3], [7], [3], [9]], np.int32), np.ones((4, 64), np.float32))
+"""
+
+NK505_GOOD = """\
+@nki.jit
+def kernel(table, rows, update):
+    index = nl.load(rows)
+    added = nl.load(update)
+    chosen = table.vector_select(0, index)
+    nisa.dma_compute(dst=chosen, srcs=[chosen, added], reduce_op=nl.add)
+    return table
+
+
+inputs = (np.ones((16, 64), np.float32), np.array([[3], [7], [5], [9]], np.int32), np.ones((4, 64), np.float32))
+"""
+
 NK507_BAD = """\
 @nki.jit
 def kernel(data):

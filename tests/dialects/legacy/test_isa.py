@@ -43,9 +43,7 @@ def test_activation_reduces_into_a_tile() -> None:
 def test_tensor_scalar_and_tensor_tensor() -> None:
     """Two operators on numbers and vectors, reversed sides, and two tiles."""
     x, column, y = random(16, 8), random(16, 1, seed=1), random(16, 8, seed=2)
-    measured = outputs(
-        stored(lambda a, b: nisa.tensor_scalar(a, np.multiply, b, op1=np.add, operand1=2.5)), x, column
-    )
+    measured = outputs(stored(lambda a, b: nisa.tensor_scalar(a, np.multiply, b, op1=np.add, operand1=2.5)), x, column)
     np.testing.assert_allclose(measured, x * column + np.float32(2.5), rtol=1e-5, atol=1e-6)
     measured = outputs(stored(lambda a: nisa.tensor_scalar(a, np.subtract, 1.0, reverse0=True)), x)
     np.testing.assert_allclose(measured, 1 - x, rtol=1e-6)
@@ -66,6 +64,9 @@ def test_the_rest_of_the_slice() -> None:
     np.testing.assert_array_equal(measured, np.full((4, 6), 0.2, np.float32))
 
 
+GRID = nl.mgrid[0:4, 0:3, 0:2]
+
+
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
@@ -74,7 +75,7 @@ def test_the_rest_of_the_slice() -> None:
         (lambda: nl.arange(0, 512)[None, :] * -1, -np.arange(512)[None, :]),
         (lambda: 5 + nl.arange(128)[:, None] * 2, 5 + np.arange(128)[:, None] * 2),
         (lambda: nl.arange(8)[:, None] + nl.arange(6)[None, :], np.arange(8)[:, None] + np.arange(6)),
-        (lambda: 3 * nl.mgrid[0:4, 0:3, 0:2].x - nl.mgrid[0:4, 0:3, 0:2].y, 3 * np.mgrid[0:4, 0:3, 0:2][1] - np.mgrid[0:4, 0:3, 0:2][2]),
+        (lambda: 3 * GRID.x - GRID.y, 3 * np.mgrid[0:4, 0:3, 0:2][1] - np.mgrid[0:4, 0:3, 0:2][2]),
         (lambda: 7, np.full((1, 1), 7)),
     ],
 )
@@ -120,7 +121,11 @@ def test_the_generation_is_that_of_the_chip() -> None:
     [
         (lambda t: nisa.tensor_tensor(t, t[:, 0:1], op=nl.add), "NK109", ""),
         (lambda t: nisa.tensor_reduce(np.add, t.reshape((16, 2, 4)), axis=[1]), "NK112", ""),
-        (lambda t: nisa.activation(op=nl.exp, data=t, bias=nisa.memset((16, 1), 1, nl.int8)), "NK301", "bias_invalid_type"),
+        (
+            lambda t: nisa.activation(op=nl.exp, data=t, bias=nisa.memset((16, 1), 1, nl.int8)),
+            "NK301",
+            "bias_invalid_type",
+        ),
         (lambda t: nisa.activation(op=nl.exp, data=t, scale=nisa.memset((16, 1), 1, nl.float16)), "NK301", "scale"),
         (lambda t: nisa.activation(op=nl.exp, data=t, scale=nisa.memset((1, 16), 1, nl.float32)), "NK111", ""),
         (lambda t: nisa.activation(op=nl.add, data=t), "NK306", ""),

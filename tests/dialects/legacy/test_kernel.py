@@ -143,9 +143,7 @@ def by_programs(x: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize(
-    "grid", [(4, 2), (nl.spmd_dim(nl.nc(2), 2), 2), (nl.nc(2) * 2, 2), (2 * nl.nc(2), 2), [4, 2]]
-)
+@pytest.mark.parametrize("grid", [(4, 2), (nl.spmd_dim(nl.nc(2), 2), 2), (nl.nc(2) * 2, 2), (2 * nl.nc(2), 2), [4, 2]])
 def test_grids(grid: Any) -> None:
     """Programs of any grid run one after the other and share their outputs."""
     x = random(4, 2, 8, 3)

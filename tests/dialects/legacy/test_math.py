@@ -74,8 +74,12 @@ def test_functions_of_two_tiles_broadcast_both_ways(name: str) -> None:
             numpy_function(first, second),
             rtol=2e-6,
         )
-    np.testing.assert_allclose(outputs(stored(lambda a: function(a, 1.5)), x), numpy_function(x, np.float32(1.5)), rtol=2e-6)
-    np.testing.assert_allclose(outputs(stored(lambda a: function(1.5, a)), x), numpy_function(np.float32(1.5), x), rtol=2e-6)
+    np.testing.assert_allclose(
+        outputs(stored(lambda a: function(a, 1.5)), x), numpy_function(x, np.float32(1.5)), rtol=2e-6
+    )
+    np.testing.assert_allclose(
+        outputs(stored(lambda a: function(1.5, a)), x), numpy_function(np.float32(1.5), x), rtol=2e-6
+    )
 
 
 def test_comparisons_and_logic_are_of_dtype_bool() -> None:
@@ -102,7 +106,9 @@ def test_a_dtype_may_be_asked_for() -> None:
 def test_reductions(name: str, axis: Any, keepdims: bool) -> None:
     """Any free axes are reduced; a result has at least two dimensions."""
     x = random(8, 3, 4)
-    expected = getattr(np, name)(x.astype(np.float64), axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims)
+    expected = getattr(np, name)(
+        x.astype(np.float64), axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdims
+    )
     expected = expected if expected.ndim > 1 else expected[:, None]
     measured = outputs(stored(lambda a: getattr(nl, name)(a, axis=axis, keepdims=keepdims)), x)
     assert measured.shape == expected.shape

@@ -67,9 +67,7 @@ def test_arithmetic_operators(symbol: Any) -> None:
     np.testing.assert_allclose(outputs(stored(symbol), column, x), symbol(column, x), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "symbol", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
-)
+@pytest.mark.parametrize("symbol", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
 def test_comparisons_give_truth_values(symbol: Any) -> None:
     """Comparisons are of dtype bool."""
     x, y = random(16, 8), random(16, 8, seed=1)
@@ -228,7 +226,5 @@ def test_memory_and_partition_errors_carry_awss_codes() -> None:
     assert (finding.rule, "err_unsupported_memory" in finding.message) == ("NK201", True)
     finding = refusal(lambda x: nl.load(x), random(256, 8))
     assert (finding.rule, "err_num_partition_exceed_arch_limit" in finding.message) == ("NK101", True)
-    finding = refusal(
-        lambda x: nisa.tensor_tensor(nl.load(x), nl.load(x[0:4, :]), op=nl.add), random(8, 8)
-    )
+    finding = refusal(lambda x: nisa.tensor_tensor(nl.load(x), nl.load(x[0:4, :]), op=nl.add), random(8, 8))
     assert (finding.rule, "err_num_partition_mismatch" in finding.message) == ("NK102", True)

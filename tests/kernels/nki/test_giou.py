@@ -49,7 +49,6 @@ def test_the_kernel_prints_each_tile_it_loads(run_kernel: Callable[..., Any], de
     assert device_prints[3].place().startswith("program 0, m=3, n=0, giou.py:")
 
 
-@pytest.mark.sim
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -66,7 +65,6 @@ def test_a_mistake_in_the_kernel_is_noticed(old: str, new: str) -> None:
     assert not worst_error(run.outputs, preds, targets) <= TOLERANCE
 
 
-@pytest.mark.sim
 def test_a_tile_left_out_is_reported() -> None:
     """The rows that were never written are named (NK403)."""
     preds, targets = boxes()

@@ -1,0 +1,289 @@
+"""DMA that does more than copy: transposing, and adding on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dynamic import VectorTensor
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import descriptors, guards, limits
+from nkitools.isa.costs import DMA_COMPLETION_NS, dma
+from nkitools.isa.enums import dge_mode as dge_modes
+from nkitools.isa.enums import oob_mode as oob_modes
+from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.isa.operators import token_name
+from nkitools.isa.plan import Sources
+from nkitools.isa.results import put
+
+AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # the permutations of dma_transpose, by the number of dimensions
+SIXTEEN = 16  # rows that the DMA engines transpose together
+TRANSPOSED_LAST = 128  # src.shape[-1] <= 128 (dma_transpose, Constraints)
+INDIRECT_TRANSPOSE_SINCE = 3  # "TRN2+ only" (dma_transpose, DMA Indirect Transpose Constraints)
+MOST_SOURCES = 16  # "the max number of source tensors in srcs is 16" (dma_compute)
+
+
+# --- dma_transpose ---------------------------------------------------------------------------------------------------
+
+
+@instruction
+def dma_transpose(
+    check: Check,
+    dst: Dst,
+    src: Src,
+    axes: Any = None,
+    priority: Any = None,
+    dge_mode: Any = dge_modes.unknown,
+    oob_mode: Any = oob_modes.error,
+    name: Any = None,
+) -> Plan:
+    """``dst = src`` by DMA with its dimensions permuted: 2-D (1, 0), 3-D (2, 1, 0), 4-D (3, 1, 2, 0); bit-accurate.
+
+    ``src`` in HBM or SBUF, ``dst`` in SBUF with ``src``'s last dimension as its partitions and as many elements in each
+    as ``src``'s other dimensions have; equal dtypes.
+    Direct, ``dge_mode`` is unknown or hwdge; hwdge takes 2-byte dtypes, a last dimension of at most 128, and a
+    first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16 with the last but one (3-D, 4-D).
+    The DGE guide, which is older, allows none here as well and asks of hwdge a first dimension of 16 and a last that
+    128 divides; we follow the docstring.
+    Indirect (``src`` gathered by vector_offset, NeuronCore-v3 on), ``dge_mode`` is unknown or swdge: the row of each
+    index, column after column, becomes a column of ``dst``; 2-byte dtypes, a last dimension of at most 128, rows a
+    multiple of 16; 4-D with a middle dimension of 1; indices uint32 [n, 1] with n a multiple of 16, or [128, m].
+    ``oob_mode=skip`` is for the indirect form and leaves the columns of such indices as they were.
+    Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609.
+    Source: nki.isa.dma_transpose (NKI 0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
+    """
+    descriptors.modes(check, priority, dge_mode, oob_mode)
+    guards.memory(check, src, "src", (*guards.HBM, MemoryRegion.sbuf))
+    guards.memory(check, dst, "dst", (MemoryRegion.sbuf,))
+    limits.same_dtype(check, ("dst", dst), ("src", src))
+    order = _order(check, src, axes)
+    if isinstance(src, VectorTensor):
+        _check_gathered(check, src, dge_mode)
+    else:
+        _check_direct(check, src, dge_mode, oob_mode)
+    guards.sizes(check, ("dst", dst), ("src", src))
+    _check_transposed(check, dst, src, order)
+
+    def compute(destination: Array, source: Array) -> None:
+        np.copyto(destination, source.transpose(order).reshape(destination.shape))
+
+    efficiency = 0.5 if src.buffer is MemoryRegion.sbuf else 0.9
+    cost = (dma(check.chip, dst, src) - DMA_COMPLETION_NS) / efficiency + DMA_COMPLETION_NS
+    return Plan("dma", cost, compute, last_axis=True)
+
+
+def _order(check: Check, src: NkiTensor, axes: Any) -> tuple[int, ...]:
+    """NK110, NK609: the one permutation that there is for so many dimensions."""
+    limits.dimensions(check, "src", src, max(AXES), least=min(AXES))
+    order = AXES.get(src.ndim)
+    if order is None:
+        check.refuse("NK110", f"`src`, {describe(src)}, must have 2, 3 or 4 dimensions", src)
+    if axes is not None and (not isinstance(axes, tuple) or tuple(axes) != order):
+        check.refuse("NK609", f"`axes` of a source of {src.ndim} dimensions must be {order}, it is {axes!r}")
+    return order
+
+
+def _check_transposed(check: Check, dst: NkiTensor, src: NkiTensor, order: tuple[int, ...]) -> None:
+    """NK109: the destination has the shape of the transposed source, up to how its free dimensions are grouped."""
+    shape = tuple(src.shape[axis] for axis in order)
+    if (dst.shape[0], dst.layout.free_elements) != (shape[0], math.prod(shape[1:])):
+        check.refuse(
+            "NK109", f"`src`, {describe(src)}, transposes to {list(shape)}; `dst` is {describe(dst)}", dst, src
+        )
+
+
+def _check_direct(check: Check, src: NkiTensor, mode: Any, oob: Any) -> None:
+    """NK609, and what hardware descriptor generation asks for."""
+    if oob is oob_modes.skip:
+        check.fail("NK609", f"`oob_mode`={oob} goes with a source that is addressed by a vector_offset only")
+    if mode not in (dge_modes.unknown, dge_modes.hwdge):
+        check.fail(
+            "NK609",
+            f"`dge_mode`={mode} does not transpose {describe(src)}, whose address is direct; possible are unknown and "
+            "hwdge",
+            src,
+        )
+    if mode is not dge_modes.hwdge:
+        return
+    _check_elements(check, src)
+    first = src.shape[0]
+    if src.ndim == 2 and first != SIXTEEN:
+        check.fail("NK113", f"`src`, {describe(src)}, must have {SIXTEEN} rows with dge_mode=hwdge", src)
+    elif src.ndim > 2 and (first not in (1, 2, 4, 8, SIXTEEN) or first * src.shape[-2] % SIXTEEN):
+        check.fail(
+            "NK113",
+            f"`src`, {describe(src)}, must have a first dimension of 1, 2, 4, 8 or {SIXTEEN} with dge_mode=hwdge, and "
+            f"its product with the last but one must be a multiple of {SIXTEEN}; they are {first} and {src.shape[-2]}",
+            src,
+        )
+
+
+def _check_elements(check: Check, src: NkiTensor) -> None:
+    """NK101, NK301: the last dimension becomes partitions, and elements have two bytes."""
+    if src.shape[-1] > TRANSPOSED_LAST:
+        check.fail(
+            "NK101",
+            f"`src`, {describe(src)}, has a last dimension of {src.shape[-1]}, which becomes the partition dimension; "
+            f"it may have at most {TRANSPOSED_LAST}",
+            src,
+        )
+    if src.dtype.itemsize != 2:
+        check.fail(
+            "NK301",
+            f"`src`, {describe(src)}, has elements of {src.dtype.itemsize} bytes; this transpose moves those of 2",
+            src,
+        )
+
+
+def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
+    """The constraints of the indirect transpose (dma_gather_transpose)."""
+    chip, index = check.chip, src.index
+    if chip.version < INDIRECT_TRANSPOSE_SINCE:
+        check.fail("NK606", f"the indirect transpose came with NeuronCore-v3; {chip.name} does not have it")
+    descriptors.addresses(check, mode, src=src)
+    limits.of_dtype(check, "vector_offset", index, _uint32())
+    _check_elements(check, src)
+    limits.dimensions(check, "vector_offset", index, 2, least=2)
+    if src.ndim == 4 and 1 not in src.shape[1:3]:
+        check.fail("NK109", f"`src`, {describe(src)}, must have a size of 1 in dimension 1 or 2", src)
+    if src.shape[0] % SIXTEEN:
+        check.fail("NK113", f"`src`, {describe(src)}, must gather a multiple of {SIXTEEN} rows", src)
+    rows, columns = index.shape[0], index.layout.free_elements
+    if rows % SIXTEEN or (columns > 1 and rows != chip.partitions):
+        wanted = f"{chip.partitions}, as it has {columns} columns" if columns > 1 else f"a multiple of {SIXTEEN}"
+        check.fail("NK113", f"the vector_offset, {describe(index)}, has {rows} partitions; it must be {wanted}", index)
+
+
+def _uint32() -> Any:
+    from nkitools.chip.dtypes import uint32
+
+    return uint32
+
+
+# --- dma_compute -----------------------------------------------------------------------------------------------------
+
+
+@instruction
+def dma_compute(
+    check: Check,
+    dst: Dst,
+    srcs: Sources,
+    reduce_op: Any,
+    scales: Any = None,
+    unique_indices: Any = True,
+    oob_mode: Any = oob_modes.error,
+    name: Any = None,
+) -> Plan:
+    """``dst = srcs[0] + srcs[1] + …`` element by element on the way, by the DMA engines.
+
+    ``srcs``: 1 to 16 tensors of as many elements as ``dst``, all in HBM or SBUF, of any dtypes: added in float32 in
+    their order, the sum cast once to ``dst.dtype``. ``reduce_op`` is nl.add and all ``scales`` are 1.0.
+    With a vector_offset two tensors are added in place, and an index out of bounds is NK402 or (``oob_mode=skip``) left
+    out: scatter, ``dst`` and one source are the same indirect view of HBM and the other lies in SBUF; gather, one
+    source is an indirect view of HBM and the other is ``dst``, in SBUF. ``unique_indices`` must be True then, and rows
+    that a scatter names twice are NK505. Other run-time addresses (a register, scalar_offset) are refused.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK505, NK606, NK609.
+    Source: nki.isa.dma_compute (NKI 0.6). Cost: half the throughput of a copy before NeuronCore-v4 (trainium3_arch).
+    """
+    guards.one_of(check, "oob_mode", oob_mode, oob_modes)
+    if not 1 <= len(srcs) <= MOST_SOURCES:
+        check.refuse("NK609", f"`srcs` must hold 1 to {MOST_SOURCES} tensors, it holds {len(srcs)}")
+    _check_sum(check, reduce_op, scales, len(srcs))
+    operands = [("dst", dst), *((f"srcs[{number}]", src) for number, src in enumerate(srcs))]
+    for role, tensor in operands:
+        guards.memory(check, tensor, role, (*guards.HBM, MemoryRegion.sbuf))
+        guards.not_packed(check, **{role: tensor})
+    guards.sizes(check, *operands)
+    _check_elements_match(check, operands)
+    _check_indirect(check, dst, srcs, unique_indices, operands)
+
+    shape = dst.shape
+    compute = _adding(shape, dst)
+    factor = 2.0 if check.chip.version < 4 else 1.0
+    return Plan("dma", factor * dma(check.chip, dst, srcs[0]), compute, unique_rows=True)
+
+
+def _adding(shape: tuple[int, ...], dst: NkiTensor) -> Callable[..., None]:
+    dtype = dst.dtype
+
+    def compute(destination: Array, first: Array, *others: Array) -> None:
+        total = np.array(first, np.float32).reshape(shape)
+        for other in others:
+            np.add(total, to_float32(other).reshape(shape), out=total)
+        put(destination, total, dtype)
+
+    return compute
+
+
+def _check_sum(check: Check, reduce_op: Any, scales: Any, count: int) -> None:
+    """NK306, NK609: "currently only nl.add is supported", and all scales must be 1.0."""
+    guards.operator(check, "reduce_op", reduce_op)
+    if token_name(reduce_op) != "add":
+        check.refuse("NK306", f"`reduce_op`={reduce_op!r} is not supported; nl.add is")
+    if scales is None:
+        return
+    if not isinstance(scales, tuple) or len(scales) != count:
+        check.refuse("NK609", f"`scales` must be a list of {count} numbers, one for each source, it is {scales!r}")
+    for number, scale in enumerate(scales):
+        if isinstance(scale, NkiTensor) or scale != 1:
+            check.refuse("NK609", f"`scales[{number}]` must be 1.0, the only scale that is supported; it is {scale!r}")
+
+
+def _check_elements_match(check: Check, operands: list[tuple[str, NkiTensor]]) -> None:
+    """NK109: "the element count of each tensor in srcs and dst must match exactly"."""
+    dst = operands[0][1]
+    for role, tensor in operands[1:]:
+        if tensor.size != dst.size:
+            check.refuse(
+                "NK109",
+                f"`dst`, {describe(dst)}, has {dst.size} elements and `{role}`, {describe(tensor)}, has {tensor.size}",
+                dst,
+                tensor,
+            )
+
+
+def _check_indirect(
+    check: Check,
+    dst: NkiTensor,
+    srcs: list[NkiTensor],
+    unique_indices: Any,
+    operands: list[tuple[str, NkiTensor]],
+) -> None:
+    """NK609, NK201: which run-time addresses there may be, and what a read-modify-write looks like."""
+    for role, tensor in operands:
+        if tensor.is_indirect() and not isinstance(tensor, VectorTensor):
+            check.refuse(
+                "NK609",
+                f"`{role}`, {describe(tensor)}, has an address that is known only when the kernel runs; only a "
+                "vector_offset is possible here",
+                tensor,
+            )
+    if not isinstance(unique_indices, bool):
+        check.refuse("NK609", f"`unique_indices` must be True or False, it is {unique_indices!r}")
+    if not any(isinstance(tensor, VectorTensor) for _, tensor in operands):
+        return
+    descriptors.one_index_each(check, **dict(operands))
+    if not unique_indices:
+        check.refuse("NK609", "`unique_indices` must be True with a vector_offset; others are not supported yet")
+    updated = [number for number, src in enumerate(srcs) if src.same_place(dst)]
+    if len(srcs) != 2 or not updated:
+        check.refuse(
+            "NK609",
+            f"with a vector_offset `srcs` must be two tensors of which one is `dst` itself, {describe(dst)}; there are "
+            f"{len(srcs)}, and {len(updated)} of them are",
+            dst,
+            remedy="Scatter: srcs=[dst, tile]. Gather: srcs=[dst, table.vector_select(0, index)].",
+        )
+    other = 1 - updated[0]
+    if not isinstance(dst, VectorTensor):
+        guards.memory(check, dst, "dst", (MemoryRegion.sbuf,))
+    elif isinstance(srcs[other], VectorTensor):
+        check.refuse("NK609", "a scatter adds a tile in SBUF; both sources are addressed by a vector_offset", dst)
+    else:
+        guards.memory(check, srcs[other], f"srcs[{other}]", (MemoryRegion.sbuf,))

@@ -1,0 +1,390 @@
+"""Choosing between values: by an affine expression, by a range of indices, by a predicate tile; bounds of segments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import bool_, float32, int8, int16, int32, tfloat32, uint8, uint16, uint32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import accumulators, guards, limits, operands
+from nkitools.isa.costs import GPSIMD_START, streaming
+from nkitools.isa.enums import reduce_cmd as reduce_cmds
+from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
+from nkitools.isa.move import pattern_steps
+from nkitools.isa.operators import OPERATORS, Operator
+from nkitools.isa.results import constant, put
+from nkitools.isa.selection import (
+    MAXIMUM,
+    affine_mask,
+    predicate_mask,
+    running_maximum,
+    selecting,
+    selecting_in_float32,
+)
+from nkitools.rules.finding import report
+
+FP32_MIN = float(np.finfo(np.float32).min)
+RANGE_SELECT_SINCE = 3  # "Available only on NeuronCore-v3 and newer" (range_select)
+EXACT = 2**24  # up to here float32 holds every integer
+
+_ORDER = ("equal", "less", "less_equal", "greater", "greater_equal")
+_COMPARISONS = ("equal", "not_equal", *_ORDER[1:])
+_RANGE_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
+_SELECT_COMMANDS = (reduce_cmds.idle, reduce_cmds.reduce, reduce_cmds.reset_reduce)
+_COPY_PREDICATES = (bool_, uint8, uint16, uint32)
+_SELECT_PREDICATES = (bool_, int8, int16, uint8, uint16)
+_EQUAL = OPERATORS["equal"]
+
+
+def _comparison(check: Check, role: str, token: Any, allowed: tuple[str, ...]) -> Operator:
+    """NK306: one of these comparison operators."""
+    found = guards.operator(check, role, token)
+    if found.name not in allowed:
+        names = ", ".join(f"nl.{name}" for name in allowed)
+        check.refuse("NK306", f"`{role}`={found} does not compare here; possible are {names}")
+    return found
+
+
+# --- by an affine expression -----------------------------------------------------------------------------------------
+
+
+@instruction
+def affine_select(
+    check: Check,
+    dst: Dst,
+    pattern: Any,
+    channel_multiplier: Any,
+    on_true_tile: Src,
+    on_false_value: Operand,
+    cmp_op: Any = _EQUAL,
+    offset: Any = 0,
+    name: Any = None,
+) -> Plan:
+    """``dst = on_true_tile`` where ``cmp_op(affine value, 0)`` holds, else ``on_false_value``, on the GpSimd Engine.
+
+    The affine value of partition p and pattern position (w, z, y, x) is that of nisa.iota,
+    ``offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, in 32-bit integers, which wrap.
+    ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of both tiles, in any
+    shape. ``cmp_op``: equal, not_equal, less, less_equal, greater or greater_equal (the docstring names none).
+    Partitions: equally many. Memory: SBUF. Dtypes: any; equal ones keep their bits, others go through float32 (SDK 2.26
+    had no 32-bit integers). ``on_false_value``: a float32 number, cast to ``dst.dtype``. Elements of ``on_true_tile``
+    that are not selected are not used.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
+    Source: nki.isa.affine_select (NKI 0.6); the cost from SDK 2.26.
+    """
+    comparison = _comparison(check, "cmp_op", cmp_op, _COMPARISONS)
+    if isinstance(on_false_value, NkiTensor):
+        check.refuse("NK609", f"`on_false_value` must be a number, it is {describe(on_false_value)}", on_false_value)
+    steps = pattern_steps(check, pattern)
+    first = limits.integer(check, "offset", offset)
+    across = limits.integer(check, "channel_multiplier", channel_multiplier)
+    guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, on_true_tile=on_true_tile)
+    guards.same_partitions(check, ("dst", dst), ("on_true_tile", on_true_tile))
+    for role, tensor in (("dst", dst), ("on_true_tile", on_true_tile)):
+        _made_by_pattern(check, role, tensor, math.prod(count for _, count in steps))
+    guards.not_packed(check, dst=dst, on_true_tile=on_true_tile)
+
+    shape = on_true_tile.shape
+    mask_of = affine_mask(comparison, steps, first, across, shape)
+    select = selecting(dst, on_true_tile)
+
+    def compute(destination: Array, on_true: Array, on_false: Any) -> None:
+        select(destination, mask_of(), on_true, on_false)
+
+    cycles = GPSIMD_START + on_true_tile.layout.free_elements
+    return Plan("gpsimd", cycles, compute, lanes="travel", chooses=lambda *_: (None, mask_of()))
+
+
+def _made_by_pattern(check: Check, role: str, tensor: NkiTensor, made: int) -> None:
+    if tensor.layout.free_elements != made:
+        check.refuse(
+            "NK109",
+            f"`pattern` makes {made} elements per partition; `{role}`, {describe(tensor)}, has "
+            f"{tensor.layout.free_elements}",
+            tensor,
+        )
+
+
+# --- by a range of indices -------------------------------------------------------------------------------------------
+
+
+@instruction
+def range_select(
+    check: Check,
+    dst: Dst,
+    on_true_tile: Src,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: Src,
+    bound1: Src,
+    reduce_cmd: Any = reduce_cmds.reset_reduce,
+    reduce_res: OptionalDst = None,
+    reduce_op: Any = MAXIMUM,
+    range_start: Any = 0,
+    on_false_value: Any = FP32_MIN,
+    name: Any = None,
+) -> Plan:
+    """``dst = on_true_tile`` where an index lies between two bounds, else FP32_MIN; and its maximum; Vector Engine.
+
+    Element i of a partition (free dimensions flattened) is selected where ``comp_op0(range_start + i, bound0)`` and
+    ``comp_op1(range_start + i, bound1)``, in float32: the indices lie within 2**24. The operators: equal, less,
+    less_equal, greater, greater_equal. ``bound0``, ``bound1``: float32 (partitions, 1). ``on_true_tile``: a float
+    dtype; ``dst`` has as many elements per partition. Memory: SBUF or PSUM. ``on_false_value`` is FP32_MIN, which a
+    ``dst`` of fewer bits holds as minus infinity.
+    The maximum (``reduce_op`` has no other) is taken of the float32 values, before the cast, and goes into the Vector
+    Engine's reduce registers: ``reset_reduce`` starts from minus infinity, ``reduce`` goes on from them, ``reset`` only
+    resets; after ``idle`` their state is unknown, as nisa.select_reduce and nisa.exponential have it (here the
+    docstring does not say). There is nothing for ``load_reduce`` to load. ``reduce_res`` (partitions, 1) receives them;
+    it should be float32 where ``dst`` is narrower, for a row in which nothing is selected. NeuronCore-v3 on.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.range_select (NKI 0.6); the cost from SDK 2.26.
+    """
+    _since_v3(check)
+    comparisons = tuple(
+        _comparison(check, role, token, _ORDER) for role, token in (("comp_op0", comp_op0), ("comp_op1", comp_op1))
+    )
+    accumulators.reducer(check, "reduce_op", reduce_op, ("maximum",))
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _RANGE_COMMANDS)
+    _fp32_min(check, on_false_value)
+    guards.tiles(check, dst=dst, on_true_tile=on_true_tile, bound0=bound0, bound1=bound1, reduce_res=reduce_res)
+    guards.same_elements(check, ("dst", dst), ("on_true_tile", on_true_tile))
+    guards.not_packed(check, dst=dst, reduce_res=reduce_res)
+    if not on_true_tile.dtype.is_float:
+        check.refuse("NK301", f"`on_true_tile` must be of a float dtype, it is {describe(on_true_tile)}", on_true_tile)
+    for role, bound in (("bound0", bound0), ("bound1", bound1)):
+        limits.of_dtype(check, role, bound, float32)
+        guards.same_partitions(check, ("on_true_tile", on_true_tile), (role, bound))
+        limits.exactly(check, role, bound, 1)
+    accumulators.result_tile(check, reduce_res, on_true_tile, "on_true_tile")
+    count = on_true_tile.layout.free_elements
+    start = limits.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
+
+    shape = on_true_tile.shape
+    indices = np.arange(start, start + count, dtype=np.float32)[None, :]
+    compare0, compare1 = (comparison.compute for comparison in comparisons)
+
+    def mask_of(first: Array, second: Array) -> Array:
+        inside = compare0(indices, first.reshape(-1, 1))
+        inside &= compare1(indices, second.reshape(-1, 1))
+        found: Array = inside.reshape(shape)
+        return found
+
+    select = selecting_in_float32(dst, on_true_tile)
+    reduce = running_maximum(check, reduce_cmd, on_true_tile, reduce_res)
+
+    def compute(destination: Array, on_true: Array, first: Array, second: Array, result: Array | None) -> None:
+        reduce(select(destination, mask_of(first, second), on_true, FP32_MIN), result)
+
+    def chooses(
+        destination: Array, on_true: Array, first: Array, second: Array, result: Array | None
+    ) -> tuple[Any, ...]:
+        return _present(None, mask_of(first, second), None, None, reduce_res=reduce_res)
+
+    return Plan("vector", streaming(check.chip, on_true_tile), compute, chooses=chooses)
+
+
+def _since_v3(check: Check) -> None:
+    if check.chip.version < RANGE_SELECT_SINCE:
+        check.fail(
+            "NK606",
+            f"{check.chip.name} does not have the instruction; it came with NeuronCore-v{RANGE_SELECT_SINCE}",
+            remedy="Use nisa.affine_select for bounds known beforehand, or nisa.iota, nisa.tensor_scalar and "
+            "nisa.select_reduce.",
+        )
+
+
+def _fp32_min(check: Check, value: Any) -> None:
+    """NK609: the hardware has one value for what is not selected."""
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or np.float32(value) != np.float32(FP32_MIN):
+        given = describe(value) if isinstance(value, NkiTensor) else repr(value)
+        check.fail(
+            "NK609",
+            f"`on_false_value` must be FP32_MIN (-3.4028235e+38), it is {given}",
+            remedy="Leave it out; nisa.select_reduce and nisa.affine_select take other values.",
+        )
+
+
+def _present(*masks: Any, reduce_res: NkiTensor | None) -> tuple[Any, ...]:
+    """One mask for each tensor operand: all of ``reduce_res``, where there is one."""
+    return masks if reduce_res is None else (*masks, None)
+
+
+# --- by a predicate tile ---------------------------------------------------------------------------------------------
+
+
+@instruction
+def select_reduce(
+    check: Check,
+    dst: Dst,
+    predicate: Src,
+    on_true: Src,
+    on_false: Operand,
+    reduce_res: OptionalDst = None,
+    reduce_cmd: Any = reduce_cmds.idle,
+    reduce_op: Any = MAXIMUM,
+    reverse_pred: Any = False,
+    name: Any = None,
+) -> Plan:
+    """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``; and its maximum; on the Vector Engine.
+
+    Equal partitions and elements per partition of ``dst``, ``predicate`` and ``on_true``. ``predicate``: int8, uint8,
+    int16 or uint16, and bool, which AWS's own test passes; ``reverse_pred`` makes 0 select ``on_true``. ``on_true``:
+    any dtype but tfloat32, int32 and uint32; ``on_false``: a float32 number, or a (partitions, 1) vector. Memory: SBUF
+    or PSUM, ``on_true`` and ``predicate`` not both in PSUM.
+    The maximum (``reduce_op`` has no other) is taken of the float32 values, before the cast (the docstring does not
+    say), and goes into the Vector Engine's reduce registers: ``reset_reduce`` starts from minus infinity, ``reduce``
+    goes on from them, after ``idle`` their state is unknown. ``reduce_res``, a float (partitions, 1) tile, receives
+    them. What is not selected is not used. Cost: not published; we take that of nisa.tensor_copy_predicated.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.select_reduce (NKI 0.6).
+    """
+    accumulators.reducer(check, "reduce_op", reduce_op, ("maximum",))
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _SELECT_COMMANDS)
+    vector = on_false if isinstance(on_false, NkiTensor) else None
+    guards.tiles(check, dst=dst, predicate=predicate, on_true=on_true, on_false=vector, reduce_res=reduce_res)
+    guards.same_elements(check, ("predicate", predicate), ("on_true", on_true))
+    guards.same_elements(check, ("dst", dst), ("on_true", on_true))
+    if vector is not None:
+        guards.same_partitions(check, ("on_true", on_true), ("on_false", vector))
+        limits.exactly(check, "on_false", vector, 1)
+    accumulators.result_tile(check, reduce_res, on_true, "on_true")
+    operands.not_both_in_psum(check, ("on_true", on_true), ("predicate", predicate))
+    guards.not_packed(check, dst=dst, on_true=on_true, on_false=vector)
+    _select_dtypes(check, predicate, on_true, reduce_res)
+
+    mask_of = predicate_mask(reverse_pred, on_true.shape)
+    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
+    select = (selecting_in_float32 if reduces else selecting)(dst, on_true)
+    reduce = running_maximum(check, reduce_cmd, on_true, reduce_res)
+
+    def compute(destination: Array, chosen: Array, first: Array, second: Any, result: Array | None) -> None:
+        reduce(select(destination, mask_of(chosen), first, second), result)
+
+    def chooses(destination: Array, chosen: Array, first: Array, second: Any, result: Array | None) -> tuple[Any, ...]:
+        mask = mask_of(chosen)
+        rows = ~mask.reshape(len(mask), -1).all(axis=1)  # those that take the vector's element
+        other = () if vector is None else (rows.reshape(vector.shape),)
+        return _present(None, None, mask, *other, reduce_res=reduce_res)
+
+    cycles = _predicated_cycles(check, on_true, predicate)
+    return Plan("vector", cycles, compute, lanes="use" if reduces else "travel", chooses=chooses)
+
+
+def _select_dtypes(check: Check, predicate: NkiTensor, on_true: NkiTensor, reduce_res: NkiTensor | None) -> None:
+    """NK301: the dtypes that the instruction names."""
+    limits.of_dtype(check, "predicate", predicate, *_SELECT_PREDICATES)
+    if on_true.dtype in (tfloat32, int32, uint32):
+        check.refuse("NK301", f"`on_true` cannot be {on_true.dtype}, it is {describe(on_true)}", on_true)
+    if reduce_res is not None and not reduce_res.dtype.is_float:
+        check.refuse("NK301", f"`reduce_res` must be of a float dtype, it is {describe(reduce_res)}", reduce_res)
+
+
+def _predicated_cycles(check: Check, data: NkiTensor, predicate: NkiTensor) -> float:
+    """N cycles where one of the two is in PSUM, 2N where both are in SBUF."""
+    in_psum = MemoryRegion.psum in (data.buffer, predicate.buffer)
+    return streaming(check.chip, data, 1 if in_psum else 2)
+
+
+@instruction
+def tensor_copy_predicated(
+    check: Check, dst: Dst, src: Operand, predicate: Src, reverse_pred: Any = False, name: Any = None
+) -> Plan:
+    """``dst = src`` where ``predicate`` is not 0; elsewhere ``dst`` is not modified; on the Vector Engine.
+
+    ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number. ``predicate``: uint8, uint16 or uint32, and
+    bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and elements per
+    partition. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both in PSUM. Elements of ``src`` that are not copied
+    are not used. Tensor indirection (NeuronCore-v4) is not modelled: `.indirect` says so (NK607).
+    Cost: SDK 2.26; its second line says "both src and dst are in SBUF", which we take to mean src and predicate. A
+    number, of which it says nothing, costs what a tile in SBUF does.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK607, NK609.
+    Source: nki.isa.tensor_copy_predicated (NKI 0.6).
+    """
+    source = src if isinstance(src, NkiTensor) else None
+    guards.tiles(check, dst=dst, src=source, predicate=predicate)
+    if source is not None:
+        guards.same_elements(check, ("src", source), ("predicate", predicate))
+        operands.not_both_in_psum(check, ("src", source), ("predicate", predicate))
+    guards.same_elements(check, ("dst", dst), ("predicate", predicate))
+    limits.of_dtype(check, "predicate", predicate, *_COPY_PREDICATES)
+    if source is None:
+        guards.not_packed(check, dst=dst)
+    else:
+        limits.same_dtype(check, ("src", source), ("dst", dst))
+
+    dtype, shape = dst.dtype, dst.shape
+    mask_of = predicate_mask(reverse_pred, shape)
+
+    def compute(destination: Array, values: Any, chosen: Array) -> None:
+        copied = constant(values, dtype) if source is None else values.reshape(shape)
+        np.copyto(destination, copied, where=mask_of(chosen))
+
+    def chooses(destination: Array, values: Any, chosen: Array) -> tuple[Any, ...]:
+        mask = mask_of(chosen)
+        return (mask, None) if source is None else (mask, mask.reshape(source.shape), None)
+
+    cycles = _predicated_cycles(check, dst if source is None else source, predicate)
+    partly = (None,) * (2 if source is None else 3)
+    return Plan("vector", cycles, compute, lanes="travel", touches=partly, chooses=chooses)
+
+
+# --- bounds of segments ----------------------------------------------------------------------------------------------
+
+
+@instruction
+def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: Any = None) -> Plan:
+    """For each of n segment ids where its segment begins and where it ends (exclusive), on the GpSimd Engine.
+
+    A segment is a run of equal ids. ``segment_ids``: [1, n], whole numbers from 0 on; ``dst``: [1, 2, n], the n starts,
+    then the n ends; an id of 0 is padding and gives n and -1. Dtypes: float32 or int32 each. Memory: SBUF, as the
+    engine does not reach PSUM. An id that is negative, or no whole number, is said when the kernel runs (NK609). Cost:
+    not published; we take one start and one element per cycle.
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.sequence_bounds (NKI 0.6).
+    """
+    guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, segment_ids=segment_ids)
+    for role, tensor in (("segment_ids", segment_ids), ("dst", dst)):
+        if tensor.shape[0] != 1:
+            check.refuse("NK109", f"`{role}`, {describe(tensor)}, must have one partition", tensor)
+        limits.of_dtype(check, role, tensor, int32, float32)
+    count = segment_ids.layout.free_elements
+    limits.exactly(check, "dst", dst, 2 * count)
+
+    dtype = dst.dtype
+
+    def compute(destination: Array, segments: Array) -> None:
+        ids = segments.reshape(-1)
+        _check_ids(ids)
+        put(destination, np.stack(_bounds(ids)), dtype)
+
+    return Plan("gpsimd", GPSIMD_START + count, compute)
+
+
+def _check_ids(ids: Array) -> None:
+    """NK609: segment ids are whole numbers from 0 on."""
+    wrong = ~((ids >= 0) & (ids == np.floor(ids)))
+    if wrong.any():
+        first = int(wrong.argmax())
+        report(
+            "NK609",
+            f"sequence_bounds: `segment_ids` must hold whole numbers from 0 on; element {first} is {ids[first]} "
+            f"({int(np.count_nonzero(wrong))} of {ids.size} are not such numbers)",
+            remedy="Number the segments from 1 on, and give 0 to the padding.",
+        )
+
+
+def _bounds(ids: Array) -> tuple[Array, Array]:
+    """Start and end of the run that each element belongs to; n and -1 for padding."""
+    count = ids.size
+    edges = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+    lengths = np.diff(edges, prepend=0, append=count)
+    starts = np.repeat(np.concatenate([[0], edges]), lengths)
+    ends = np.repeat(np.concatenate([edges, [count]]), lengths)
+    padding = ids == 0
+    return np.where(padding, count, starts), np.where(padding, -1, ends)

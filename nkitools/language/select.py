@@ -1,0 +1,82 @@
+"""Choosing between tiles by a condition, as instructions of the engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.dtypes import DType, bool_, uint8, uint16, uint32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.elementwise import tensor_scalar
+from nkitools.isa.move import memset, tensor_copy
+from nkitools.isa.operators import OPERATORS
+from nkitools.isa.select import tensor_copy_predicated
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import broadcast_shape, is_number, spread
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import refuse
+
+_PREDICATES = (bool_, uint8, uint16, uint32)
+
+
+def where(condition: NkiTensor, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+    """``x`` where ``condition`` is not 0, else ``y``: a new SBUF tile of their dtype (promoted), or of ``dtype``.
+
+    ``condition``: a tile of floats (1.0 and 0.0, as nl.less and its like give), or of any other dtype; NaN is not 0.
+    ``x``, ``y``: tiles or numbers, at least one tile (NKI 0.6 says tensors, SDK 2.26 let ``y`` be a number). Free
+    dimensions broadcast, partitions are equal. Values are copied, so that a NaN that is not chosen has no effect.
+    How AWS composes it is not published: ``y`` is copied into the result (nisa.tensor_copy or nisa.memset), and ``x``
+    over it (nisa.tensor_copy_predicated) under a uint8 predicate that nisa.tensor_scalar makes of the condition.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.language.where (NKI 0.6).
+    """
+    shape = _shape(condition, x, y)
+    kind = result_dtype(dtype, x, y)
+    dst = ndarray(shape, kind, sbuf)
+    where_into(dst, condition, x, y)
+    return dst
+
+
+def where_into(dst: NkiTensor, condition: NkiTensor, x: Any, y: Any) -> None:
+    """``dst`` = ``x`` where ``condition`` is not 0, else ``y``; ``dst`` has the broadcast shape, and is no operand."""
+    predicate = spread(_predicate(condition), dst.shape)
+    chosen = spread(_converted(x, dst.dtype), dst.shape) if isinstance(x, NkiTensor) else x
+    if isinstance(y, NkiTensor):
+        tensor_copy(dst, spread(y, dst.shape))
+    else:
+        memset(dst, y)
+    tensor_copy_predicated(dst, chosen, predicate)
+
+
+def _shape(condition: Any, x: Any, y: Any) -> tuple[int, ...]:
+    """NK609, NK102, NK109, NK111: the shape of the tiles, broadcast."""
+    if not isinstance(condition, NkiTensor):
+        refuse("NK609", f"nl.where: condition must be a tile, it is {type(condition).__name__}")
+    for role, value in (("x", x), ("y", y)):
+        if not isinstance(value, NkiTensor) and not is_number(value):
+            refuse("NK609", f"nl.where: {role} must be a tile or a number, it is {type(value).__name__}")
+    tiles = [each for each in (x, y) if isinstance(each, NkiTensor)]
+    if not tiles:
+        refuse("NK609", "nl.where needs a tile among x and y, it is given numbers only")
+    shapes = [broadcast_shape("where", condition, tile) for tile in tiles]
+    if len(tiles) == 1:
+        return shapes[0]
+    both = broadcast_shape("where", *tiles)
+    return tuple(max(sizes) for sizes in zip(both, *shapes, strict=True))
+
+
+def _predicate(condition: NkiTensor) -> NkiTensor:
+    """The condition itself where it can be a predicate, else a uint8 tile of it."""
+    if condition.dtype in _PREDICATES and condition.buffer is MemoryRegion.sbuf:
+        return condition
+    predicate = ndarray(condition.shape, uint8, sbuf)
+    tensor_scalar(predicate, condition, OPERATORS["not_equal"], 0.0)
+    return predicate
+
+
+def _converted(x: NkiTensor, dtype: DType) -> NkiTensor:
+    """``x``, or a copy of it in ``dtype``: a predicated copy converts nothing."""
+    if x.dtype is dtype:
+        return x
+    converted = ndarray(x.shape, dtype, sbuf)
+    tensor_copy(converted, x)
+    return converted
