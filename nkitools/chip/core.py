@@ -44,6 +44,7 @@ class Core:
     shared_count: int = 0
     no_reorder: int = 0
     reduce_registers: dict[str, Array] = field(default_factory=dict)
+    random_states: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
 
     def allocate(

@@ -66,7 +66,9 @@ class Layout:
         self.free_elements = math.prod(shape[1:])
         self.injective = _injective(shape, strides, dtype.itemsize)
         self.contiguous = is_dense(shape, strides, dtype.itemsize)
-        self.span = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + dtype.itemsize
+        # Towards the end of the storage only: a view that runs backwards begins at its last byte.
+        forward = (max(0, (size - 1) * stride) for size, stride in zip(shape, strides, strict=True))
+        self.span = sum(forward) + dtype.itemsize
         kept = 1 if self.on_chip else 0
         inner, self.run = _run(list(zip(shape, strides, strict=True))[kept:], dtype.itemsize)
         self.runs = (*zip(shape[:kept], strides[:kept], strict=True), *inner)

@@ -90,10 +90,14 @@ def activation_reduce(
     if reduce_op is None:
         check.refuse("NK609", "`reduce_op` is missing", remedy="Pass reduce_op=nl.add.")
     plan = activation.function(check, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmds.reset_reduce)
-    activate = plan.compute
+    activate, overlaps = plan.compute, not dst.layout.injective
 
     def compute(destination: Array, values: Array, result: Array | None, bias_value: Any, scale_value: Any) -> None:
-        activate(destination, values, bias_value, scale_value, result)
+        # Kernels that want the sum only give a destination of step 0: it keeps the last result, the sum is of all.
+        target = np.empty(destination.shape, destination.dtype) if overlaps else destination
+        activate(target, values, bias_value, scale_value, result)
+        if overlaps:
+            np.copyto(destination, target)
 
     plan.compute = compute
     return plan

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from nkitools.chip.dtypes import uint32
 from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
@@ -18,7 +18,6 @@ from nkitools.isa.costs import DMA_COMPLETION_NS, dma
 from nkitools.isa.enums import dge_mode as dge_modes
 from nkitools.isa.enums import oob_mode as oob_modes
 from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.operators import token_name
 from nkitools.isa.plan import Sources
 from nkitools.isa.results import put
 
@@ -80,11 +79,10 @@ def dma_transpose(
 
 def _order(check: Check, src: NkiTensor, axes: Any) -> tuple[int, ...]:
     """NK110, NK609: the one permutation that there is for so many dimensions."""
-    limits.dimensions(check, "src", src, max(AXES), least=min(AXES))
     order = AXES.get(src.ndim)
     if order is None:
         check.refuse("NK110", f"`src`, {describe(src)}, must have 2, 3 or 4 dimensions", src)
-    if axes is not None and (not isinstance(axes, tuple) or tuple(axes) != order):
+    if axes is not None and axes != order:
         check.refuse("NK609", f"`axes` of a source of {src.ndim} dimensions must be {order}, it is {axes!r}")
     return order
 
@@ -147,7 +145,7 @@ def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
     if chip.version < INDIRECT_TRANSPOSE_SINCE:
         check.fail("NK606", f"the indirect transpose came with NeuronCore-v3; {chip.name} does not have it")
     descriptors.addresses(check, mode, src=src)
-    limits.of_dtype(check, "vector_offset", index, _uint32())
+    limits.of_dtype(check, "vector_offset", index, uint32)
     _check_elements(check, src)
     limits.dimensions(check, "vector_offset", index, 2, least=2)
     if src.ndim == 4 and 1 not in src.shape[1:3]:
@@ -158,12 +156,6 @@ def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
     if rows % SIXTEEN or (columns > 1 and rows != chip.partitions):
         wanted = f"{chip.partitions}, as it has {columns} columns" if columns > 1 else f"a multiple of {SIXTEEN}"
         check.fail("NK113", f"the vector_offset, {describe(index)}, has {rows} partitions; it must be {wanted}", index)
-
-
-def _uint32() -> Any:
-    from nkitools.chip.dtypes import uint32
-
-    return uint32
 
 
 # --- dma_compute -----------------------------------------------------------------------------------------------------
@@ -188,7 +180,7 @@ def dma_compute(
     out: scatter, ``dst`` and one source are the same indirect view of HBM and the other lies in SBUF; gather, one
     source is an indirect view of HBM and the other is ``dst``, in SBUF. ``unique_indices`` must be True then, and rows
     that a scatter names twice are NK505. Other run-time addresses (a register, scalar_offset) are refused.
-    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK505, NK606, NK609.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK505, NK609.
     Source: nki.isa.dma_compute (NKI 0.6). Cost: half the throughput of a copy before NeuronCore-v4 (trainium3_arch).
     """
     guards.one_of(check, "oob_mode", oob_mode, oob_modes)
@@ -203,14 +195,7 @@ def dma_compute(
     _check_elements_match(check, operands)
     _check_indirect(check, dst, srcs, unique_indices, operands)
 
-    shape = dst.shape
-    compute = _adding(shape, dst)
-    factor = 2.0 if check.chip.version < 4 else 1.0
-    return Plan("dma", factor * dma(check.chip, dst, srcs[0]), compute, unique_rows=True)
-
-
-def _adding(shape: tuple[int, ...], dst: NkiTensor) -> Callable[..., None]:
-    dtype = dst.dtype
+    shape, dtype = dst.shape, dst.dtype
 
     def compute(destination: Array, first: Array, *others: Array) -> None:
         total = np.array(first, np.float32).reshape(shape)
@@ -218,14 +203,15 @@ def _adding(shape: tuple[int, ...], dst: NkiTensor) -> Callable[..., None]:
             np.add(total, to_float32(other).reshape(shape), out=total)
         put(destination, total, dtype)
 
-    return compute
+    factor = 2.0 if check.chip.version < 4 else 1.0
+    return Plan("dma", factor * dma(check.chip, dst, srcs[0]), compute, unique_rows=True)
 
 
 def _check_sum(check: Check, reduce_op: Any, scales: Any, count: int) -> None:
     """NK306, NK609: "currently only nl.add is supported", and all scales must be 1.0."""
-    guards.operator(check, "reduce_op", reduce_op)
-    if token_name(reduce_op) != "add":
-        check.refuse("NK306", f"`reduce_op`={reduce_op!r} is not supported; nl.add is")
+    operator = guards.operator(check, "reduce_op", reduce_op)
+    if operator.name != "add":
+        check.refuse("NK306", f"`reduce_op`={operator} is not supported; nl.add is")
     if scales is None:
         return
     if not isinstance(scales, tuple) or len(scales) != count:

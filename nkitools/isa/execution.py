@@ -1,4 +1,4 @@
-"""The careful execution of a plan: unwritten elements, masked views, operands that share storage with the destination."""
+"""The careful execution of a plan: unwritten elements, masked and indirect views, inputs that are read-only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
-from nkitools.isa.plan import DATA, SRC, WRITTEN, Plan
+from nkitools.isa.plan import DATA, WRITTEN, Plan
 from nkitools.rules.finding import report
 
 Operands = list[tuple[NkiTensor, int]]
@@ -35,15 +35,12 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
     results = {
         id(tensor): tensor.array if tensor.direct and in_place else np.array(tensor.read()) for tensor in outputs
     }
-    destination = outputs[0] if outputs else None
     arrays = []
-    for position, (value, role) in enumerate(data):
+    for value, role in data:
         if not isinstance(value, NkiTensor):
             arrays.append(value)
         elif role in WRITTEN:
             arrays.append(results[id(value)])
-        elif plan.several_steps and _clashes(value, destination, is_first=role == SRC and position == 1):
-            arrays.append(np.array(value.read()))
         else:
             arrays.append(value.read())
     plan.compute(*arrays, **keywords)
@@ -118,17 +115,6 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
             remedy="Pass accumulate=(i > 0), or leave accumulate out.",
         )
     return True if missing.all() else missing
-
-
-def _clashes(tensor: NkiTensor, destination: NkiTensor | None, *, is_first: bool) -> bool:
-    """Whether an operand would be overwritten before it is read.
-
-    The first input may be the destination itself: each step reads an element before it writes it.
-    """
-    if destination is None or tensor.storage is not destination.storage:
-        return False
-    same = tensor.byte_offset == destination.byte_offset and tensor.layout is destination.layout
-    return not (same and is_first)
 
 
 def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:

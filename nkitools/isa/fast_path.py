@@ -2,7 +2,7 @@
 
 It is written out for each instruction's own signature when the instruction is defined, so that a call runs no loop over
 parameters. It hands over to the careful way (`Instruction.issue_carefully`) whatever is not plain: a combination met for the first
-time, an operand with unwritten elements, a masked view, inputs that are read-only, operands that overlap the destination.
+time, an operand with unwritten elements, a masked or indirect view, inputs that are read-only.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         "    return careful(core, values)",
         f"if plan is None{_unready(named)}{_partly(outputs)}:",
         "    return careful(core, values)",
-        *_computation([p.name for p, role in named if role in DATA], tensors),
+        *_computation([p.name for p, role in named if role in DATA]),
         *[f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)" for name in outputs],
         "record = core.record",
         "words = []",
@@ -132,18 +132,10 @@ def _partly(outputs: list[str]) -> str:
     return f" or plan.touches and not ({' and '.join(full)})" if full else ""
 
 
-def _computation(data: list[str], tensors: list[str]) -> list[str]:
-    destination, sources = data[0], data[1:]
-    clashes = [
-        f"(s_{name} is s_{destination} and not (k_{name} is k_{destination} and {name}.byte_offset == {destination}.byte_offset))"
-        if number == 0 and name in tensors
-        else f"s_{name} is s_{destination}"
-        for number, name in enumerate(sources)
-    ]
+def _computation(data: list[str]) -> list[str]:
+    destination = data[0]
     arrays = ", ".join(f"a_{name}" for name in data)
-    hands_over = [f"if plan.several_steps and ({' or '.join(clashes)}):", "    return careful(core, values)"] if clashes else []
     return [
-        *hands_over,
         "if plan.wants_fresh:",
         f"    if s_{destination}.full: fresh = False",
         f"    elif s_{destination}.untouched and not plan.adds_always: fresh = True",

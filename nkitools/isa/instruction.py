@@ -8,6 +8,7 @@ then on, so that a call costs a dictionary lookup beside NumPy's own work.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -210,7 +211,8 @@ class Instruction:
         refuse("NK609", str(error).replace("_bound()", f"nisa.{self.name}()"), remedy=self._call_form())
 
     def _call_form(self) -> str:
-        return f"The call form is nisa.{self.name}{self.signature}."
+        shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(self.signature))
+        return f"The call form is nisa.{self.name}{shown}."
 
 
 def _role(parameter: inspect.Parameter) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 from nkitools.chip.generations import Generation
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
-from nkitools.rules.finding import refuse, report
+from nkitools.rules.finding import StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.
 Dst: TypeAlias = NkiTensor  # written
@@ -50,7 +50,7 @@ class Plan:
     absent ones as None). ``lanes`` says what undefined input lanes do in the legacy dialect: ``"travel"`` makes the same output
     lanes undefined, ``"use"`` is a use (NK401). ``wants_fresh``: compute also gets ``fresh=``, which lanes of the destination were
     never written (True for all, False for none, else a mask); ``adds_always``: never written lanes are then a finding (NK401).
-    ``several_steps``: compute writes the destination before it has read all operands. ``touches``: for each tensor operand, in
+    ``touches``: for each tensor operand, in
     the order of the signature, a mask (broadcastable to it) of the lanes that are read or written, or None for all.
     ``chooses``, where values decide that, makes these masks of the arrays that compute gets, and before it; ``touches`` is then not
     empty (its masks play no part) where an output may be written in part.
@@ -65,7 +65,6 @@ class Plan:
     lanes: str = "use"
     wants_fresh: bool = False
     adds_always: bool = False
-    several_steps: bool = False
     touches: tuple[Any, ...] = ()
     chooses: Callable[..., tuple[Any, ...]] | None = None
     last_axis: bool = False
@@ -86,6 +85,7 @@ class Check:
         self.instruction = instruction
         self.chip = generation
         self.broken = False
+        self.said = False
 
     def fail(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> None:
         """Report a broken rule; one cause gives one finding, so that later guards of the same call keep silent."""
@@ -96,8 +96,10 @@ class Check:
         if rule in _ABOUT_STORAGE:
             for tensor in about:
                 tensor.storage.excused.add(rule)
-        report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+        self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
 
     def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> NoReturn:
-        """Report what cannot be computed."""
+        """Report what cannot be computed; where something of this call was reported before, that was the cause."""
+        if self.said:
+            raise StopRun
         refuse(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)

@@ -21,10 +21,10 @@ from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.record import collect
 from nkitools.record.record import Record
-from nkitools.record.reporter import Reporter, StopRun
+from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
-from nkitools.rules.finding import REPORTER, refuse
-from nkitools.rules.finding import Reporter as Report
+from nkitools.rules.finding import REPORTER, StopRun, refuse
+from nkitools.rules.finding import Reporter as Report, StopRun
 
 _MAX_PLANS = 50_000
 _plans: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}

@@ -14,14 +14,10 @@ from nkitools.record.names import with_names
 from nkitools.record.record import Record
 from nkitools.record.sites import Site, author_frame
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.finding import Finding, error_of
+from nkitools.rules.finding import Finding, StopRun, error_of
 
 # A finding in a loop comes in each iteration, with its own counters; beyond so many the repeats of a line are counted.
 MAX_REPEATS = 1000
-
-
-class StopRun(BaseException):
-    """Ends a run that collects its findings, where nothing further can be computed."""
 
 
 class Reporter:
@@ -36,13 +32,13 @@ class Reporter:
         self._repeats: Counter[tuple[str, Site]] = Counter()
         self._place: tuple[Site, FrameType | None] | None = None
 
-    def __call__(self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str) -> None:
+    def __call__(self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str) -> bool:
         if self.level == "off" and not fatal:
-            return
+            return False
         site, frame = self._place or (self.record.sites[self.record.sites.current(2)], author_frame(2))
         raises = rule.id == "NK607" or (self.level != "report" and (fatal or rule.severity == "error"))
         if not (raises or fatal) and self._is_repeat(rule, site):
-            return
+            return True
         finding = self._finding(rule, site, frame, message, remedy)
         if self.level != "off" or rule.id == "NK607":
             self.record.findings.append(finding)
@@ -50,6 +46,7 @@ class Reporter:
             raise error_of(finding)
         if fatal:
             raise StopRun
+        return True
 
     @contextmanager
     def placed(self, site: Site, frame: FrameType | None = None) -> Iterator[None]:

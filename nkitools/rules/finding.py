@@ -103,7 +103,7 @@ def error_of(finding: Finding) -> KernelError:
     return error_class(RULES[finding.rule])(finding)
 
 
-Reporter = Callable[[Rule, str, bool, Sequence[Any], str], None]
+Reporter = Callable[[Rule, str, bool, Sequence[Any], str], bool]
 REPORTER: ContextVar[Reporter | None] = ContextVar("nkitools_reporter", default=None)
 
 
@@ -129,8 +129,12 @@ def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
     )
 
 
-def report(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "", fatal: bool = False) -> None:
-    """Say that ``rule_id`` is broken.
+class StopRun(BaseException):
+    """Ends a run that collects its findings, where nothing further can be computed."""
+
+
+def report(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "", fatal: bool = False) -> bool:
+    """Say that ``rule_id`` is broken; returns whether a run has taken note of it.
 
     Raises under ``rules="error"``, collects under ``"report"``, keeps silent under ``"off"``. ``fatal`` marks what
     cannot be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
@@ -139,9 +143,10 @@ def report(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str
     rule = RULES[rule_id]
     reporter = REPORTER.get()
     if reporter is not None:
-        reporter(rule, message, fatal, about, remedy or rule.remedy)
-    elif fatal or rule.severity == "error":
+        return reporter(rule, message, fatal, about, remedy or rule.remedy)
+    if fatal or rule.severity == "error":
         raise error_of(finding_here(rule, message, remedy))
+    return False
 
 
 def refuse(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "") -> NoReturn:

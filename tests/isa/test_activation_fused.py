@@ -68,6 +68,16 @@ def test_the_sum_of_squares_of_a_normalisation() -> None:
     assert (issued.instruction.engine, issued.instruction.cycles) == ("scalar", 1024 + 64)
 
 
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16], ids=str)
+def test_a_destination_of_step_zero_keeps_the_last_result(dtype: Any) -> None:
+    """So production kernels throw the results away; the sum is of all of them all the same."""
+    x = np.arange(1, 33, dtype=np.float32).reshape(4, 8)
+    narrow = empty((4, 1), dtype, view=lambda t: t.ap([[1, 4], [0, 8]]))
+    issued = issue(nisa.activation_reduce, narrow, nl.square, tile(x), nl.add, empty((4, 1)), scale=2.0)
+    np.testing.assert_array_equal(issued.storages["dst"], held(4 * x[:, 7:] ** 2, dtype))
+    np.testing.assert_array_equal(issued.views["reduce_res"], (4 * x**2).sum(axis=1, keepdims=True))
+
+
 def test_without_a_result_tile_the_sum_stays_in_the_registers() -> None:
     """It resets them first; nisa.activation goes on from them and reads them out."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.tensor import MaskedTensor
@@ -130,9 +128,7 @@ def test_affine_in_place_overlapping_masked_and_of_other_shapes() -> None:
     np.testing.assert_array_equal(shifted.dst, np.where(where, wide[:, :16], 9))
     kept = sample((16, 16), seed=3) > 0
     masked = tile(np.full((16, 16), 5, np.float32), view=lambda t: MaskedTensor.of(t, kept))
-    np.testing.assert_array_equal(
-        causal(masked, tile(x), 9).storages["dst"], np.where(kept, np.where(where, x, 9), 5)
-    )
+    np.testing.assert_array_equal(causal(masked, tile(x), 9).storages["dst"], np.where(kept, np.where(where, x, 9), 5))
     cube = issue(
         nisa.affine_select,
         empty((16, 2, 8), nl.bfloat16),
@@ -202,7 +198,7 @@ def test_a_range_of_any_float_dtype_is_reduced_before_the_cast(dtype: Any, resul
     low = np.where(np.arange(8)[:, None] < 4, np.float32(2), np.float32(50))  # nothing in the lower half
     issued = between(empty(x.shape, result), tile(x, dtype=dtype), low, reduce_res=empty((8, 1)))
     chosen = ranged(x, low, HIGH, "greater_equal", "less", 0)
-    np.testing.assert_array_equal(issued.dst, held(chosen, result))
+    np.testing.assert_array_equal(float64(issued.dst), float64(held(chosen, result)))  # float8_e4m3fn: NaN
     np.testing.assert_array_equal(issued.views["reduce_res"][:, 0], chosen.max(axis=1))
     assert (issued.views["reduce_res"][4:] == LOWEST).all()
 
@@ -402,91 +398,6 @@ def test_predicated_copies_of_overlapping_tiles_and_under_a_mask() -> None:
     np.testing.assert_array_equal(issued.storages["dst"], np.where(kept & (q != 0), 9, x))
 
 
-# --- what was never written ------------------------------------------------------------------------------------------
-
-
-def test_a_predicated_copy_writes_where_its_predicate_holds() -> None:
-    """The other elements of a new tile stay unwritten: NK401 when they are read, until another copy writes them."""
-    p = np.tri(8, dtype=np.uint8)
-
-    def body(complete: bool) -> Any:
-        dst, out = placed(empty((8, 8))), placed(empty((8, 8)))
-        predicate = placed(tile(p))
-        nisa.tensor_copy_predicated(dst, 1.0, predicate)
-        nisa.tensor_copy(out[7:8, :], dst[7:8, :])
-        if complete:
-            nisa.tensor_copy_predicated(dst, 2.0, predicate, reverse_pred=True)
-        nisa.tensor_copy(out, dst)
-        return np.array(out.array)
-
-    with pytest.raises(nkitools.KernelError, match="28 of 64 elements") as caught:
-        inside(lambda: body(False))
-    assert caught.value.finding.rule == "NK401"
-    for _ in range(2):  # the second time by way of a kept plan
-        np.testing.assert_array_equal(inside(lambda: body(True)), np.where(p != 0, 1, 2))
-
-
-def partly(shape: tuple[int, ...], region: tuple[slice, ...]) -> Any:
-    """A tile of which only ``region`` holds ones."""
-    tensor = placed(empty(shape))
-    nisa.memset(tensor[region], 1.0)
-    return tensor
-
-
-LEFT = (slice(0, 8), slice(0, 4))
-
-
-def test_elements_that_are_not_selected_need_not_be_written() -> None:
-    """The columns from 4 on are unwritten, and no instruction chooses them."""
-    p = np.zeros((8, 8), np.uint8)
-    p[:, :4] = 1
-    four = np.full((8, 1), 4, np.float32)
-
-    def body() -> list[np.ndarray]:
-        data, seen = partly((8, 8), LEFT), []
-        predicate, bound, zero = placed(tile(p)), placed(tile(four)), placed(tile(0 * four))
-        for call in (
-            lambda dst: nisa.affine_select(dst, [[1, 8]], 0, data, 0.0, nl.less, -4),
-            lambda dst: nisa.range_select(dst, data, nl.less, nl.greater_equal, bound, zero),
-            lambda dst: nisa.select_reduce(dst, predicate, data, 0.0),
-            lambda dst: nisa.select_reduce(dst, predicate, data, zero, None, COMMANDS.reset_reduce),
-        ):
-            dst = placed(empty((8, 8)))
-            call(dst)
-            out = placed(empty((8, 8)))
-            nisa.tensor_copy(out, dst)
-            seen.append(np.array(out.array))
-        dst = placed(tile(np.zeros((8, 8), np.float32)))
-        nisa.tensor_copy_predicated(dst, data, predicate)
-        return [*seen, np.array(dst.array)]
-
-    for found in inside(body):
-        np.testing.assert_array_equal(found == 1, p == 1)
-
-
-def test_elements_that_are_selected_must_be_written() -> None:
-    """NK401, of the operand that lacks them: data, a vector's row, the predicate, a bound."""
-    p = np.tri(8, dtype=np.uint8)
-    one = np.ones((8, 1), np.float32)
-    calls = {
-        "affine": lambda dst, p, v: nisa.affine_select(dst, [[1, 8]], 0, partly((8, 8), LEFT), 0.0, nl.less, -5),
-        "range": lambda dst, p, v: nisa.range_select(dst, dst, nl.less, nl.less, v, partly((8, 1), (slice(0, 4),))),
-        "select": lambda dst, p, v: nisa.select_reduce(dst, p, partly((8, 8), LEFT), 0.0),
-        "vector": lambda dst, p, v: nisa.select_reduce(dst, p, dst, partly((8, 1), (slice(0, 4),)), reverse_pred=True),
-        "copy": lambda dst, p, v: nisa.tensor_copy_predicated(dst, partly((8, 8), LEFT), p),
-        "predicate": lambda dst, p, v: nisa.tensor_copy_predicated(dst, 1.0, placed(empty((8, 8), nl.uint8))),
-    }
-    missing = {"affine": 8, "range": 4, "select": 10, "vector": 4, "copy": 10, "predicate": 64}
-    for name, call in calls.items():
-
-        def body(call: Any = call) -> None:
-            call(placed(tile(np.zeros((8, 8), np.float32))), placed(tile(p)), placed(tile(one)))
-
-        with pytest.raises(nkitools.KernelError, match=f"{missing[name]} of \\d+ elements") as caught:
-            inside(body)
-        assert caught.value.finding.rule == "NK401", name
-
-
 # --- sequence_bounds -------------------------------------------------------------------------------------------------
 
 
@@ -515,46 +426,3 @@ def test_bounds_are_those_of_runs_of_equal_ids(ids: list[int], dtype: Any, resul
     """Any ids, sorted or not; 0 is padding; both documented dtypes either way."""
     issued = issue(nisa.sequence_bounds, empty((1, 2, len(ids)), result), tile(np.array([ids], dtype.dtype)))
     np.testing.assert_array_equal(issued.dst, [bounds_of(ids)])
-
-
-# --- form and cost ---------------------------------------------------------------------------------------------------
-
-SIGNATURES = {
-    nisa.affine_select: (
-        "(dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op=nl.equal, offset=0, name=None)"
-    ),
-    nisa.range_select: (
-        "(dst, on_true_tile, comp_op0, comp_op1, bound0, bound1, reduce_cmd=<reduce_cmd.reset_reduce: 3>, "
-        "reduce_res=None, reduce_op=nl.maximum, range_start=0, on_false_value=-3.4028234663852886e+38, name=None)"
-    ),
-    nisa.select_reduce: (
-        "(dst, predicate, on_true, on_false, reduce_res=None, reduce_cmd=<reduce_cmd.idle: 0>, reduce_op=nl.maximum, "
-        "reverse_pred=False, name=None)"
-    ),
-    nisa.sequence_bounds: "(dst, segment_ids, name=None)",
-    nisa.tensor_copy_predicated: "(dst, src, predicate, reverse_pred=False, name=None)",
-}
-
-
-@pytest.mark.parametrize(("instruction", "signature"), SIGNATURES.items(), ids=lambda value: getattr(value, "name", ""))
-def test_the_signature_is_the_documented_one(instruction: Any, signature: str) -> None:
-    """Names, order and defaults."""
-    assert str(inspect.signature(instruction)) == signature
-
-
-def test_what_they_cost() -> None:
-    """The formulas of SDK 2.26, and what we take where there is none."""
-    wide = np.ones((8, 512), np.float32)
-    p = np.ones((8, 512), np.uint8)
-    priced = {
-        "affine": (causal(empty(wide.shape), tile(wide)), "gpsimd", 150 + 512),
-        "range": (between(empty(wide.shape), tile(wide)), "vector", 512),
-        "short range": (between(empty((8, 8)), tile(wide[:, :8])), "vector", 64),
-        "copy": (issue(nisa.tensor_copy_predicated, tile(wide), tile(wide), tile(p)), "vector", 1024),
-        "number": (issue(nisa.tensor_copy_predicated, tile(wide), 1.0, tile(p)), "vector", 1024),
-        "from PSUM": (issue(nisa.tensor_copy_predicated, tile(wide), tile(wide, "psum"), tile(p)), "vector", 512),
-        "select": (issue(nisa.select_reduce, empty(wide.shape), tile(p, "psum"), tile(wide), 0.0), "vector", 512),
-        "bounds": (issue(nisa.sequence_bounds, empty((1, 2, 512)), tile(wide[:1])), "gpsimd", 150 + 512),
-    }
-    for name, (issued, engine, cycles) in priced.items():
-        assert (issued.instruction.engine, issued.instruction.cycles) == (engine, cycles), name

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nkitools.rules.catalogue import Rule
-
-Reporter = Callable[[Rule, str, bool, Sequence[Any], str], None]
+from nkitools.rules.finding import Reporter
 
 
 def with_codes(reporter: Reporter) -> Reporter:
     """``reporter`` with AWS's code added to a message that lacks it, where the rule stands for one code only."""
 
-    def coded(rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str) -> None:
+    def coded(rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str) -> bool:
         if len(rule.aliases) == 1 and rule.aliases[0] not in message:
             message = f"{message} ({rule.aliases[0]})"
-        reporter(rule, message, fatal, about, remedy)
+        return reporter(rule, message, fatal, about, remedy)
 
     return coded

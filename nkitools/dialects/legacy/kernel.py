@@ -17,7 +17,7 @@ from nkitools.dialects.legacy.typing import FakeInput
 from nkitools.launch.kernel import KernelObject, grid_of
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback, hands_over
-from nkitools.rules.finding import REPORTER, refuse
+from nkitools.rules.finding import refuse
 
 MODES = ("auto", "jax", "torchxla", "baremetal", "benchmark", "simulation", "trace")
 _ON_DEVICE = ("baremetal", "benchmark", "profile")
@@ -99,6 +99,7 @@ class Kernel(KernelObject):
             chip=self.options.get("platform_target"),
             wrap=Tensor,
             undefined_travels=True,
+            reported=with_codes,
         )
 
     def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -126,7 +127,7 @@ def _real(value: Any) -> Any:
 
 
 def as_program(function: Callable[..., Any], *, returns_outputs: bool) -> Callable[..., Any]:
-    """``function`` as a program of this dialect: it knows which inputs are immutable, and errors carry AWS's codes."""
+    """``function`` as a program of this dialect: it knows which inputs are immutable."""
     signature = inspect.signature(function)
     mutable = {each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)}
 
@@ -136,12 +137,9 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool) -> Callab
         free = {id_ for name in mutable for id_ in _storages(arguments.get(name))}
         inputs = current_core("nki.jit").input_ids if returns_outputs else frozenset()
         immutable = IMMUTABLE.set(inputs - free)
-        reporter = REPORTER.get()
-        token = REPORTER.set(None if reporter is None else with_codes(reporter))
         try:
             return function(*args, **kwargs)
         finally:
-            REPORTER.reset(token)
             IMMUTABLE.reset(immutable)
 
     return functools.wraps(function)(program)

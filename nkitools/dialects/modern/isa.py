@@ -7,6 +7,7 @@ from typing import Any
 from nkitools.dialects.absent import missing
 from nkitools.isa.activation import activation
 from nkitools.isa.activation_fused import activate2, activation_reduce, exponential
+from nkitools.isa.dma import dma_compute, dma_transpose
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
 from nkitools.isa.fused import (
@@ -19,6 +20,7 @@ from nkitools.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
 from nkitools.isa.instruction import NkiInstruction
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
+from nkitools.isa.random import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.isa.registers import VirtualRegister, register_alloc, register_load, register_move, register_store
 from nkitools.isa.search import max8, nc_find_index8, nc_match_replace8, nonzero_with_count, topk
@@ -45,21 +47,17 @@ def get_nc_version() -> nc_version:
     return nc_version(current_generation().version)
 
 
+def get_nc_sub_version() -> int:
+    """The silicon revision within the generation: 0, the first and documented default; no chip here is another."""
+    return 0
+
+
 DOCUMENTED = frozenset(
     {
         "core_barrier",
-        "dma_compute",
-        "dma_transpose",
-        "dropout",
-        "get_nc_sub_version",
         "nc_matmul_mx",
         "quantize_mx",
-        "rand2",
-        "rand_get_state",
-        "rand_set_state",
-        "rng",
         "sendrecv",
-        "set_rng_seed",
     }
 )
 
@@ -82,10 +80,14 @@ __all__ = [
     "bn_aggr",
     "bn_stats",
     "dge_mode",
+    "dma_compute",
     "dma_copy",
     "dma_engine",
+    "dma_transpose",
+    "dropout",
     "engine",
     "exponential",
+    "get_nc_sub_version",
     "get_nc_version",
     "gpsimd_engine",
     "iota",
@@ -102,6 +104,9 @@ __all__ = [
     "nc_version",
     "nonzero_with_count",
     "oob_mode",
+    "rand2",
+    "rand_get_state",
+    "rand_set_state",
     "range_select",
     "reciprocal",
     "reduce_cmd",
@@ -109,10 +114,12 @@ __all__ = [
     "register_load",
     "register_move",
     "register_store",
+    "rng",
     "scalar_engine",
     "scalar_tensor_tensor",
     "select_reduce",
     "sequence_bounds",
+    "set_rng_seed",
     "tensor_copy",
     "tensor_copy_predicated",
     "tensor_engine",

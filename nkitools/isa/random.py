@@ -1,0 +1,277 @@
+"""Random numbers: the generators of the Vector and the GpSimd Engine, their seeds and states.
+
+Every lane (partition) of an engine has a generator of its own: four XORWOW states in the Vector Engine, which take turns,
+and one in GpSimd. The algorithm is published, and so are these numbers of states; how the chip orders the words of a
+state, turns a seed into states, and picks numbers for narrow dtypes is not, and before NeuronCore-v4 the Vector Engine
+has another generator (an LFSR, trainium3_arch) whose polynomial is not published either. So the distribution and what
+depends on the state are the chip's here, and the numbers are not: the same seed or state gives the same numbers in
+every run and on every generation that has the instruction. An engine that nobody seeded begins as if seeded with 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import (
+    bfloat16,
+    float8_e4m3,
+    float8_e5m2,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    tfloat32,
+    uint8,
+    uint16,
+    uint32,
+)
+from nkitools.chip.generations import Generation
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.chip.xorwow import WORDS, draw, seeded
+from nkitools.isa import guards, limits
+from nkitools.isa.arithmetic import column
+from nkitools.isa.costs import GPSIMD_START, streaming
+from nkitools.isa.enums import engine as engines
+from nkitools.isa.instruction import Check, Dst, Operand, Plan, Src, instruction
+from nkitools.isa.operands import single_precision
+from nkitools.isa.results import put
+from nkitools.rules.finding import report
+
+Engine = Literal["vector", "gpsimd"]
+STATES = {"vector": 4, "gpsimd": 1}  # in each lane: 24 and 6 words (rand_set_state, Tile size)
+INTEGERS = (int8, int16, int32, uint8, uint16, uint32)
+UNIFORM = (float8_e4m3, float8_e5m2, float16, bfloat16, float32, tfloat32, *INTEGERS)
+_ENGINES = (engines.vector, engines.gpsimd)
+GPSIMD_SINCE = 3  # "NeuronCore-v2: Vector. NeuronCore-v3+: GpSimd, Vector" (rng), "Supported: NeuronCore-v3+" (states)
+VECTOR_STATE_SINCE = 4  # "NeuronCore-v3: GpSimd. NeuronCore-v4+: GpSimd, Vector" (rand_set_state, rand_get_state)
+
+
+class Generators:
+    """The generators of one engine, in the lanes that an operand occupies."""
+
+    def __init__(self, instruction: str, engine: Engine, operand: NkiTensor) -> None:
+        first, step = operand.layout.start_partition, max(1, operand.layout.partition_step)
+        self.instruction = instruction
+        self.engine = engine
+        self.lanes = slice(first, first + (operand.shape[0] - 1) * step + 1, step)
+
+    def states(self) -> Array:
+        """Their states (lanes, states, 6): a view, so that what is written to it stays."""
+        core = current_core(f"nisa.{self.instruction}")
+        if self.engine not in core.random_states:
+            core.random_states[self.engine] = seeded(0, core.generation.partitions, STATES[self.engine])
+        return core.random_states[self.engine][self.lanes]
+
+    def draw(self, count: int) -> Array:
+        """The next ``count`` numbers of 32 bits of each lane."""
+        states = self.states()
+        return draw(states, count)
+
+    def uniform(self, count: int) -> Array:
+        """The next ``count`` numbers of each lane as float32 in [0, 1): multiples of 2**-24."""
+        return (self.draw(count) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+
+
+@instruction
+def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) -> Plan:
+    """Fill ``dst`` with random bits: 32 for each element, of which its dtype keeps the lowest.
+
+    ``dst``: int8, int16, int32, uint8, uint16 or uint32, in SBUF or PSUM. ``engine``: vector, or from NeuronCore-v3 on
+    gpsimd (no PSUM); each has generators of its own. Which numbers they are is not the chip's; see `nkitools.isa.random`.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rng (NKI 0.6).
+    """
+    guards.one_of(check, "engine", engine, engines, _ENGINES)
+    guards.tiles(check, dst=dst)
+    guards.gpsimd_reaches(check, engine, dst=dst)
+    limits.of_dtype(check, "dst", dst, *INTEGERS)
+    _engine_has(check, engine, GPSIMD_SINCE if engine is engines.gpsimd else 0)
+    count = dst.layout.free_elements
+    generators = Generators("rng", _named(engine), dst)
+
+    def compute(destination: Array) -> None:
+        bits = generators.draw(count)
+        np.copyto(destination, bits.reshape(destination.shape).astype(destination.dtype))
+
+    return Plan(engine.name, _cost(check.chip, engine, dst), compute)
+
+
+@instruction
+def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) -> Plan:
+    """``dst = data`` with elements replaced by zeros, each with probability ``prob``; Vector Engine.
+
+    The elements that are kept are not scaled: the reference speaks of their original values. ``prob``: a number, or a
+    (partitions, 1) tile with a probability for each partition: float32 where ``data`` is of integers, else of any float
+    dtype. 0.0 keeps all, 1.0 none; outside of 0 to 1 it is no probability (NK609). ``dst.dtype`` is ``data.dtype``.
+    Which elements they are is not the chip's; see `nkitools.isa.random`. Memory: SBUF or PSUM.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.isa.dropout (NKI 0.6).
+    """
+    guards.tiles(check, dst=dst, data=data)
+    guards.not_packed(check, data=data)
+    guards.same_elements(check, ("dst", dst), ("data", data))
+    limits.same_dtype(check, ("dst", dst), ("data", data))
+    guards.vector_operand(check, "prob", prob, data)
+    if isinstance(prob, NkiTensor):
+        _check_probability_dtype(check, prob, data)
+    count, shape, ndim = data.layout.free_elements, data.shape, data.ndim
+    generators = Generators("dropout", "vector", data)
+
+    def compute(destination: Array, values: Array, probability: Any) -> None:
+        threshold = np.float32(probability) if not isinstance(probability, np.ndarray) else to_float32(probability)
+        _check_probability(threshold)
+        if isinstance(threshold, np.ndarray):
+            threshold = column(threshold, ndim)
+        dropped = generators.uniform(count).reshape(shape) < threshold
+        kept = np.where(dropped, np.zeros((), values.dtype), values)
+        np.copyto(destination, kept.reshape(destination.shape))
+
+    return Plan("vector", streaming(check.chip, data), compute)
+
+
+def _check_probability_dtype(check: Check, prob: NkiTensor, data: NkiTensor) -> None:
+    """NK301: float32 for integers, any float dtype for floats."""
+    if not data.dtype.is_float:
+        limits.of_dtype(check, "prob", prob, float32)
+    elif not prob.dtype.is_float:
+        check.refuse("NK301", f"`prob` must be of a float dtype, it is {describe(prob)}", prob)
+
+
+def _check_probability(probability: Any) -> None:
+    """NK609: looked at in each call, since values are data."""
+    if not np.all((probability >= 0) & (probability <= 1)):
+        worst = np.ravel(probability)[np.argmin(np.ravel((probability >= 0) & (probability <= 1)))]
+        report("NK609", f"dropout: `prob` must be between 0 and 1, it is {worst}")
+
+
+@instruction
+def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) -> Plan:
+    """Fill ``dst`` with float32 numbers, uniform between ``min`` and ``max``, cast once; Vector Engine, NeuronCore-v4.
+
+    ``min`` < ``max``: numbers, or float32 tiles of shape (partitions, 1). ``dst``: float8_e4m3, float8_e5m2, float16,
+    bfloat16, float32, tfloat32 or an integer dtype of up to 32 bits (nearest even, saturating), in SBUF or PSUM. Rounding
+    may give ``max`` itself. Which numbers they are is not the chip's; see `nkitools.isa.random`.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK606, NK609. Source: nki.isa.rand2 (NKI 0.6).
+    """
+    if check.chip.version < VECTOR_STATE_SINCE:
+        check.fail("NK606", f"rand2 came with NeuronCore-v4; {check.chip.name} does not have it; nisa.rng is there")
+    guards.tiles(check, dst=dst)
+    limits.of_dtype(check, "dst", dst, *UNIFORM)
+    for role, bound in (("min", min), ("max", max)):
+        guards.vector_operand(check, role, bound, dst)
+        single_precision(check, role, bound)
+    count, dtype = dst.layout.free_elements, dst.dtype
+    generators = Generators("rand2", "vector", dst)
+
+    def compute(destination: Array, low: Any, high: Any) -> None:
+        first, last = (_bound(each) for each in (low, high))
+        if not np.all(first < last):
+            report("NK609", f"rand2: `min` must be less than `max`, they are {_shown(low)} and {_shown(high)}")
+        values = generators.uniform(count)
+        values *= last - first
+        values += first
+        put(destination, values, dtype)
+
+    return Plan("vector", streaming(check.chip, dst, 0.25), compute)
+
+
+def _bound(value: Any) -> Any:
+    """A bound as a float32 number, or as a column of them."""
+    return value.reshape(-1, 1) if isinstance(value, np.ndarray) else np.float32(value)
+
+
+def _shown(value: Any) -> str:
+    return "tiles of bounds" if isinstance(value, np.ndarray) else str(value)
+
+
+@instruction
+def set_rng_seed(check: Check, src_seeds: Src, name: Any = None) -> Plan:
+    """Seed the Vector Engine's generators, of all lanes, with a [1, 1] tensor of 32 bits in SBUF or PSUM.
+
+    The same seed gives the same numbers of nisa.rng, nisa.dropout and nisa.rand2 on that engine.
+    Errors: NK101, NK108, NK109, NK201, NK301. Source: nki.isa.set_rng_seed (NKI 0.6).
+    """
+    guards.tiles(check, src_seeds=src_seeds)
+    if src_seeds.shape != (1, 1):
+        check.refuse("NK109", f"`src_seeds` must have shape [1, 1], it is {describe(src_seeds)}", src_seeds)
+    if src_seeds.dtype.itemsize != 4 or src_seeds.dtype.kind == "packed":
+        check.refuse("NK301", f"`src_seeds` must be of a 32-bit dtype, it is {describe(src_seeds)}", src_seeds)
+
+    def compute(values: Array) -> None:
+        core = current_core("nisa.set_rng_seed")
+        seed = int(np.array(values).view(np.uint32)[0, 0])
+        core.random_states["vector"] = seeded(seed, core.generation.partitions, STATES["vector"])
+
+    return Plan("vector", float(check.chip.min_initiation_cycles), compute)
+
+
+@instruction
+def rand_set_state(check: Check, src_seeds: Src, engine: Any = engines.gpsimd, name: Any = None) -> Plan:
+    """Put states into an engine's generators: each partition of ``src_seeds`` seeds the lane of that partition.
+
+    ``src_seeds``: 2-D, uint32, SBUF, with 6 words for GpSimd or 24 (four states) for the Vector Engine. NeuronCore-v3
+    has it for GpSimd, v4 for both. The words are taken as x, y, z, w, v, d of each state, in this order.
+    Errors: NK101, NK107 to NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rand_set_state (NKI 0.6).
+    """
+    _check_state(check, "src_seeds", src_seeds, engine, (MemoryRegion.sbuf,))
+    generators = Generators("rand_set_state", _named(engine), src_seeds)
+
+    def compute(words: Array) -> None:
+        generators.states()[...] = words.reshape(len(words), -1, WORDS)
+
+    return Plan(engine.name, _cost(check.chip, engine, src_seeds), compute)
+
+
+@instruction
+def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: Any = None) -> Plan:
+    """Store the states of an engine's generators, the lane of each partition of ``dst``; what rand_set_state takes back.
+
+    ``dst``: 2-D, uint32, with 6 words for GpSimd or 24 for the Vector Engine; SBUF, and PSUM from the Vector Engine.
+    NeuronCore-v3 has it for GpSimd, v4 for both.
+    Errors: NK101, NK107 to NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rand_get_state (NKI 0.6).
+    """
+    newer = check.chip.version >= VECTOR_STATE_SINCE
+    _check_state(check, "dst", dst, engine, guards.ON_CHIP if newer else (MemoryRegion.sbuf,))
+    generators = Generators("rand_get_state", _named(engine), dst)
+
+    def compute(destination: Array) -> None:
+        np.copyto(destination, generators.states().reshape(destination.shape))
+
+    return Plan(engine.name, _cost(check.chip, engine, dst), compute)
+
+
+def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tuple[MemoryRegion, ...]) -> None:
+    """The constraints of rand_set_state and rand_get_state."""
+    guards.one_of(check, "engine", engine, engines, _ENGINES)
+    _engine_has(check, engine, GPSIMD_SINCE if engine is engines.gpsimd else VECTOR_STATE_SINCE)
+    guards.tiles(check, on=on, **{role: words})
+    guards.gpsimd_reaches(check, engine, **{role: words})
+    limits.of_dtype(check, role, words, uint32)
+    limits.dimensions(check, role, words, 2, least=2)
+    limits.exactly(check, role, words, STATES[_named(engine)] * WORDS)
+
+
+def _engine_has(check: Check, engine: engines, since: int) -> None:
+    """NK606: the instruction on this engine came with a later generation."""
+    if check.chip.version < since:
+        check.fail(
+            "NK606",
+            f"`engine`={engine}: {check.instruction} on it came with NeuronCore-v{since}; {check.chip.name} does not "
+            "have it",
+        )
+
+
+def _named(engine: engines) -> Engine:
+    return "gpsimd" if engine is engines.gpsimd else "vector"
+
+
+def _cost(chip: Generation, engine: engines, tile: NkiTensor) -> float:
+    """One element a cycle; undocumented beyond the start of GpSimd."""
+    if engine is engines.gpsimd:
+        return GPSIMD_START + tile.layout.free_elements
+    return streaming(chip, tile)
