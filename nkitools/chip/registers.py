@@ -37,7 +37,7 @@ class VirtualRegister:
     def integer(self, what: str) -> int:
         """The value as an address or a loop bound: NK301 for a float, whose bits would be taken for an integer."""
         value = self.read(what)
-        if isinstance(value, float):
+        if not isinstance(value, int):
             refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")
         return value
 

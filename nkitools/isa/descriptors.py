@@ -44,7 +44,7 @@ def trigger(check: Check, engine: Any, dge_mode: Any) -> None:
 
 
 def addresses(check: Check, dge_mode: Any, **tensors: NkiTensor) -> None:
-    """NK609: descriptors made on the host know no run-time address, and those of the hardware no index per partition."""
+    """NK609: descriptors made on the host have no run-time address, those of the hardware no index per partition."""
     for role, tensor in tensors.items():
         if isinstance(tensor, VectorTensor) and dge_mode not in GATHERING:
             check.fail(

@@ -35,14 +35,7 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
     results = {
         id(tensor): tensor.array if tensor.direct and in_place else np.array(tensor.read()) for tensor in outputs
     }
-    arrays = []
-    for value, role in data:
-        if not isinstance(value, NkiTensor):
-            arrays.append(value)
-        elif role in WRITTEN:
-            arrays.append(results[id(value)])
-        else:
-            arrays.append(value.read())
+    arrays = [_array(value, results) for value, _ in data]
     plan.compute(*arrays, **keywords)
     for (tensor, role), touched in zip(tensors, touches, strict=True):
         if role in WRITTEN:
@@ -51,6 +44,13 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
     for tensor, _ in tensors:
         words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
     return words
+
+
+def _array(value: Any, results: dict[int, Array]) -> Any:
+    """What compute gets of an operand: where its result goes, its elements, or the number that it is."""
+    if not isinstance(value, NkiTensor):
+        return value
+    return results[id(value)] if id(value) in results else value.read()
 
 
 def _check_inputs(core: Core, plan: Plan, tensors: Operands) -> None:

@@ -151,6 +151,25 @@ def tensor_scalar_reduce(
             remedy="Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out.",
         )
 
+    compute = _reducing(check, operator, reduction, reduce_cmd, dst, data, reduce_res, negated=bool(reduce_res_negate))
+    compute = operands.zero_if_unary(check, "operand0", operator, operand0, compute)
+
+    read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
+    return Plan("vector", streaming(check.chip, data) + read_out, compute)
+
+
+def _reducing(
+    check: Check,
+    operator: Operator,
+    reduction: Operator,
+    command: reduce_cmds,
+    dst: NkiTensor,
+    data: NkiTensor,
+    reduce_res: NkiTensor | None,
+    *,
+    negated: bool,
+) -> Callable[..., None]:
+    """The operator, then its results into the registers, and these into ``reduce_res``."""
     lanes = accumulators.Lanes(check.instruction, "vector", data)
     (step,) = steps_of(operator, None, False, False)
     identity, result_dtype = accumulators.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
@@ -158,19 +177,16 @@ def tensor_scalar_reduce(
     direct = in_float32(dtype, data.dtype) and dst.shape == shape and dst.layout.injective
 
     def compute(destination: Array, values: Array, operand: Any, result: Array | None, initial: Any) -> None:
-        registers = lanes.begin(reduce_cmd, identity, initial)
+        registers = lanes.begin(command, identity, initial)
         out = destination if direct else np.empty(shape, np.float32)
         step(to_float32(values), operands.broadcast(operand, len(shape)), out)
         accumulators.combine(registers, reduction, out)
         if not direct:
             put(destination, out, dtype)
         if result is not None and result_dtype is not None:
-            put(result, np.negative(registers) if reduce_res_negate else registers, result_dtype)
+            put(result, np.negative(registers) if negated else registers, result_dtype)
 
-    compute = operands.zero_if_unary(check, "operand0", operator, operand0, compute)
-
-    read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
-    return Plan("vector", streaming(check.chip, data) + read_out, compute)
+    return compute
 
 
 def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, data: NkiTensor) -> None:

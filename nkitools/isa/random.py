@@ -1,7 +1,7 @@
 """Random numbers: the generators of the Vector and the GpSimd Engine, their seeds and states.
 
-Every lane (partition) of an engine has a generator of its own: four XORWOW states in the Vector Engine, which take turns,
-and one in GpSimd. The algorithm is published, and so are these numbers of states; how the chip orders the words of a
+Every lane (partition) of an engine has a generator of its own: four XORWOW states in the Vector Engine, which take
+turns, and one in GpSimd. The algorithm is published, and so are these numbers of states; how the chip orders the words of a
 state, turns a seed into states, and picks numbers for narrow dtypes is not, and before NeuronCore-v4 the Vector Engine
 has another generator (an LFSR, trainium3_arch) whose polynomial is not published either. So the distribution and what
 depends on the state are the chip's here, and the numbers are not: the same seed or state gives the same numbers in
@@ -84,7 +84,7 @@ def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) 
     """Fill ``dst`` with random bits: 32 for each element, of which its dtype keeps the lowest.
 
     ``dst``: int8, int16, int32, uint8, uint16 or uint32, in SBUF or PSUM. ``engine``: vector, or from NeuronCore-v3 on
-    gpsimd (no PSUM); each has generators of its own. Which numbers they are is not the chip's; see `nkitools.isa.random`.
+    gpsimd (no PSUM); each has generators of its own. The numbers themselves are not the chip's (`nkitools.isa.random`).
     Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rng (NKI 0.6).
     """
     guards.one_of(check, "engine", engine, engines, _ENGINES)
@@ -109,7 +109,7 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) 
     The elements that are kept are not scaled: the reference speaks of their original values. ``prob``: a number, or a
     (partitions, 1) tile with a probability for each partition: float32 where ``data`` is of integers, else of any float
     dtype. 0.0 keeps all, 1.0 none; outside of 0 to 1 it is no probability (NK609). ``dst.dtype`` is ``data.dtype``.
-    Which elements they are is not the chip's; see `nkitools.isa.random`. Memory: SBUF or PSUM.
+    Which elements these are is not the chip's choice (`nkitools.isa.random`). Memory: SBUF or PSUM.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.isa.dropout (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data)
@@ -154,8 +154,8 @@ def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) 
     """Fill ``dst`` with float32 numbers, uniform between ``min`` and ``max``, cast once; Vector Engine, NeuronCore-v4.
 
     ``min`` < ``max``: numbers, or float32 tiles of shape (partitions, 1). ``dst``: float8_e4m3, float8_e5m2, float16,
-    bfloat16, float32, tfloat32 or an integer dtype of up to 32 bits (nearest even, saturating), in SBUF or PSUM. Rounding
-    may give ``max`` itself. Which numbers they are is not the chip's; see `nkitools.isa.random`.
+    bfloat16, float32, tfloat32 or an integer dtype of up to 32 bits (nearest even, saturating), in SBUF or PSUM.
+    Rounding may give ``max`` itself. The numbers themselves are not the chip's (`nkitools.isa.random`).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK606, NK609. Source: nki.isa.rand2 (NKI 0.6).
     """
     if check.chip.version < VECTOR_STATE_SINCE:
@@ -229,7 +229,7 @@ def rand_set_state(check: Check, src_seeds: Src, engine: Any = engines.gpsimd, n
 
 @instruction
 def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: Any = None) -> Plan:
-    """Store the states of an engine's generators, the lane of each partition of ``dst``; what rand_set_state takes back.
+    """Store the states of an engine's generators, of the lane of each partition; rand_set_state takes them back.
 
     ``dst``: 2-D, uint32, with 6 words for GpSimd or 24 for the Vector Engine; SBUF, and PSUM from the Vector Engine.
     NeuronCore-v3 has it for GpSimd, v4 for both.

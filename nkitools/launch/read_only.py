@@ -47,8 +47,11 @@ def _entries(error: BaseException) -> Iterator[TracebackType]:
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
-    """The arrays among some values, tensors' too; destinations come first in the frames of an instruction."""
+    """The arrays among some values, tensors' and operands' too: an instruction has its destinations first."""
     for value in values:
+        if isinstance(value, tuple):
+            yield from _arrays(value)
+            continue
         tensor = tensor_of(value)
         array = value if tensor is None else tensor.array
         if isinstance(array, np.ndarray):
