@@ -1,6 +1,7 @@
 """``python -m benchmarks``: the ratio of the simulator's time to untiled NumPy's, on one core, in one process.
 
-Simulator and NumPy take turns, and each ratio is the median over the pairs: a machine whose speed drifts disturbs both alike.
+Simulator and NumPy take turns, and each ratio is the median over the pairs: a machine whose speed drifts disturbs both
+alike.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _ratios(workload: Workload, rules: str, pairs: int) -> list[float]:
 
 
 def _overhead(pairs: int) -> float:
-    """Seconds per instruction that the simulator adds to NumPy's own work: a tile of one element a partition, copied."""
+    """Seconds per instruction that the simulator adds to NumPy's own work, for a tile of one element a partition."""
     import nki
     import nki.isa as nisa
     import nki.language as nl

@@ -11,7 +11,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Workload:
-    """One comparison: ``kernel(*inputs)`` in the simulator against ``plain(*inputs)`` in NumPy, equal within ``tolerance``."""
+    """One comparison: ``kernel(*inputs)`` in the simulator against ``plain(*inputs)`` in NumPy, equal within
+    ``tolerance``.
+    """
 
     name: str
     kernel: Any
@@ -63,6 +65,8 @@ def workloads() -> list[Workload]:
     return [
         Workload("matmul 1024x1024x1024", matmul, (normal(1024, 1024), normal(1024, 1024)), lambda a, b: a.T @ b, 1e-3),
         Workload("softmax 4096x2048", softmax, (normal(4096, 2048),), _softmax, 1e-6),
-        Workload("attention 1024x128", attention, (normal(1024, 128), normal(1024, 128), normal(1024, 128)), _attention, 1e-5),
+        Workload(
+            "attention 1024x128", attention, (normal(1024, 128), normal(1024, 128), normal(1024, 128)), _attention, 1e-5
+        ),
         Workload("GIoU 1024x1024 boxes", giou, (_boxes(random), _boxes(random)), _giou, 1e-5),
     ]

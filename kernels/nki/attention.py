@@ -46,7 +46,7 @@ def _weights(scores):
 
 @nki.jit
 def attention(query, key, value):
-    """``softmax(query @ key.T / sqrt(head)) @ value`` of float32 [sequence, head] with head <= 128; any sequence length."""
+    """``softmax(query @ key.T / sqrt(head)) @ value`` of float32 [sequence, head], head up to 128, any sequence."""
     sequence, head = query.shape
     pmax = nl.tile_size.pmax
     assert head <= pmax, "the head dimension must fit into the partitions"

@@ -1,7 +1,7 @@
 """Generalized intersection over union of two batches of boxes, in the modern NKI dialect.
 
-A box is (left, top, right, bottom). GIoU is the intersection over the union, less the share of the smallest enclosing box
-that the union leaves empty (Rezatofighi et al., 2019).
+A box is (left, top, right, bottom). GIoU is the intersection over the union, less the share of the smallest enclosing
+box that the union leaves empty (Rezatofighi et al., 2019).
 """
 
 import nki

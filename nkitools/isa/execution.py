@@ -56,7 +56,9 @@ def _array(value: Any, results: dict[int, Array]) -> Any:
 def _check_inputs(core: Core, plan: Plan, tensors: Operands) -> None:
     for tensor, role in tensors:
         if role in WRITTEN and tensor.storage.id in core.input_ids:
-            report("NK406", f"{plan.name}: {describe(tensor)} is an input of the kernel and is written to", about=(tensor,))
+            report(
+                "NK406", f"{plan.name}: {describe(tensor)} is an input of the kernel and is written to", about=(tensor,)
+            )
 
 
 def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[Any, ...]) -> Array | None:
@@ -95,8 +97,8 @@ def _report_unwritten(plan: Plan, tensor: NkiTensor, missing: Array) -> None:
     count = int(np.count_nonzero(missing))
     report(
         "NK401",
-        f"{plan.name}: {count} of {missing.size} elements of {describe(tensor)} are read but were never written; the first is "
-        f"at index {first}",
+        f"{plan.name}: {count} of {missing.size} elements of {describe(tensor)} are read but were never written; the "
+        f"first is at index {first}",
         about=(tensor,),
     )
 
@@ -109,8 +111,8 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     if plan.adds_always:
         report(
             "NK503",
-            f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first matmul "
-            "into a PSUM tile must overwrite",
+            f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first "
+            "matmul into a PSUM tile must overwrite",
             about=(tensor,),
             remedy="Pass accumulate=(i > 0), or leave accumulate out.",
         )
@@ -131,8 +133,8 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
         if not skip:
             report(
                 "NK402",
-                f"{plan.name}: partition {invalid[0]} of {describe(tensor.index)} is {invalid[1]}, out of bounds for the "
-                f"{tensor.rows.shape[0]} rows of {describe(tensor.rows)}",
+                f"{plan.name}: partition {invalid[0]} of {describe(tensor.index)} is {invalid[1]}, out of bounds for "
+                f"the {tensor.rows.shape[0]} rows of {describe(tensor.rows)}",
                 about=(tensor.rows,),
                 remedy="Mend the index, or pass oob_mode=nisa.oob_mode.skip to leave such rows out.",
             )

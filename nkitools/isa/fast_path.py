@@ -1,8 +1,8 @@
 """The way that nearly every call takes: look the plan up, compute, record.
 
 It is written out for each instruction's own signature when the instruction is defined, so that a call runs no loop over
-parameters. It hands over to the careful way (`Instruction.issue_carefully`) whatever is not plain: a combination met for the first
-time, an operand with unwritten elements, a masked or indirect view, inputs that are read-only.
+parameters. It hands over to the careful way (`Instruction.issue_carefully`) whatever is not plain: a combination met
+for the first time, an operand with unwritten elements, a masked or indirect view, inputs that are read-only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def compiled(source: str, name: str, namespace: dict[str, Any]) -> Any:
 
 
 def binder(parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
-    """A function with the instruction's own signature that returns its arguments as a tuple: binding at Python's speed."""
+    """A function with the instruction's own signature that returns its arguments as a tuple: binding at Python's
+    speed.
+    """
     form = [p.name if p.default is p.empty else f"{p.name}=_{p.name}" for p in parameters]
     names = "".join(f"{parameter.name}, " for parameter in parameters)
     source = f"def _bound({', '.join(form)}):\n    return ({names})\n"
@@ -56,7 +58,10 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         f"if plan is None{_unready(named)}{_partly(outputs)}:",
         "    return careful(core, values)",
         *_computation([p.name for p, role in named if role in DATA]),
-        *[f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)" for name in outputs],
+        *[
+            f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
+            for name in outputs
+        ],
         "record = core.record",
         "words = []",
         *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
@@ -120,7 +125,9 @@ def _unready(named: list[tuple[Parameter, int]]) -> str:
         if role == SRC:
             conditions.append(f"not s_{name}.full")
         elif role in DATA and role not in WRITTEN:
-            conditions.append(f"(s_{name} is not None and not s_{name}.full) or isinstance({name}, T) and s_{name} is None")
+            conditions.append(
+                f"(s_{name} is not None and not s_{name}.full) or isinstance({name}, T) and s_{name} is None"
+            )
         elif role == OPTIONAL_DST:
             conditions.append(f"isinstance({name}, T) and s_{name} is None")
     return "".join(f" or {condition}" for condition in conditions)

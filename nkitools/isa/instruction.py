@@ -1,8 +1,8 @@
 """What makes a function an instruction: the call form, and a plan kept for each combination.
 
-An instruction's function runs when a combination of everything its guards look at is met for the first time. It checks (guards),
-builds what to compute (meaning) and says what that costs, and returns all as a `Plan`. The plan is kept and looked up from
-then on, so that a call costs a dictionary lookup beside NumPy's own work.
+An instruction's function runs when a combination of everything its guards look at is met for the first time. It checks
+(guards), builds what to compute (meaning) and says what that costs, and returns all as a `Plan`. The plan is kept and
+looked up from then on, so that a call costs a dictionary lookup beside NumPy's own work.
 """
 
 from __future__ import annotations
@@ -44,7 +44,18 @@ from nkitools.isa.plan import (
 )
 from nkitools.rules.finding import refuse
 
-__all__ = ["Check", "Dst", "Instruction", "NkiInstruction", "Operand", "OptionalDst", "OptionalOperand", "Plan", "Src", "instruction"]
+__all__ = [
+    "Check",
+    "Dst",
+    "Instruction",
+    "NkiInstruction",
+    "Operand",
+    "OptionalDst",
+    "OptionalOperand",
+    "Plan",
+    "Src",
+    "instruction",
+]
 
 _NUMBERS = (int, float, np.generic)
 _WANTED = {
@@ -57,7 +68,9 @@ _WANTED = {
 
 
 class NkiInstruction:
-    """The handle of an issued instruction. Instructions run in program order here, so a dependence changes no result."""
+    """The handle of an issued instruction. Instructions run in program order here, so a dependence changes no
+    result.
+    """
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
         """Let this instruction run after the producers; returns itself."""
@@ -111,7 +124,9 @@ class Instruction:
 
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue what the fast path does not take."""
-        values = tuple(value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True))
+        values = tuple(
+            value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True)
+        )
         self._check_arguments(values)
         operands, roles = self._flat(values)
         skip = self._skips(values)
@@ -144,7 +159,9 @@ class Instruction:
         return tuple(value for value, _ in flat), tuple(role for _, role in flat)
 
     def _settled(self, values: tuple[Any, ...], *, skip: bool) -> bool:
-        """Move views with a run-time address to where it is now; False where the access is out of bounds and skipped."""
+        """Move views with a run-time address to where it is now; False where the access is out of bounds and
+        skipped.
+        """
         for value in values:
             if isinstance(value, DynamicTensor):
                 try:
@@ -192,7 +209,11 @@ class Instruction:
         try:
             hash(value)
         except TypeError:
-            refuse("NK609", f"nisa.{self.name}: argument `{name}` cannot be {type(value).__name__}", remedy=self._call_form())
+            refuse(
+                "NK609",
+                f"nisa.{self.name}: argument `{name}` cannot be {type(value).__name__}",
+                remedy=self._call_form(),
+            )
         if role == LABEL and not (value is None or isinstance(value, str)):
             refuse("NK609", f"nisa.{self.name}: argument `{name}` must be a string, it is {type(value).__name__}")
 

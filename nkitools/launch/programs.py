@@ -24,7 +24,7 @@ from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.rules.finding import REPORTER, StopRun, refuse
-from nkitools.rules.finding import Reporter as Report, StopRun
+from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 50_000
 _plans: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}

@@ -11,8 +11,8 @@ ALL_CHIPS = ("trn1", "inf2", "trn2", "trn3")
 class Rule:
     """One rule: what it is called, whom it holds for, why, and what to do about it.
 
-    ``bad`` and ``good`` are complete examples: each defines ``kernel`` and ``inputs`` and is run by the tests. The line of
-    ``bad`` that ends in ``# <id>`` is the line that must be reported. ``builtin`` names the built-in exception that
+    ``bad`` and ``good`` are complete examples: each defines ``kernel`` and ``inputs`` and is run by the tests. The line
+    of ``bad`` that ends in ``# <id>`` is the line that must be reported. ``builtin`` names the built-in exception that
     AWS documents for the case, if any. ``aliases`` are the codes of the legacy dialect's error page.
     """
 

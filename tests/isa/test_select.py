@@ -343,61 +343,6 @@ def test_select_keeps_bits_without_a_reduction_and_copies_what_is_chosen_only() 
     np.testing.assert_array_equal(issued.dst[0, :2], [2, 2])
 
 
-# --- tensor_copy_predicated ------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=80, deadline=None)
-@given(
-    st.sampled_from([nl.uint8, nl.uint16, nl.uint32, nl.bool]),
-    st.sampled_from([*FLOATS, *INTEGERS]),
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from([((16, 10), (16, 10)), ((4, 2, 5), (4, 10))]),
-    st.integers(0, 99),
-)
-def test_a_predicated_copy_leaves_the_rest(
-    predicate: Any, dtype: Any, number: bool, reverse: bool, shapes: Any, seed: int
-) -> None:
-    """Tiles of one dtype, or a number; where the predicate does not hold, the destination keeps what it had."""
-    p, old = chances(shapes[1], predicate, seed), sample(shapes[1], dtype, seed)
-    x = sample(shapes[0], dtype, seed + 1)
-    issued = issue(
-        nisa.tensor_copy_predicated,
-        dst=tile(old, dtype=dtype),
-        src=3.25 if number else tile(x, dtype=dtype),
-        predicate=tile(p, dtype=predicate),
-        reverse_pred=reverse,
-    )
-    new = held(3.25, dtype) if number else x.reshape(old.shape)
-    np.testing.assert_array_equal(issued.dst, np.where((p == 0) if reverse else (p != 0), new, old))
-
-
-def test_whole_numbers_are_copied_exactly_and_packed_elements_as_bits() -> None:
-    """16777217 is no float32; a packed element is neither computed on nor cast."""
-    p = np.array([[1, 0, 1]], np.uint8)
-    issued = issue(nisa.tensor_copy_predicated, tile(np.zeros((1, 3), np.int32)), 16777217, tile(p))
-    np.testing.assert_array_equal(issued.dst, [[16777217, 0, 16777217]])
-    packed = np.arange(6, dtype=np.uint32).reshape(2, 1, 3).view(nl.float8_e5m2_x4.dtype)
-    issued = issue(nisa.tensor_copy_predicated, tile(packed[0]), tile(packed[1]), tile(p))
-    np.testing.assert_array_equal(issued.dst.view(np.uint32), [[3, 1, 5]])
-
-
-def test_predicated_copies_of_overlapping_tiles_and_under_a_mask() -> None:
-    """Source or predicate in the destination's own tensor; masked lanes stay."""
-    x, p = sample((8, 12)), chances((8, 10), nl.uint8)
-    root = tile(x)
-    views = root.seen(lambda t: t[:, 2:]), root.seen(lambda t: t[:, :10])
-    issued = issue(nisa.tensor_copy_predicated, *views, tile(p))
-    np.testing.assert_array_equal(issued.dst, np.where(p != 0, x[:, :10], x[:, 2:]))
-    flags = tile(p)
-    np.testing.assert_array_equal(issue(nisa.tensor_copy_predicated, flags, 9, flags).dst, np.where(p != 0, 9, p))
-    kept = sample((8, 12), seed=1) > 0
-    q = chances((8, 12), nl.uint8)
-    masked = tile(x, view=lambda t: MaskedTensor.of(t, kept))
-    issued = issue(nisa.tensor_copy_predicated, masked, 9.0, tile(q))
-    np.testing.assert_array_equal(issued.storages["dst"], np.where(kept & (q != 0), 9, x))
-
-
 # --- sequence_bounds -------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What selecting instructions refuse, what of their operands must be written, their form and their cost."""
+"""What selecting instructions refuse, their form and their cost."""
 
 from __future__ import annotations
 
@@ -8,98 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from tests.isa.issued import Tile, empty, inside, issue, placed, refusal, tile
+from tests.isa.issued import Tile, empty, issue, refusal, tile
 from tests.isa.test_docstrings import named_rules
 
 COMMANDS = nisa.reduce_cmd
-
-# --- what was never written ------------------------------------------------------------------------------------------
-
-
-def test_a_predicated_copy_writes_where_its_predicate_holds() -> None:
-    """The other elements of a new tile stay unwritten: NK401 when they are read, until another copy writes them."""
-    p = np.tri(8, dtype=np.uint8)
-
-    def body(complete: bool) -> Any:
-        dst, out = placed(empty((8, 8))), placed(empty((8, 8)))
-        predicate = placed(tile(p))
-        nisa.tensor_copy_predicated(dst, 1.0, predicate)
-        nisa.tensor_copy(out[:, :1], dst[:, :1])  # which the predicate covers
-        if complete:
-            nisa.tensor_copy_predicated(dst, 2.0, predicate, reverse_pred=True)
-        nisa.tensor_copy(out, dst)
-        return np.array(out.array)
-
-    with pytest.raises(nkitools.KernelError, match="28 of 64 elements") as caught:
-        inside(lambda: body(False))
-    assert caught.value.finding.rule == "NK401"
-    for _ in range(2):  # the second time by way of a kept plan
-        np.testing.assert_array_equal(inside(lambda: body(True)), np.where(p != 0, 1, 2))
-
-
-def partly(shape: tuple[int, ...], region: tuple[slice, ...]) -> Any:
-    """A tile of which only ``region`` holds ones."""
-    tensor = placed(empty(shape))
-    nisa.memset(tensor[region], 1.0)
-    return tensor
-
-
-LEFT = (slice(0, 8), slice(0, 4))
-
-
-def test_elements_that_are_not_selected_need_not_be_written() -> None:
-    """The columns from 4 on are unwritten, and no instruction chooses them."""
-    p = np.zeros((8, 8), np.uint8)
-    p[:, :4] = 1
-    four = np.full((8, 1), 4, np.float32)
-
-    def body() -> list[np.ndarray]:
-        data, seen = partly((8, 8), LEFT), []
-        predicate, bound, zero = placed(tile(p)), placed(tile(four)), placed(tile(0 * four))
-        for call in (
-            lambda dst: nisa.affine_select(dst, [[1, 8]], 0, data, 0.0, nl.less, -4),
-            lambda dst: nisa.range_select(dst, data, nl.less, nl.greater_equal, bound, zero),
-            lambda dst: nisa.select_reduce(dst, predicate, data, 0.0),
-            lambda dst: nisa.select_reduce(dst, predicate, data, zero, None, COMMANDS.reset_reduce),
-        ):
-            dst = placed(empty((8, 8)))
-            call(dst)
-            out = placed(empty((8, 8)))
-            nisa.tensor_copy(out, dst)
-            seen.append(np.array(out.array))
-        dst = placed(tile(np.zeros((8, 8), np.float32)))
-        nisa.tensor_copy_predicated(dst, data, predicate)
-        return [*seen, np.array(dst.array)]
-
-    for found in inside(body):
-        np.testing.assert_array_equal(found == 1, p == 1)
-
-
-def test_elements_that_are_selected_must_be_written() -> None:
-    """NK401, of the operand that lacks them: data, a vector's row, the predicate, a bound."""
-    p = np.tri(8, dtype=np.uint8)
-    one = np.ones((8, 1), np.float32)
-    calls = {
-        "affine": lambda dst, p, v: nisa.affine_select(dst, [[1, 8]], 0, partly((8, 8), LEFT), 0.0, nl.less, -5),
-        "range": lambda dst, p, v: nisa.range_select(dst, dst, nl.less, nl.less, v, partly((8, 1), (slice(0, 4),))),
-        "select": lambda dst, p, v: nisa.select_reduce(dst, p, partly((8, 8), LEFT), 0.0),
-        "vector": lambda dst, p, v: nisa.select_reduce(dst, p, dst, partly((8, 1), (slice(0, 4),)), reverse_pred=True),
-        "copy": lambda dst, p, v: nisa.tensor_copy_predicated(dst, partly((8, 8), LEFT), p),
-        "predicate": lambda dst, p, v: nisa.tensor_copy_predicated(dst, 1.0, placed(empty((8, 8), nl.uint8))),
-    }
-    missing = {"affine": 8, "range": 4, "select": 10, "vector": 4, "copy": 10, "predicate": 64}
-    for name, call in calls.items():
-
-        def body(call: Any = call) -> None:
-            call(placed(tile(np.zeros((8, 8), np.float32))), placed(tile(p)), placed(tile(one)))
-
-        with pytest.raises(nkitools.KernelError, match=f"{missing[name]} of \\d+ elements") as caught:
-            inside(body)
-        assert caught.value.finding.rule == "NK401", name
-
 
 # --- what they refuse ------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,6 @@ BN_STATS_REFUSED: Cases = {
     "twelve results": ("NK109", "`dst`", (empty((32, 12)), tile(X)), {}),
     "HBM": ("NK201", "`data`", (empty((32, 6)), tile(X, "hbm")), {}),
     "packed": ("NK301", "`data`", (empty((32, 6)), tile(PACKED)), {}),
-    "number": ("NK609", "`data`", (empty((32, 6)), 1.0), {}),
 }
 
 

@@ -1,4 +1,4 @@
-"""What the GIoU kernels are compared with: the articles' boxes, and GIoU in float64 NumPy, written apart from any kernel."""
+"""What the GIoU kernels are compared with: the articles' boxes, and GIoU in float64, written apart from any kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ EPSILON = 1e-5
 
 
 def boxes() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Two batches of 1024 x 256 boxes (left, top, right, bottom) as the articles draw them: seed 0, corners clipped to 255."""
-    np.random.seed(0)  # noqa: NPY002 - the articles draw from the global generator
+    """Two batches of 1024 x 256 boxes (left, top, right, bottom), drawn as in the articles: seed 0, clipped to 255."""
+    np.random.seed(0)
     batches = []
     for _ in range(2):
-        sizes = np.random.randint(1, IMAGE, size=(BATCH, BOXES, 2))  # noqa: NPY002
-        near = np.random.randint(0, IMAGE - 1, size=(BATCH, BOXES, 2))  # noqa: NPY002
+        sizes = np.random.randint(1, IMAGE, size=(BATCH, BOXES, 2))
+        near = np.random.randint(0, IMAGE - 1, size=(BATCH, BOXES, 2))
         far = np.clip(near + sizes, 0, IMAGE - 1)
         batches.append(np.concatenate((near, far), axis=2).astype(np.float32))
     return batches[0], batches[1]

@@ -55,7 +55,9 @@ def test_it_chooses_by_a_condition_of_any_dtype(condition: Any, dtype: Any, resu
 @pytest.mark.parametrize("numbers", [(True, False), (False, True)])
 def test_one_of_them_may_be_a_number(numbers: tuple[bool, bool]) -> None:
     """As NumPy's; the dtype is the tile's."""
-    x, y = (number if is_number else values for is_number, number, values in zip(numbers, (2.5, -1), (X, Y), strict=True))
+    x, y = (
+        number if is_number else values for is_number, number, values in zip(numbers, (2.5, -1), (X, Y), strict=True)
+    )
     found = chosen(C.astype(np.float32), x, y)
     np.testing.assert_array_equal(found, np.where(C, np.float32(x), np.float32(y)))
 
