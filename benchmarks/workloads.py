@@ -11,9 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Workload:
-    """One comparison: ``kernel(*inputs)`` in the simulator against ``plain(*inputs)`` in NumPy, equal within
-    ``tolerance``.
-    """
+    """``kernel(*inputs)`` in the simulator against ``plain(*inputs)`` in NumPy, equal within ``tolerance``."""
 
     name: str
     kernel: Any

@@ -68,9 +68,7 @@ _WANTED = {
 
 
 class NkiInstruction:
-    """The handle of an issued instruction. Instructions run in program order here, so a dependence changes no
-    result.
-    """
+    """The handle of an issued instruction. Instructions run in program order here: a dependence changes no result."""
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
         """Let this instruction run after the producers; returns itself."""
@@ -159,9 +157,7 @@ class Instruction:
         return tuple(value for value, _ in flat), tuple(role for _, role in flat)
 
     def _settled(self, values: tuple[Any, ...], *, skip: bool) -> bool:
-        """Move views with a run-time address to where it is now; False where the access is out of bounds and
-        skipped.
-        """
+        """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
         for value in values:
             if isinstance(value, DynamicTensor):
                 try:
