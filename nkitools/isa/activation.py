@@ -104,7 +104,8 @@ def _check_reduction(
 
 def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
     """``op(data * scale + bias)``; returns the float32 results beside writing them."""
-    direct = in_float32(dst.dtype, data.dtype) and dst.shape == data.shape
+    # A destination that names one element twice cannot hold the results that the registers still add up.
+    direct = in_float32(dst.dtype, data.dtype) and dst.shape == data.shape and dst.layout.injective
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
 
     def activate(destination: Array, values: Array, bias: Any, scale: Any, result: None = None) -> Array:

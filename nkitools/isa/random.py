@@ -1,11 +1,11 @@
 """Random numbers: the generators of the Vector and the GpSimd Engine, their seeds and states.
 
 Every lane (partition) of an engine has a generator of its own: four XORWOW states in the Vector Engine, which take
-turns, and one in GpSimd. The algorithm is published, and so are these numbers of states; how the chip orders the words of a
-state, turns a seed into states, and picks numbers for narrow dtypes is not, and before NeuronCore-v4 the Vector Engine
-has another generator (an LFSR, trainium3_arch) whose polynomial is not published either. So the distribution and what
-depends on the state are the chip's here, and the numbers are not: the same seed or state gives the same numbers in
-every run and on every generation that has the instruction. An engine that nobody seeded begins as if seeded with 0.
+turns, and one in GpSimd. The algorithm is published, and so are these numbers of states; not published is how the chip
+orders the words of a state, turns a seed into states and picks numbers for narrow dtypes, and before NeuronCore-v4 the
+Vector Engine has another generator (an LFSR, trainium3_arch) of an unpublished polynomial. So the distribution, and what
+depends on the state, are the chip's here; the numbers are not. The same seed or state gives the same numbers in every
+run and on every generation that has the instruction. An engine that nobody seeded begins as if seeded with 0.
 """
 
 from __future__ import annotations

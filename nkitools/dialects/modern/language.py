@@ -28,6 +28,7 @@ from nkitools.chip.dtypes import (
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.dialects.absent import missing
+from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.isa.operators import token
 from nkitools.language.control import dynamic_range, fori_loop, no_reorder, while_loop
@@ -218,8 +219,10 @@ _OWN = (
     "refuse",
     "region",
     "token",
+    "with_call_forms",
 )
 __all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OWN)
+globals().update(with_call_forms("nl", {name: globals()[name] for name in __all__}))
 
 
 def __getattr__(name: str) -> Any:
