@@ -18,6 +18,7 @@ from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.dynamic import DynamicTensor, OutOfBounds
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
+from nkitools.isa import indirection
 from nkitools.isa.enums import oob_mode
 from nkitools.isa.execution import execute
 from nkitools.isa.fast_path import binder, is_classed, issuer
@@ -70,6 +71,9 @@ _WANTED = {
 class NkiInstruction:
     """The handle of an issued instruction. Instructions run in program order here: a dependence changes no result."""
 
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
         """Let this instruction run after the producers; returns itself."""
         for producer in producers:
@@ -78,7 +82,7 @@ class NkiInstruction:
         return self
 
 
-_HANDLE = NkiInstruction()
+_HANDLE = NkiInstruction(None)
 
 
 def _freeze(value: Any) -> Any:
@@ -116,7 +120,9 @@ class Instruction:
         try:
             values = self._bind(*args, **kwargs)
         except TypeError as error:
-            self._wrong_call(error)
+            values, wrong = None, error
+        if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
+            self._wrong_call(wrong)
         self._issue(core, values)
         return _HANDLE
 
@@ -130,6 +136,10 @@ class Instruction:
         skip = self._skips(values)
         if not self._settled(operands, skip=skip):
             return
+        arguments = dict(zip(self.parameters, values, strict=True))
+        aimed = Check(self.name, core.generation) if indirection.used_in(arguments) else None
+        if aimed is not None:
+            indirection.check_operands(aimed, arguments)
         key = self._key(values)
         plan = core.plans.get(key)
         if plan is None:
@@ -144,7 +154,11 @@ class Instruction:
             plan.number()
             if not check.broken:
                 core.plans[key] = plan
+        if aimed is not None:
+            indirection.use(aimed, arguments, plan)
         words = execute(core, plan, roles, operands, skip=skip)
+        if aimed is not None:
+            indirection.done(arguments)
         core.record.issued(plan, core.record.sites.current(4), words)
 
     def _flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
@@ -193,7 +207,7 @@ class Instruction:
                 if not isinstance(value, (list, tuple)) or not all(isinstance(each, NkiTensor) for each in value):
                     self._wrong_operand(name, value, role)
             elif not (
-                isinstance(value, NkiTensor)
+                (isinstance(value, NkiTensor) and role not in (REGISTER, REGISTER_OR_NUMBER))
                 or (value is None and role in (OPTIONAL_DST, OPTIONAL_OPERAND))
                 or (isinstance(value, _NUMBERS) and role in (OPERAND, OPTIONAL_OPERAND))
                 or (isinstance(value, VirtualRegister) and role in (REGISTER, REGISTER_OR_NUMBER))
