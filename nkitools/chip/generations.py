@@ -51,6 +51,7 @@ class Generation:
     scalar_engine_copies: bool
     scalar_engine_arithmetic: bool
     immediate_bias: bool
+    tensor_indirection: bool
     partitions: int = 128
     stationary_fmax: int = 128
     psum_banks: int = 8
@@ -102,6 +103,7 @@ V2 = Generation(
     scalar_engine_copies=False,
     scalar_engine_arithmetic=False,
     immediate_bias=False,
+    tensor_indirection=False,
 )
 
 V3 = Generation(
@@ -124,6 +126,7 @@ V3 = Generation(
     scalar_engine_copies=True,
     scalar_engine_arithmetic=True,
     immediate_bias=True,
+    tensor_indirection=False,
 )
 
 V4 = Generation(
@@ -146,6 +149,7 @@ V4 = Generation(
     scalar_engine_copies=True,
     scalar_engine_arithmetic=True,
     immediate_bias=True,
+    tensor_indirection=True,
 )
 
 GENERATIONS: dict[str, Generation] = {chip: generation for generation in (V2, V3, V4) for chip in generation.chips}

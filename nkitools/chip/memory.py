@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
@@ -65,6 +66,7 @@ class Storage:
         "site",
         "start_byte",
         "start_partition",
+        "truth",
         "unit",
         "written",
         "written_bytes",
@@ -109,6 +111,8 @@ class Storage:
         self.origin: Any = None
         self.excused: set[str] = set()
         self.matmul_group = False
+        # The truth value of a view, where an author may ask for one; it returns None where he may not.
+        self.truth: Callable[[Any], bool | None] | None = None
 
     # --- bytes ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, NoReturn, Self, cast
 
 import numpy as np
@@ -250,9 +251,12 @@ class NkiTensor(NotAValue, StridedView):
         merged = math.prod(self.shape[first : last + 1])
         return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), call)
 
-    def reshape(self, *shape: Any) -> Self:
-        """The same elements in another shape, without copying; on chip dimension 0 stays as it is."""
-        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    def reshape(self, shape: Any, *more: int) -> Self:
+        """The same elements in another shape, without copying; on chip dimension 0 stays as it is.
+
+        The sizes may also come one by one: undocumented, in public use.
+        """
+        given = (shape, *more) if more or isinstance(shape, int) else shape
         sizes = views.integers(self, given, "reshape's shape")
         call = ("reshape", sizes)
         return self._reshaped(views.infer_sizes(self, sizes, self.size, call), call)
@@ -344,9 +348,9 @@ class NkiTensor(NotAValue, StridedView):
             refuse("NK609", "vector_select needs dim=0", about=(self,))
         return dynamic().chosen_rows(self, vector_offset)
 
-    def indirect(self, index: Any, num_elem: int | None = None) -> NoReturn:
-        """Tensor indirection of NeuronCore-v4: not modelled yet (NK607)."""
-        not_modelled("indirect (tensor indirection of NeuronCore-v4) is not modelled yet")
+    def indirect(self, index: NkiTensor, num_elem: int | None = None) -> Any:
+        """Tensor indirection (NeuronCore-v4): the columns of an on-chip tensor at the offsets in ``index``."""
+        return dynamic("indirection").ColumnTensor.of(self, index, num_elem)
 
     def __repr__(self) -> str:
         values = np.array2string(self.read().astype(np.float64) if self.dtype.is_float else self.read(), threshold=16)
@@ -381,11 +385,9 @@ class MaskedTensor(NkiTensor):
         np.copyto(self.array, values, where=self.where)
 
 
-def dynamic() -> Any:
+def dynamic(room: str = "dynamic") -> Any:
     """The room of run-time addresses, which is built on this one."""
-    from nkitools.chip import dynamic as room
-
-    return room
+    return import_module(f"nkitools.chip.{room}")
 
 
 def _known_dtype(dtype: Any, tensor: NkiTensor | None = None) -> DType:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class NotAValue:
     """Refuses truth values (NK602), and iteration, NumPy and Python's operators (NK601), by the name of the tensor.
 
+    The one truth value is that of a comparison's result in an ``assert`` (`nkitools.language.assertion`).
+
     ``==`` is left as Python has it, the identity of objects: kernels ask whether an optional tensor is None.
     """
 
@@ -23,7 +25,11 @@ class NotAValue:
         refuse(rule, f"{before}{describe(cast('StridedView', self))}{after}", about=(self,), remedy=remedy)
 
     def __bool__(self) -> bool:
-        self._refuse("NK602", "the truth value of ", " is asked for; its elements exist only when the kernel runs")
+        truth = cast("StridedView", self).storage.truth
+        found = None if truth is None else truth(self)
+        if found is None:
+            self._refuse("NK602", "the truth value of ", " is asked for; its elements exist only when the kernel runs")
+        return found
 
     def _no_number(self) -> NoReturn:
         self._refuse("NK602", "", " is used as a Python number; its elements exist only when the kernel runs")

@@ -8,6 +8,7 @@ import numpy as np
 
 from nkitools.chip.core import Core
 from nkitools.chip.dynamic import VectorTensor
+from nkitools.chip.indirection import ColumnTensor
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
@@ -105,7 +106,9 @@ def _report_unwritten(plan: Plan, tensor: NkiTensor, missing: Array) -> None:
 
 def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     """Which lanes of the destination were never written: True for all, False for none, else a mask."""
-    missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
+    missing = tensor.unwritten()
+    if isinstance(tensor, ColumnTensor):
+        _check_columns(plan, tensor, missing)
     if missing is None:
         return False
     if plan.adds_always:
@@ -159,6 +162,22 @@ def _check_unique(plan: Plan, tensor: VectorTensor) -> None:
         )
 
 
+def _check_columns(plan: Plan, tensor: ColumnTensor, missing: Array | None) -> None:
+    """NK505: of two additions to one column, one would not see the other."""
+    offsets = tensor.offsets
+    assert offsets is not None
+    named, counts = np.unique(offsets, return_counts=True)
+    if (counts > 1).any() and (missing is None or not missing.all()):
+        column = int(named[np.argmax(counts > 1)])
+        first, second = (int(each) for each in np.flatnonzero(offsets == column)[:2])
+        report(
+            "NK505",
+            f"{plan.name}: offsets {first} and {second} of {describe(tensor.index)} both name element {column} of the "
+            f"partitions of {describe(tensor.columns)}",
+            about=(tensor.index, tensor.columns),
+        )
+
+
 def _touches(plan: Plan, data: list[tuple[Any, int]], tensors: Operands) -> tuple[Any, ...]:
     """The lanes of each operand that the instruction reads or writes; None: all of them."""
     if plan.chooses is None:
@@ -178,6 +197,10 @@ def _written(
     if isinstance(tensor, VectorTensor):
         tensor.write(result, lanes)
         tensor.mark_written(lanes)
+        return
+    if isinstance(tensor, ColumnTensor):
+        tensor.write(result, touched)
+        tensor.mark_written(touched)
         return
     where = getattr(tensor, "where", None)
     if lanes is not None:

@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 _NUMBERS = (int, float, np.generic)
+_WHOLE = (int, np.integer)
 _WANTED = {
     OPERAND: "a number or a tensor",
     OPTIONAL_OPERAND: "a number or a tensor",
@@ -211,7 +212,7 @@ class Instruction:
                 or (value is None and role in (OPTIONAL_DST, OPTIONAL_OPERAND))
                 or (isinstance(value, _NUMBERS) and role in (OPERAND, OPTIONAL_OPERAND))
                 or (isinstance(value, VirtualRegister) and role in (REGISTER, REGISTER_OR_NUMBER))
-                or (type(value) is int and role == REGISTER_OR_NUMBER)
+                or (isinstance(value, _WHOLE) and type(value) is not bool and role == REGISTER_OR_NUMBER)
             ):
                 self._wrong_operand(name, value, role)
 

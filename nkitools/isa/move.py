@@ -11,6 +11,7 @@ import numpy as np
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, through_float32
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import descriptors, guards
@@ -19,6 +20,7 @@ from nkitools.isa.enums import dge_mode as dge_modes
 from nkitools.isa.enums import engine as engines
 from nkitools.isa.enums import oob_mode as oob_modes
 from nkitools.isa.instruction import Check, Dst, Operand, Plan, Src, instruction
+from nkitools.isa.plan import RegisterOrNumber
 from nkitools.isa.results import constant
 
 _INT32 = np.iinfo(np.int32)
@@ -142,18 +144,25 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
 
 
 @instruction
-def iota(check: Check, dst: Dst, pattern: Any, offset: Any = 0, channel_multiplier: Any = 0, name: Any = None) -> Plan:
+def iota(
+    check: Check,
+    dst: Dst,
+    pattern: Any,
+    offset: RegisterOrNumber = 0,
+    channel_multiplier: Any = 0,
+    name: Any = None,
+) -> Plan:
     """``dst[p, w, z, y, x] = offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, on GpSimd.
 
     ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of ``dst`` (SBUF).
-    32-bit integer arithmetic, which wraps, then cast to ``dst.dtype``.
-    Errors: NK101, NK107 to NK110, NK201, NK301, NK609. Source: nki.isa.iota (NKI 0.6).
+    32-bit integer arithmetic, which wraps, then cast to ``dst.dtype``. ``offset`` may be a register.
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK401, NK609. Source: nki.isa.iota (NKI 0.6, and its release notes 0.4
+    for the register).
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst)
     guards.not_packed(check, dst=dst)
     steps = pattern_steps(check, pattern)
-    for role, number in (("offset", offset), ("channel_multiplier", channel_multiplier)):
-        _int32(check, role, number)
+    _int32(check, "channel_multiplier", channel_multiplier)
     made = math.prod(count for _, count in steps)
     if made != dst.layout.free_elements:
         check.refuse(
@@ -162,9 +171,11 @@ def iota(check: Check, dst: Dst, pattern: Any, offset: Any = 0, channel_multipli
             dst,
         )
 
-    first, across, dtype = int(offset), int(channel_multiplier), dst.dtype
+    across, dtype = int(channel_multiplier), dst.dtype
 
-    def compute(destination: Array) -> None:
+    def compute(destination: Array, offset: int | VirtualRegister) -> None:
+        first = offset.integer("nisa.iota") if isinstance(offset, VirtualRegister) else offset
+        _int32(check, "offset", first)
         values = np.asarray(first + across * np.arange(destination.shape[0], dtype=np.int64))
         for step, count in steps:
             values = values[..., None] + step * np.arange(count, dtype=np.int64)

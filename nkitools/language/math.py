@@ -16,6 +16,7 @@ from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
 from nkitools.isa.enums import reduce_cmd
 from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
@@ -97,6 +98,19 @@ def _binary(name: str, sentence: str) -> Callable[..., NkiTensor]:
     def function(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
         return binary(name, x, y, dtype)
 
+    return _described(function, name, sentence)
+
+
+def _comparison(name: str, sentence: str) -> Callable[..., NkiTensor]:
+    def function(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+        result = binary(name, x, y, dtype)
+        assertable(result)
+        return result
+
+    return _described(function, name, f"{sentence} ``assert`` takes the result as true where no element is 0.")
+
+
+def _described(function: Callable[..., NkiTensor], name: str, sentence: str) -> Callable[..., NkiTensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{sentence} Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result "
@@ -117,12 +131,12 @@ minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
 abs_max = _binary("abs_max", "``x`` where ``|x| > |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
 abs_min = _binary("abs_min", "``x`` where ``|x| < |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
 power = _binary("power", "``x ** y``, on the GpSimd Engine.")
-equal = _binary("equal", "1 where ``x == y``, else 0.")
-not_equal = _binary("not_equal", "1 where ``x != y``, else 0.")
-less = _binary("less", "1 where ``x < y``, else 0.")
-less_equal = _binary("less_equal", "1 where ``x <= y``, else 0.")
-greater = _binary("greater", "1 where ``x > y``, else 0.")
-greater_equal = _binary("greater_equal", "1 where ``x >= y``, else 0.")
+equal = _comparison("equal", "1 where ``x == y``, else 0.")
+not_equal = _comparison("not_equal", "1 where ``x != y``, else 0.")
+less = _comparison("less", "1 where ``x < y``, else 0.")
+less_equal = _comparison("less_equal", "1 where ``x <= y``, else 0.")
+greater = _comparison("greater", "1 where ``x > y``, else 0.")
+greater_equal = _comparison("greater_equal", "1 where ``x >= y``, else 0.")
 logical_and = _binary("logical_and", "1 where both are not 0, else 0.")
 logical_or = _binary("logical_or", "1 where one is not 0, else 0.")
 logical_xor = _binary("logical_xor", "1 where exactly one is not 0, else 0.")

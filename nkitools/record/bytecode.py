@@ -78,3 +78,25 @@ def bound_name(code: CodeType, offset: int) -> str:
     targets = _targets(instructions, position)
     is_loop = position > 0 and instructions[position - 1].opname == "FOR_ITER"
     return targets[-1] if is_loop and targets else targets[0] if len(targets) == 1 else ""
+
+
+def is_asserted(code: CodeType, offset: int) -> bool:
+    """Whether the truth value that the instruction at ``offset`` asks for decides an ``assert`` and nothing else."""
+    offsets, instructions = _instructions(code)
+    # Python 3.13 asks in an instruction of its own, before the jump.
+    position = bisect_right(offsets, offset) - 1
+    position += instructions[position].opname == "TO_BOOL"
+    jump = instructions[position]
+    if "JUMP" not in jump.opname or not jump.opname.endswith(("_IF_TRUE", "_IF_FALSE")):
+        return False
+    failing = position + 1 if jump.opname.endswith("TRUE") else bisect_right(offsets, jump.argval) - 1
+    return _raises_assertion(instructions[failing:])
+
+
+def _raises_assertion(instructions: list[dis.Instruction]) -> bool:
+    """Whether the first thing that code loads is the AssertionError to raise, or pytest's words for it."""
+    for each in instructions:
+        if each.opname.startswith("LOAD_") and each.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
+            name = each.argval
+            return name in (None, "AssertionError", AssertionError) or str(name).startswith("@py")
+    return False

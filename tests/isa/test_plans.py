@@ -45,6 +45,9 @@ def calls() -> list[tuple[Any, ...]]:
         (nisa.nc_matmul, psum, x, x),
         (nisa.nc_matmul, empty((16, 32), memory="psum"), x, tile(EYE), False, False, True),
         (nisa.nc_transpose, empty((16, 32), memory="psum"), x),
+        (nisa.dma_transpose, empty((16, 32)), x),
+        (nisa.rng, empty(X.shape, nl.uint32)),
+        (nisa.dropout, dst, x, 0.5),
     ]
 
 

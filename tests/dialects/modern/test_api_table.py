@@ -1,0 +1,189 @@
+"""The modern dialect against the table of NKI 0.6's public names (api.tsv): present or refused, and called alike.
+
+The table holds facts of AWS's reference: module, name, kind, and the form: of what is called its parameters in order
+with their defaults, of an enum member its value, of a constant the class that it is of.
+"""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import re
+from collections.abc import Callable
+from enum import Enum
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import nkitools
+from nkitools.dialects import modern as nki
+from nkitools.dialects.modern import collectives
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.isa.operators import Operator
+
+MODULES: dict[str, Any] = {"nki": nki, "nki.isa": nisa, "nki.language": nl, "nki.collectives": collectives}
+CALLED = ("constructor", "function", "method")
+
+# What this version refuses with NK607: when it models one of these, the line goes.
+NOT_MODELLED = {
+    "nki.isa": {"core_barrier", "nc_matmul_mx", "quantize_mx", "sendrecv"},
+    "nki.language": {
+        "all",
+        "broadcast_to",
+        "ceil",
+        "cos",
+        "dropout",
+        "floor",
+        "fmod",
+        "gather_flattened",
+        "load_transpose2d",
+        "mod",
+        "rand",
+        "random_seed",
+        "rms_norm",
+        "shared_constant",
+        "shared_identity_matrix",
+        "tan",
+        "trunc",
+        "var",
+    },
+    "nki.collectives": {
+        "ReplicaGroup",
+        "all_gather",
+        "all_gather_v",
+        "all_reduce",
+        "all_to_all",
+        "all_to_all_v",
+        "collective_permute",
+        "collective_permute_implicit",
+        "collective_permute_implicit_current_processing_rank_id",
+        "collective_permute_implicit_reduce",
+        "rank_id",
+        "reduce_scatter",
+    },
+}
+# Operators that are tokens here, whose functions are refused with NK607 when they are called.
+TOKENS_ONLY = {"arctan", "sin"}
+UNSAID = re.escape("=...")  # a default that the reference has and does not name
+# What public kernels pass beyond the reference's form; each still takes the documented call.
+WIDER = {
+    "NkiTensor.reshape": "shape, *more",
+}
+
+
+class Entry(NamedTuple):
+    """One line of the table."""
+
+    module: str
+    name: str
+    kind: str
+    form: str
+
+    @property
+    def modelled(self) -> bool:
+        """Whether this version models it."""
+        return self.name not in NOT_MODELLED.get(self.module, ())
+
+    def found(self) -> Any:
+        """What the dialect has under that name."""
+        return attrgetter(self.name)(MODULES[self.module])
+
+
+with Path(__file__).with_name("api.tsv").open(newline="") as table:
+    ENTRIES = [Entry(**row) for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)]  # type: ignore[arg-type]
+
+
+def of_kind(*kinds: str) -> Any:
+    """The modelled entries of some kinds as a test's parameter."""
+    entries = [entry for entry in ENTRIES if entry.kind in kinds and entry.modelled]
+    return pytest.mark.parametrize("entry", entries, ids=[f"{entry.module}.{entry.name}" for entry in entries])
+
+
+def shown(default: Any) -> str:
+    """A default as the table writes it."""
+    if isinstance(default, nl.MemoryRegion):
+        return default.name
+    if isinstance(default, Enum):
+        return f"{type(default).__name__}.{default.name}"
+    if isinstance(default, (Operator, nl.DType)):
+        return default.name
+    return repr(default)
+
+
+def form(function: Callable[..., Any], *, bound: bool) -> str:
+    """A function's parameters as the table writes them; of a method without self."""
+    parameters = list(inspect.signature(function).parameters.values())[0 if bound else 1 :]
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    return ", ".join(
+        stars.get(each.kind, "") + each.name + ("" if each.default is each.empty else f"={shown(each.default)}")
+        for each in parameters
+    )
+
+
+def test_the_table_is_whole() -> None:
+    """A table cut short would check nothing: NKI 0.6 documents 52 functions of nki.isa."""
+    assert len({entry.name for entry in ENTRIES if entry.module == "nki.isa" and entry.kind == "function"}) == 52
+    assert all(
+        names <= {entry.name for entry in ENTRIES if entry.module == module} for module, names in NOT_MODELLED.items()
+    )
+
+
+@of_kind(*CALLED)
+def test_what_is_called_takes_the_documented_arguments(entry: Entry) -> None:
+    """The same parameter names in the same order with the same defaults."""
+    if entry.name in TOKENS_ONLY:
+        pytest.skip("a token only")
+    documented = WIDER.get(entry.name, entry.form)
+    ours = form(entry.found(), bound=entry.kind != "method")
+    assert re.fullmatch(re.escape(documented).replace(UNSAID, "=[^,]+"), ours), f"{ours} is not {documented}"
+
+
+@of_kind("member")
+def test_members_of_enums_have_the_documented_values(entry: Entry) -> None:
+    """Under their name and by their value."""
+    assert repr(entry.found().value) == entry.form
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.kind == "class" and entry.modelled])
+def test_enums_have_no_other_members(name: str) -> None:
+    """A member of ours would be one that AWS's compiler does not know."""
+    entry = next(entry for entry in ENTRIES if entry.name == name and entry.kind == "class")
+    found = entry.found()
+    assert isinstance(found, type)
+    if issubclass(found, Enum):
+        documented = {each.name for each in ENTRIES if each.kind == "member" and each.name.startswith(f"{name}.")}
+        assert {f"{name}.{member}" for member in found.__members__} == documented
+
+
+@of_kind("constant")
+def test_constants_are_of_the_documented_class(entry: Entry) -> None:
+    """Engines, memories, dtypes, operators."""
+    assert entry.form in ("", type(entry.found()).__name__)
+
+
+@of_kind("attribute")
+def test_attributes_are_there(entry: Entry) -> None:
+    """Those of a tensor, and the sizes of a tile that only a running kernel has."""
+    owner, name = entry.name.split(".")
+    found = getattr(nl, owner)
+    assert hasattr(found if isinstance(found, type) else type(found), name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in NOT_MODELLED.items() for name in sorted(names)]
+)
+def test_what_is_not_modelled_is_refused_by_name(module: str, name: str) -> None:
+    """NK607, and only when it is used."""
+    with pytest.raises(nkitools.NotModelled, match=f"{module}.{name} is documented"):
+        getattr(MODULES[module], name)()
+    assert NOT_MODELLED[module] == MODULES[module].DOCUMENTED
+
+
+@pytest.mark.parametrize("name", sorted(TOKENS_ONLY))
+def test_tokens_refuse_to_be_functions(name: str) -> None:
+    """NK607 by name."""
+    with pytest.raises(nkitools.NotModelled, match=f"nl.{name} as a function"):
+        getattr(nl, name)(1)

@@ -1,0 +1,321 @@
+"""nisa.dma_compute, and what dma_copy says about descriptors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nkitools
+import nkitools.dialects.modern.isa as nisa
+import nkitools.dialects.modern.language as nl
+from nkitools.chip.generations import generation_of
+from tests.isa.bits import bits
+from tests.isa.issued import Tile, empty, inside, placed, tile
+from tests.isa.oracles import FLOATS, INTEGERS, float64, held, sample, small_integers
+from tests.isa.test_docstrings import named_rules
+
+HBM = "shared_hbm"
+MODE, SKIP = nisa.dge_mode, nisa.oob_mode.skip
+U16, U32 = nl.uint16, nl.uint32
+
+
+def ones(*shape: int, dtype: Any = U16, memory: str = HBM) -> Tile:
+    """A written operand."""
+    return tile(np.ones(shape, dtype.dtype), memory, dtype)
+
+
+def indices(rows: int, dtype: Any = U32, columns: int = 1) -> Tile:
+    """Zeros as indices."""
+    return tile(np.zeros((rows, columns), dtype.dtype))
+
+
+# --- dma_compute -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16])
+def test_compute_adds_its_sources(count: int) -> None:
+    """Up to 16, from and to both memories, of any shapes with as many elements."""
+    values = [small_integers((4, 12), seed) for seed in range(count)]
+    shapes = [(4, 12), (48,), (12, 4), (2, 2, 12)]
+    sources = [
+        tile(each.reshape(shapes[number % 4]), HBM if number % 4 else "sbuf") for number, each in enumerate(values)
+    ]
+
+    def body() -> Any:
+        dst = placed(empty((4, 12), memory=HBM))
+        nisa.dma_compute(dst, [placed(each) for each in sources], nl.add, scales=[1.0] * count)
+        return dst.array
+
+    np.testing.assert_array_equal(inside(body), np.sum(values, axis=0))
+
+
+@pytest.mark.parametrize("target", [*FLOATS, *INTEGERS], ids=str)
+@pytest.mark.parametrize("source", [nl.bfloat16, nl.int32, nl.uint8], ids=str)
+def test_compute_is_in_float32(source: Any, target: Any) -> None:
+    """Sources are cast to float32, added there, and the sum is cast once."""
+    first, second = (sample((8, 16), source, seed, -200, 200) for seed in (1, 2))
+    total = first.astype(np.float32) + second.astype(np.float32)
+
+    def body() -> Any:
+        dst = placed(empty((8, 16), target))
+        nisa.dma_compute(dst, [placed(tile(each, dtype=source)) for each in (first, second)], nl.add)
+        return np.array(dst.array)
+
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(float64(inside(body)), float64(held(total, target)))
+
+
+def test_compute_into_one_of_its_sources() -> None:
+    """Also into a part that overlaps another one: all is read first."""
+
+    def body() -> Any:
+        t = placed(tile(np.arange(12, dtype=np.float32), HBM))
+        nisa.dma_compute(t[1:11], [t[0:10], t[1:11], t[2:12]], nl.add)
+        return np.array(t.array)
+
+    x = np.arange(12.0)
+    np.testing.assert_array_equal(inside(body), [0, *(x[:10] + x[1:11] + x[2:]), 11])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(6)), st.integers(1, 6), st.booleans(), st.booleans())
+def test_scatter_adds_rows(order: list[int], count: int, first: bool, skipping: bool) -> None:
+    """``table[index] += tile``, in either order of the sources; rows out of bounds are left out."""
+    index = np.array(order[:count])
+    if skipping:
+        index[0] = 6 + order[0]
+    table, added = small_integers((6, 8), 1), small_integers((count, 8), 2)
+
+    def body() -> Any:
+        t, tiled = placed(tile(table, HBM)), placed(tile(added))
+        offset = placed(tile(index.astype(np.int32).reshape(-1, 1)))
+        pattern = [[8, count], [1, 8]]
+        dst, src = (t.ap(pattern, vector_offset=offset) for _ in range(2))
+        nisa.dma_compute(dst, [src, tiled] if first else [tiled, src], nl.add, oob_mode=SKIP)
+        return np.array(t.array)
+
+    expected = table.copy()
+    for row, values in zip(index, added, strict=True):
+        if row < 6:
+            expected[row] += values
+    np.testing.assert_array_equal(inside(body), expected)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_gather_adds_rows(first: bool) -> None:
+    """``tile += table[index]``, of a table of another dtype too; an index may come twice, and may be skipped."""
+    table, start = sample((6, 8), nl.bfloat16, 1), small_integers((4, 8), 2)
+    index = np.array([[3], [3], [9], [0]], np.int32)
+
+    def body() -> Any:
+        dst = placed(tile(start))
+        rows = placed(tile(table, HBM, nl.bfloat16)).vector_select(0, placed(tile(index)))
+        nisa.dma_compute(dst, [dst, rows] if first else [rows, dst], nl.add, oob_mode=SKIP)
+        return np.array(dst.array)
+
+    expected = start.copy()
+    expected[[0, 1, 3]] += table[[3, 3, 0]].astype(np.float32)
+    np.testing.assert_array_equal(inside(body), expected)
+
+
+def scatter(index: list[int], **kwargs: Any) -> Callable[[], Any]:
+    """Add ones to rows of a table of four."""
+
+    def body() -> Any:
+        t = placed(tile(np.zeros((4, 2), np.float32), HBM))
+        view = t.vector_select(0, placed(tile(np.array(index, np.int32).reshape(-1, 1))))
+        nisa.dma_compute(view, [view, placed(ones(len(index), 2, dtype=nl.float32, memory="sbuf"))], nl.add, **kwargs)
+        return np.array(t.array)
+
+    return body
+
+
+def test_rows_that_are_named_twice() -> None:
+    """NK505 says which; out of bounds and skipped they do not count."""
+    finding = nkitools.simulate(scatter([1, 3, 0, 3]), rules="report").findings[0]
+    assert finding.rule == "NK505"
+    assert "partitions 1 and 3 of" in finding.message
+    assert "both name row 3 of" in finding.message
+    np.testing.assert_array_equal(inside(scatter([1, 9, 9], oob_mode=SKIP))[:, 0], [0, 1, 0, 0])
+
+
+def test_each_call_looks_whether_its_source_is_its_destination() -> None:
+    """Two calls of the same layouts, of which only the first adds in place."""
+
+    def body() -> None:
+        tables = [placed(tile(np.zeros((4, 2), np.float32), HBM)) for _ in range(2)]
+        index = placed(tile(np.zeros((1, 1), np.int32)))
+        one, other = (each.vector_select(0, index) for each in tables)
+        added = placed(ones(1, 2, dtype=nl.float32, memory="sbuf"))
+        nisa.dma_compute(one, [one, added], nl.add)
+        nisa.dma_compute(one, [other, added], nl.add)
+
+    findings = nkitools.simulate(body, rules="report").findings
+    assert [each.rule for each in findings] == ["NK609"]
+    assert "srcs=[dst, tile]" in findings[0].remedy
+
+
+F32 = nl.float32
+
+
+def computed(dst: Tile, *srcs: Any, op: Any = nl.add, **kwargs: Any) -> Callable[[], Any]:
+    """A dma_compute of these."""
+    return lambda: nisa.dma_compute(placed(dst), [placed(each) for each in srcs], op, **kwargs)
+
+
+def plain(*shape: int, memory: str = HBM, dtype: Any = F32) -> Tile:
+    """A written operand."""
+    return ones(*shape, memory=memory, dtype=dtype)
+
+
+def moved(**kwargs: Any) -> Callable[[], Any]:
+    """A source whose address a register decides."""
+
+    def body() -> None:
+        source = placed(plain(4, 8)).select(0, nisa.register_alloc(1))
+        nisa.dma_compute(placed(empty((8,), memory=HBM)), [source, placed(plain(8))], nl.add, **kwargs)
+
+    return body
+
+
+def update(make: Callable[[Any, Any, Any], tuple[Any, list[Any]]], **kwargs: Any) -> Callable[[], Any]:
+    """A read-modify-write on gathered rows of a table, a tile and another tensor in HBM."""
+
+    def body() -> None:
+        rows = placed(plain(6, 8)).vector_select(0, placed(tile(np.arange(4, dtype=np.int32).reshape(4, 1))))
+        dst, srcs = make(rows, placed(plain(4, 8, memory="sbuf")), placed(plain(4, 8)))
+        nisa.dma_compute(dst, srcs, nl.add, **kwargs)
+
+    return body
+
+
+COMPUTE: dict[str, tuple[str, Callable[[], Any]]] = {
+    "no source": ("NK609", computed(empty((4, 8)))),
+    "17 sources": ("NK609", computed(empty((4, 8)), *[plain(4, 8)] * 17)),
+    "a tensor instead of a list": (
+        "NK609",
+        lambda: nisa.dma_compute(placed(empty((4, 8))), placed(plain(4, 8)), nl.add),
+    ),
+    "a number among the sources": (
+        "NK609",
+        lambda: nisa.dma_compute(placed(empty((4, 8))), [placed(plain(4, 8)), 1.0], nl.add),
+    ),
+    "multiply": ("NK306", computed(empty((4, 8)), plain(4, 8), op=nl.multiply)),
+    "an activation function": ("NK306", computed(empty((4, 8)), plain(4, 8), op=nl.exp)),
+    "a scale of 2": ("NK609", computed(empty((4, 8)), plain(4, 8), scales=[2.0])),
+    "two scales": ("NK609", computed(empty((4, 8)), plain(4, 8), scales=[1.0, 1.0])),
+    "a scale alone": ("NK609", computed(empty((4, 8)), plain(4, 8), scales=1.0)),
+    "source in PSUM": ("NK201", computed(empty((4, 8)), plain(4, 8, memory="psum"))),
+    "destination in PSUM": ("NK201", computed(empty((4, 8), memory="psum"), plain(4, 8))),
+    "another size": ("NK109", computed(empty((4, 8)), plain(4, 8), plain(4, 9))),
+    "packed": ("NK301", computed(empty((4, 8)), tile(bits((4, 8), nl.float8_e4m3fn_x4), HBM, nl.float8_e4m3fn_x4))),
+    "unwritten": ("NK401", computed(empty((4, 8)), plain(4, 8), empty((4, 8), memory=HBM))),
+    "another oob_mode": ("NK609", computed(empty((4, 8)), plain(4, 8), oob_mode="skip")),
+    "unique_indices as a number": ("NK609", computed(empty((4, 8)), plain(4, 8), unique_indices=1)),
+    "a register decides the address": ("NK609", moved()),
+    "scatter into another": ("NK609", update(lambda rows, t, hbm: (rows, [t, t]))),
+    "scatter from HBM": ("NK201", update(lambda rows, t, hbm: (rows, [rows, hbm]))),
+    "scatter of rows": ("NK609", update(lambda rows, t, hbm: (rows, [rows, rows]))),
+    "scatter of one": ("NK609", update(lambda rows, t, hbm: (rows, [rows]))),
+    "scatter of three": ("NK609", update(lambda rows, t, hbm: (rows, [rows, t, t]))),
+    "scatter of rows that are not unique": (
+        "NK609",
+        update(lambda rows, t, hbm: (rows, [rows, t]), unique_indices=False),
+    ),
+    "gather into HBM": ("NK201", update(lambda rows, t, hbm: (hbm, [hbm, rows]))),
+    "gather onto nothing": ("NK609", update(lambda rows, t, hbm: (t, [rows]))),
+    "gather onto another": ("NK609", update(lambda rows, t, hbm: (t, [hbm, rows]))),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTE)
+def test_what_dma_compute_does_not_take(name: str) -> None:
+    """One finding a cause."""
+    rule, body = COMPUTE[name]
+    findings = nkitools.simulate(body, rules="report").findings
+    assert [each.rule for each in findings] == [rule]
+    assert "dma_compute" in findings[0].message
+    assert rule in named_rules(nisa.dma_compute.__doc__ or "")
+
+
+def test_a_compute_is_recorded_with_all_its_operands() -> None:
+    """In the order of the call, at the author's line; it costs twice a copy before NeuronCore-v4."""
+
+    def body() -> None:
+        nisa.dma_compute(placed(empty((4, 8))), [placed(plain(4, 8)), placed(plain(4, 8))], nl.add)
+
+    for chip, factor in (("trn2", 2), ("trn3", 1)):
+        issued = nkitools.simulate(body, chip=chip).instructions[-1]
+        assert (issued.name, issued.engine) == ("dma_compute", "dma")
+        assert [each.written for each in issued.operands] == [True, False, False]
+        assert issued.file == __file__
+        copying = 4 * 8 * 4 / generation_of(chip).dma_bytes_per_second * 1e9 + 1300
+        assert issued.cycles == pytest.approx(factor * copying)
+
+
+# --- descriptors of dma_copy -----------------------------------------------------------------------------------------
+
+
+def copying(kind: str, mode: Any, chip: str = "trn2") -> list[str]:
+    """The rules that speak when rows are copied by this descriptor mode."""
+
+    def body() -> None:
+        table, tiled = placed(plain(6, 8)), placed(plain(1, 8, memory="sbuf"))
+        index = placed(tile(np.ones((1, 1), np.int32)))
+        if kind == "gather":
+            nisa.dma_copy(tiled, table.vector_select(0, index), dge_mode=mode)
+        elif kind == "scatter":
+            nisa.dma_copy(table.vector_select(0, index), tiled, dge_mode=mode)
+        elif kind == "dynamic":
+            nisa.dma_copy(tiled, table.select(0, index), dge_mode=mode)
+        else:
+            nisa.dma_copy(tiled, table[1:2], dge_mode=mode)
+
+    return [each.rule for each in nkitools.simulate(body, rules="report", chip=chip).findings]
+
+
+def test_which_descriptor_mode_takes_which_address() -> None:
+    """The table "How .ap() Affects DGE Mode" (nki-dge), also behind a copy of the same layouts."""
+    allowed = {
+        "static": (MODE.unknown, MODE.none, MODE.swdge, MODE.hwdge),
+        "dynamic": (MODE.unknown, MODE.swdge, MODE.hwdge),
+        "gather": (MODE.unknown, MODE.swdge),
+        "scatter": (MODE.unknown, MODE.swdge),
+    }
+    for kind, modes in allowed.items():
+        for mode in MODE:
+            assert copying(kind, mode) == ([] if mode in modes else ["NK609"]), (kind, mode)
+    assert copying("gather", MODE.unknown, "trn1") == []
+
+
+def test_a_copy_takes_one_index_per_partition() -> None:
+    """A vector_offset of shape (P, 1) (dma_copy docstring); several columns are dma_transpose's."""
+
+    def body() -> None:
+        rows = placed(plain(6, 8)).ap([[8, 4], [1, 8]], vector_offset=placed(indices(2, columns=2)))
+        nisa.dma_copy(placed(empty((4, 8))), rows)
+
+    assert [each.rule for each in nkitools.simulate(body, rules="report").findings] == ["NK109"]
+
+
+# --- the call --------------------------------------------------------------------------------------------------------
+
+SIGNATURES = {
+    "dma_transpose": "(dst, src, axes=None, priority=None, dge_mode=unknown, oob_mode=error, name=None)",
+    "dma_compute": "(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode=error, name=None)",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_signature_is_the_documented_one(name: str) -> None:
+    """Names, order and defaults of NKI 0.6."""
+    signature = str(inspect.signature(getattr(nisa, name)))
+    for enum in (MODE.unknown, nisa.oob_mode.error):
+        signature = signature.replace(repr(enum), enum.name)
+    assert signature == SIGNATURES[name]
