@@ -5,7 +5,7 @@ Source: the paragraphs "Tensor indirection" of nki.isa (NKI 0.6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +54,9 @@ ABILITIES = {
 }
 
 
-def used_in(arguments: Mapping[str, Any]) -> bool:
+def used_in(operands: Iterable[Any]) -> bool:
     """Whether some operand is a view with tensor indirection."""
-    return any(isinstance(each, ColumnTensor) for value in arguments.values() for each in _tensors(value))
-
-
-def _tensors(value: Any) -> list[Any] | tuple[Any, ...]:
-    return value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(each, ColumnTensor) for each in operands)
 
 
 def check_operands(check: Check, arguments: Mapping[str, Any]) -> None:
@@ -69,7 +65,7 @@ def check_operands(check: Check, arguments: Mapping[str, Any]) -> None:
     for role, value in arguments.items():
         if ability is not None and role in ability.operands:
             continue
-        for tensor in _tensors(value):
+        for tensor in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(tensor, ColumnTensor):
                 check.refuse("NK609", f"`{role}` takes no tensor indirection, it is {describe(tensor)}", tensor)
     if not check.chip.tensor_indirection:

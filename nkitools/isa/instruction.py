@@ -137,8 +137,8 @@ class Instruction:
         skip = self._skips(values)
         if not self._settled(operands, skip=skip):
             return
-        arguments = dict(zip(self.parameters, values, strict=True))
-        aimed = Check(self.name, core.generation) if indirection.used_in(arguments) else None
+        aimed = Check(self.name, core.generation) if indirection.used_in(operands) else None
+        arguments = dict(zip(self.parameters, values, strict=True)) if aimed is not None else {}
         if aimed is not None:
             indirection.check_operands(aimed, arguments)
         key = self._key(values)

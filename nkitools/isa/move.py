@@ -57,14 +57,14 @@ def dma_copy(
     """``dst = src`` by DMA between HBM and SBUF, in any direction.
 
     Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is for
-    NeuronCore-v4, ``dge_mode=hwdge`` for v3 on and then ``engine`` may be sync or scalar.
+    NeuronCore-v4, ``dge_mode=hwdge`` for v3 on; it converts nothing, and ``engine`` may then be sync or scalar.
     Gathers rows of an HBM ``src`` and scatters into those of an HBM ``dst`` that an index per partition chooses
     (``vector_select``, ``ap(vector_offset=)``), with ``dge_mode`` unknown or swdge; ``dge_mode=none`` takes no run-time
     address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the transfer) is left
     out. The table of the DGE guide says "indirect: v3+" of swdge; its text says so of the transpose only, and SDK 2.26
     documents gathers for trn1: all chips have them here.
     Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609.
-    Source: nki.isa.dma_copy (NKI 0.6); nki-dge.
+    Source: nki.isa.dma_copy (NKI 0.6); nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
     """
     descriptors.modes(check, priority, dge_mode, oob_mode)
     descriptors.trigger(check, engine, dge_mode)
@@ -80,6 +80,14 @@ def dma_copy(
         )
     if dst.dtype is not src.dtype:
         guards.not_packed(check, dst=dst, src=src)
+        if dge_mode is dge_modes.hwdge:
+            check.fail(
+                "NK301",
+                f"`dge_mode`={dge_mode} converts no elements: `dst` is {describe(dst)} and `src` is {describe(src)}",
+                dst,
+                src,
+                remedy="Leave dge_mode out, or reinterpret one of them with .view(dtype).",
+            )
 
     compute = _copying(dst, src)
 
@@ -119,8 +127,10 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown,
 def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown, name: Any = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
-    A number outside of an integer dtype's range saturates. Half-width tiles cost what filling them with zero costs.
-    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK609. Source: nki.isa.memset (NKI 0.6).
+    Integer dtypes take integers only; one outside of their range saturates. Half-width tiles cost what filling them
+    with zero costs.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK609. Source: nki.isa.memset (NKI 0.6); release notes of
+    NKI 0.3 (floats into integers).
     """
     if isinstance(value, NkiTensor):
         check.refuse(
@@ -129,8 +139,14 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst)
     guards.gpsimd_reaches(check, engine, dst=dst)
-
     dtype = dst.dtype
+    if dtype.is_integer and isinstance(value, (float, np.floating)):
+        check.fail(
+            "NK301",
+            f"`value` is a float ({value}), `dst`, {describe(dst)}, holds integers",
+            dst,
+            remedy="Write an integer: value=2 instead of value=2.0.",
+        )
 
     def compute(destination: Array, number: Any) -> None:
         if dtype.kind == "packed" and number != 0:
@@ -141,6 +157,11 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
     # The value is data and may change from call to call: the price is that of zero, by far the most frequent.
     fast = is_half(dst) and chosen is engines.vector
     return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute)
+
+
+def fill(dst: NkiTensor, number: Any, engine: Any = engines.unknown) -> None:
+    """A memset with a number of any kind, which is cast as the engines cast it."""
+    memset(dst, int(constant(number, dst.dtype)) if dst.dtype.is_integer else number, engine)
 
 
 @instruction

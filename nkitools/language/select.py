@@ -8,7 +8,7 @@ from nkitools.chip.dtypes import DType, bool_, uint8, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa.elementwise import tensor_scalar
-from nkitools.isa.move import memset, tensor_copy
+from nkitools.isa.move import fill, tensor_copy
 from nkitools.isa.operators import OPERATORS
 from nkitools.isa.select import tensor_copy_predicated
 from nkitools.language.creation import ndarray, sbuf
@@ -43,7 +43,7 @@ def where_into(dst: NkiTensor, condition: NkiTensor, x: Any, y: Any) -> None:
     if isinstance(y, NkiTensor):
         tensor_copy(dst, spread(y, dst.shape))
     else:
-        memset(dst, y)
+        fill(dst, y)
     tensor_copy_predicated(dst, chosen, predicate)
 
 

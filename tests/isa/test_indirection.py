@@ -379,3 +379,16 @@ def test_placements_that_do_not_fit(src: tuple[int, int], dst: tuple[int, int], 
     """NK108 names both and where they begin."""
     finding = refusal(lambda: copied(src, dst, memory))
     assert (finding.rule, text in finding.message) == ("NK108", True), finding.text()
+
+
+def test_an_index_begins_at_a_quadrant() -> None:
+    """NK108 of an index that is lined up with nothing else: that of an output whose input lies in PSUM."""
+
+    def body() -> None:
+        index = nl.ndarray((32, 1), nl.int32, address=(0, 4096))
+        nisa.memset(index, 0)
+        nisa.tensor_copy(at(0, 0, 4).indirect(index[16:32], 16), at(0, 0, 16, nl.psum))
+
+    finding = refusal(body)
+    assert (finding.rule, "the index of `dst`" in finding.message) == ("NK108", True), finding.text()
+    assert "begins at partition 16" in finding.message

@@ -162,6 +162,7 @@ DMA_REFUSED: dict[str, Refused] = {
     "priority of truth": ("NK609", "`priority`", (DST, tile(X)), {"priority": True}, "trn3"),
     "priority before v4": ("NK606", "`priority`", (DST, tile(X)), {"priority": 1}, "trn2"),
     "hwdge before v3": ("NK606", "`dge_mode`", (DST, tile(X)), HWDGE, "trn1"),
+    "conversion by hwdge": ("NK301", "`dge_mode`", (empty((32, 8), nl.bfloat16), tile(X, "hbm")), HWDGE, "trn2"),
     "mode of text": ("NK609", "`dge_mode`", (DST, tile(X)), {"dge_mode": "hwdge"}, "trn2"),
     "other mode": ("NK609", "`oob_mode`", (DST, tile(X)), {"oob_mode": "skip"}, "trn2"),
     "engine without hwdge": ("NK609", "`engine`", (DST, tile(X)), {"engine": nisa.engine.sync}, "trn2"),

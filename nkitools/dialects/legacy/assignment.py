@@ -10,7 +10,7 @@ from nkitools.dialects.legacy import folding
 from nkitools.dialects.legacy.dtypes import is_number
 from nkitools.dialects.legacy.elementwise import check_tile, in_place
 from nkitools.dialects.legacy.results import part
-from nkitools.isa.move import memset
+from nkitools.isa.move import fill
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import spread
 from nkitools.rules.finding import refuse
@@ -59,7 +59,7 @@ def assign(dst: Any, value: Any) -> None:
     target = dst.resolved()
     _on_chip(target, "is assigned to", "Write to HBM with nl.store or nisa.dma_copy.")
     if is_number(value):
-        memset(target, value)
+        fill(target, value)
         return
     check_tile("assignment", "value", value)
     source = value.resolved()

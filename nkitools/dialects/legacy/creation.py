@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.dtypes import element_type, is_number
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.tensor import Tensor
-from nkitools.isa.move import memset
+from nkitools.isa.move import fill as fill_with
 from nkitools.language import creation
 from nkitools.language.creation import checked_shape, region
 from nkitools.rules.finding import refuse
@@ -36,7 +36,7 @@ def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = 
     def make(tile_shape: tuple[int, ...], kind: DType) -> NkiTensor:
         tensor = creation.ndarray(tile_shape, kind, memory, name)
         if fill is not None:
-            memset(tensor, fill)
+            fill_with(tensor, fill)
         return tensor
 
     kind = element_type(dtype)

@@ -31,7 +31,7 @@ def memset(
         refuse("NK609", f"nisa.memset: `value` must be a number, it is {type(value).__name__}")
     dst = ndarray(checked_shape(shape, "nisa.memset"), element_type(dtype))
     lanes = lanes_of(mask, dst.shape, "nisa.memset")
-    write_lanes(lambda target: _move.memset(target, value, engine), dst, (), lanes)
+    write_lanes(lambda target: _move.fill(target, value, engine), dst, (), lanes)
     return Tensor.made(dst, lanes)
 
 

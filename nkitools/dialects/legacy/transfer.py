@@ -20,7 +20,7 @@ from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa.enums import dge_mode, oob_mode
 from nkitools.isa.guards import HBM
-from nkitools.isa.move import dma_copy, memset, tensor_copy
+from nkitools.isa.move import dma_copy, fill, tensor_copy
 from nkitools.isa.operators import token
 from nkitools.language.programs import current_generation, print_tensor
 from nkitools.rules.finding import report
@@ -110,7 +110,7 @@ def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
 def _filled(dst: Any, number: Any) -> NkiTensor:
     shape = dst.shape if len(dst.shape) > 1 else (dst.shape[0], 1)
     tile = new_tile(shape, dst.element)
-    memset(tile, number)
+    fill(tile, number)
     return tile
 
 

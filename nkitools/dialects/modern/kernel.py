@@ -41,12 +41,36 @@ class Kernel(KernelObject):
         """The same kernel under an LNC degree. Errors: NK613."""
         return super().with_grid(lnc_grid(self.__name__, grid))
 
+    def with_schedule(self, edges: Any) -> KernelObject:
+        """The same kernel with dependency edges: pairs of an instruction's name and the names that it runs after.
+
+        They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes.
+        Errors: NK609. Source: How to Use the NKI Scheduling APIs (SDK 2.32).
+        """
+        with AuthorsTraceback():
+            _check_edges(edges)
+            return KernelObject.with_grid(self, self.grid)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
             if self.is_inside:
                 return self.inline(args, kwargs)
             return run_launch(replace(self.launch(), echo=print_now), args, kwargs).outputs
+
+
+def _check_edges(edges: Any) -> None:
+    if not isinstance(edges, (list, tuple)):
+        refuse("NK609", f"with_schedule takes a list of pairs of names, it is given {type(edges).__name__}")
+    for edge in edges:
+        pair = edge if isinstance(edge, (list, tuple)) and len(edge) == 2 else (None, None)
+        producers = pair[1] if isinstance(pair[1], (list, tuple)) else [pair[1]]
+        if not all(isinstance(name, str) for name in (pair[0], *producers)):
+            refuse(
+                "NK609",
+                f"with_schedule: {edge!r} is no pair of an instruction's name and the names that it runs after",
+                remedy='Write ("later", "earlier") or ("later", ["earlier", "another"]), by the name= of instructions.',
+            )
 
 
 def jit(fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
