@@ -301,7 +301,7 @@ def tensor_copy_predicated(
     ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number. ``predicate``: uint8, uint16 or uint32, and
     bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and elements per
     partition. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both in PSUM. Elements of ``src`` that are not copied
-    are not used. Tensor indirection (NeuronCore-v4) is not modelled: `.indirect` says so (NK607).
+    are not used. From NeuronCore-v4 on ``dst`` and ``predicate`` may be views with tensor indirection.
     Cost: SDK 2.26; its second line says "both src and dst are in SBUF", which we take to mean src and predicate. A
     number, of which it says nothing, costs what a tile in SBUF does.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK607, NK609.

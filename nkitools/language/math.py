@@ -13,7 +13,7 @@ from nkitools.chip.views import describe
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
-from nkitools.isa.enums import reduce_cmd
+from nkitools.isa.enums import engine, reduce_cmd
 from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.assertion import assertable
@@ -171,7 +171,12 @@ def _activated(name: str, sentence: str) -> Callable[..., NkiTensor]:
 exp = _activated("exp", "``e ** x``.")
 log = _activated("log", "The natural logarithm.")
 sqrt = _activated("sqrt", "The square root.")
-rsqrt = _activated("rsqrt", "``1 / sqrt(x)``.")
+# On the GpSimd Engine, for its precision, and so not out of PSUM: release notes of NKI 0.5.
+rsqrt = _unary(
+    "rsqrt",
+    "``1 / sqrt(x)`` on the GpSimd Engine, of a tile in SBUF (else NK206).",
+    lambda dst, x: tensor_scalar(dst, x, OPERATORS["rsqrt"], None, engine=engine.gpsimd),
+)
 tanh = _activated("tanh", "The hyperbolic tangent.")
 sigmoid = _activated("sigmoid", "``1 / (1 + exp(-x))``.")
 relu = _activated("relu", "``max(x, 0)``.")

@@ -252,6 +252,22 @@ def test_a_gathering_transpose_leaves_the_columns_of_rows_out_of_bounds() -> Non
     np.testing.assert_array_equal(float64(ran(kernel, rows, indices)), float64(expected))
 
 
+def test_rsqrt_runs_on_the_gpsimd_engine() -> None:
+    """And so takes no tile in PSUM."""
+    x = np.array([[4, 0.25, 1e-30, 3]], np.float32)
+
+    def kernel(memory: str) -> None:
+        nl.rsqrt(placed(tile(x, memory)))
+
+    run = nkitools.simulate(lambda: kernel("sbuf"))
+    assert run.instructions[-1].engine == "gpsimd"
+    result = inside(lambda: np.array(nl.rsqrt(placed(tile(x))).array))
+    np.testing.assert_allclose(result, 1 / np.sqrt(float64(x)), rtol=1e-6)
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(lambda: kernel("psum"))
+    assert caught.value.finding.rule == "NK206"
+
+
 def test_a_reshape_keeps_the_number_of_elements() -> None:
     """Another number is refused at the call."""
     with pytest.raises(nkitools.KernelError) as caught:
