@@ -329,7 +329,8 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknow
     dtype = dst.dtype
 
     def compute(destination: Array, values: Array) -> None:
-        source = values.reshape(partitions, free).T
+        # A contiguous copy first: reading columns of rows that lie a power of two apart misses the cache every time.
+        source = np.ascontiguousarray(values.reshape(partitions, free)).T
         np.copyto(destination, cast(source if exact else _spread(source), dtype).reshape(destination.shape))
 
     if chosen is engines.vector:
