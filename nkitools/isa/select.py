@@ -10,6 +10,7 @@ import numpy as np
 from nkitools.chip.dtypes import bool_, float32, int8, int16, int32, tfloat32, uint8, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import accumulators, guards, limits, operands
@@ -18,6 +19,7 @@ from nkitools.isa.enums import reduce_cmd as reduce_cmds
 from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
 from nkitools.isa.move import pattern_steps
 from nkitools.isa.operators import OPERATORS, Operator
+from nkitools.isa.plan import RegisterOrNumber
 from nkitools.isa.results import constant, put
 from nkitools.isa.selection import (
     MAXIMUM,
@@ -63,7 +65,7 @@ def affine_select(
     on_true_tile: Src,
     on_false_value: Operand,
     cmp_op: Any = _EQUAL,
-    offset: Any = 0,
+    offset: RegisterOrNumber = 0,
     name: Any = None,
 ) -> Plan:
     """``dst = on_true_tile`` where ``cmp_op(affine value, 0)`` holds, else ``on_false_value``, on the GpSimd Engine.
@@ -74,15 +76,14 @@ def affine_select(
     shape. ``cmp_op``: equal, not_equal, less, less_equal, greater or greater_equal (the docstring names none).
     Partitions: equally many. Memory: SBUF. Dtypes: any; equal ones keep their bits, others go through float32 (SDK 2.26
     had no 32-bit integers). ``on_false_value``: a float32 number, cast to ``dst.dtype``. Elements of ``on_true_tile``
-    that are not selected are not used.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
-    Source: nki.isa.affine_select (NKI 0.6); the cost from SDK 2.26.
+    that are not selected are not used. ``offset`` may be a register.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK401, NK606, NK609.
+    Source: nki.isa.affine_select (NKI 0.6), its release notes 0.4 for the register; the cost from SDK 2.26.
     """
     comparison = _comparison(check, "cmp_op", cmp_op, _COMPARISONS)
     if isinstance(on_false_value, NkiTensor):
         check.refuse("NK609", f"`on_false_value` must be a number, it is {describe(on_false_value)}", on_false_value)
     steps = pattern_steps(check, pattern)
-    first = limits.integer(check, "offset", offset)
     across = limits.integer(check, "channel_multiplier", channel_multiplier)
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, on_true_tile=on_true_tile)
     guards.same_partitions(check, ("dst", dst), ("on_true_tile", on_true_tile))
@@ -91,14 +92,21 @@ def affine_select(
     guards.not_packed(check, dst=dst, on_true_tile=on_true_tile)
 
     shape = on_true_tile.shape
-    mask_of = affine_mask(comparison, steps, first, across, shape)
+    affine = affine_mask(comparison, steps, across, shape)
     select = selecting(dst, on_true_tile)
 
-    def compute(destination: Array, on_true: Array, on_false: Any) -> None:
-        select(destination, mask_of(), on_true, on_false)
+    def mask_of(offset: int | VirtualRegister) -> Array:
+        first = offset.integer("nisa.affine_select") if isinstance(offset, VirtualRegister) else offset
+        return affine(limits.integer(check, "offset", first))
+
+    def compute(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> None:
+        select(destination, mask_of(offset), on_true, on_false)
+
+    def chooses(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> tuple[Any, ...]:
+        return None, mask_of(offset)
 
     cycles = GPSIMD_START + on_true_tile.layout.free_elements
-    return Plan("gpsimd", cycles, compute, lanes="travel", chooses=lambda *_: (None, mask_of()))
+    return Plan("gpsimd", cycles, compute, lanes="travel", chooses=chooses)
 
 
 def _made_by_pattern(check: Check, role: str, tensor: NkiTensor, made: int) -> None:

@@ -34,22 +34,24 @@ def predicate_mask(reverse: Any, shape: tuple[int, ...]) -> Callable[[Array], Ar
 
 
 def affine_mask(
-    comparison: Operator, steps: list[tuple[int, int]], first: int, across: int, shape: tuple[int, ...]
-) -> Callable[[], Array]:
-    """Makes the predicate anew each time: a row and a column are kept, not a mask for each of many offsets."""
-    row = np.asarray(first, np.int64)
+    comparison: Operator, steps: list[tuple[int, int]], across: int, shape: tuple[int, ...]
+) -> Callable[[int], Array]:
+    """The predicate for an offset, made anew each time: a row and a column are kept, not a mask for each offset."""
+    pattern = np.asarray(0, np.int64)
     for step, count in steps:
-        row = row[..., None] + step * np.arange(count, dtype=np.int64)
-    row = row.reshape(1, -1)
+        pattern = pattern[..., None] + step * np.arange(count, dtype=np.int64)
+    pattern = pattern.reshape(1, -1)
     downward = across * np.arange(shape[0], dtype=np.int64)[:, None]
-    extremes = [edge + side for edge in (row.min(), row.max()) for side in (downward.min(), downward.max())]
-    parts = (row.min(), row.max(), -downward.min(), -downward.max())
-    wraps = any(not _INT32.min <= value <= _INT32.max for value in (*extremes, *parts))
-    left = (row + downward if wraps else row).astype(np.int32)
-    right = np.int32(0) if wraps else (-downward).astype(np.int32)
+    sides = (downward.min(), downward.max())
     compare = comparison.compute
 
-    def mask() -> Array:
+    def mask(first: int) -> Array:
+        row = pattern + first
+        edges = (row.min(), row.max())
+        extremes = [edge + side for edge in edges for side in sides]
+        wraps = any(not _INT32.min <= value <= _INT32.max for value in (*extremes, *edges, *(-side for side in sides)))
+        left = (row + downward if wraps else row).astype(np.int32)
+        right = np.int32(0) if wraps else (-downward).astype(np.int32)
         found: Array = compare(left, right).reshape(shape)
         return found
 

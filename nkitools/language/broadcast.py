@@ -1,11 +1,56 @@
-"""Broadcasting over partitions, which no compute engine does: made of DMA."""
+"""Broadcasting: of free dimensions as a view, over partitions, which no compute engine does, by DMA."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
 from nkitools.isa.move import dma_copy, tensor_copy
-from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.creation import checked_shape, ndarray, sbuf
+from nkitools.language.math import spread
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import refuse
+
+
+def broadcast(tensor: NkiTensor, shape: Any) -> NkiTensor:
+    """``tensor`` broadcast to ``shape``: free dimensions as a view, partitions by copies. Errors: NK109, NK609."""
+    sizes = checked_shape(shape, "broadcast_to")
+    if tensor.shape == sizes:
+        return tensor
+    try:
+        fits = np.broadcast_shapes(tensor.shape, sizes) == sizes
+    except ValueError:
+        fits = False
+    if not fits or (tensor.on_chip and len(sizes) != tensor.ndim):
+        refuse("NK109", f"{describe(tensor)} does not broadcast to {list(sizes)}", about=(tensor,))
+    for _ in range(len(sizes) - tensor.ndim):
+        tensor = tensor.expand_dim(0)
+    if tensor.on_chip and tensor.shape[0] != sizes[0]:
+        tensor = spread_partitions(tensor, sizes[0])
+    return spread(tensor, sizes)
+
+
+def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
+    """A tile (SBUF or PSUM) broadcast to ``shape``, of equally many dimensions, each equal or of size 1.
+
+    ``x`` itself where nothing changes, else a new SBUF tile, of ``x``'s dtype unless ``dtype`` is given. Which
+    instructions AWS makes of it is not published: here partitions are spread by DMA and the rest is one tensor_copy.
+    Errors: NK101, NK109, NK201, NK301, NK609. Source: nki.language.broadcast_to (NKI 0.6).
+    """
+    if not isinstance(x, NkiTensor):
+        refuse("NK609", f"nl.broadcast_to: x must be a tile, it is {type(x).__name__}")
+    if not x.on_chip:
+        refuse("NK201", f"nl.broadcast_to: `x` must be in SBUF or PSUM, it is {describe(x)}", about=(x,))
+    wide, target = broadcast(x, shape), result_dtype(dtype, x)
+    if wide is x and target is x.dtype:
+        return x
+    tile = ndarray(wide.shape, target, sbuf)
+    tensor_copy(dst=tile, src=wide)
+    return tile
 
 
 def spread_partitions(tile: NkiTensor, count: int) -> NkiTensor:

@@ -444,3 +444,28 @@ def test_narrow_floats_are_rounded_as_declared() -> None:
     x = np.array([[1 + 2.0**-9, 257, 3.14159]], np.float32)
     result = issue(nisa.tensor_copy, empty((1, 3), nl.bfloat16), tile(x)).dst
     np.testing.assert_array_equal(float64(result), [[1, 256, 3.140625]])
+
+
+@pytest.mark.parametrize("first", [-3, 0, 5])
+def test_an_affine_selection_may_begin_at_a_register(first: int) -> None:
+    """0.4: ``affine_select`` takes a register as offset."""
+    x = np.arange(1, 33, dtype=np.float32).reshape(4, 8)
+
+    def kernel(source: Any) -> Any:
+        out = nl.ndarray(source.shape, nl.float32, buffer=nl.shared_hbm)
+        tile = nl.load(source)
+        nisa.affine_select(
+            dst=tile,
+            pattern=[[-1, 8]],
+            channel_multiplier=1,
+            on_true_tile=tile,
+            on_false_value=-1.0,
+            cmp_op=nl.greater_equal,
+            offset=nisa.register_alloc(first),
+        )
+        nl.store(out, tile)
+        return out
+
+    rows, columns = np.mgrid[0:4, 0:8]
+    expected = np.where(first + rows - columns >= 0, x, -1)
+    np.testing.assert_array_equal(nkitools.simulate(kernel, x).outputs, expected)

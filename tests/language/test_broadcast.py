@@ -50,3 +50,32 @@ def test_psum_is_read_too() -> None:
     """DMA does not reach PSUM: a tile there is evicted first."""
     x = np.arange(6, dtype=np.float32).reshape(1, 6)
     np.testing.assert_array_equal(spread_of(x, 7, nl.psum).outputs, np.broadcast_to(x, (7, 6)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "wide"), [((1, 6), (128, 6)), ((5, 1), (5, 7)), ((1, 1, 3), (4, 2, 3)), ((4, 6), (4, 6))]
+)
+@pytest.mark.parametrize("dtype", [None, nl.bfloat16])
+def test_broadcast_to_follows_numpy(shape: tuple[int, ...], wide: tuple[int, ...], dtype: Any) -> None:
+    """Every dimension of size 1 is repeated, partitions too, and the dtype is changed on the way."""
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+    def kernel(source: Any) -> Any:
+        out = nl.ndarray(wide, dtype or nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.broadcast_to(nl.load(source), wide, dtype=dtype))
+        return out
+
+    run = nkitools.simulate(kernel, x)
+    assert not run.findings
+    np.testing.assert_array_equal(run.outputs.astype(np.float32), np.broadcast_to(x, wide))
+
+
+def test_broadcast_to_refuses_another_rank() -> None:
+    """The target must have as many dimensions (NK109)."""
+
+    def kernel(source: Any) -> Any:
+        nl.broadcast_to(nl.load(source), (4, 2, 6))
+
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, np.zeros((2, 6), np.float32))
+    assert caught.value.finding.rule == "NK109"

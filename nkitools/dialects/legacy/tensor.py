@@ -20,6 +20,7 @@ from nkitools.dialects.legacy.indices import Box, Index, NonAffine
 from nkitools.dialects.legacy.indirect import indirect_rows
 from nkitools.dialects.legacy.masks import Lanes, Mask, not_affine
 from nkitools.dialects.legacy.results import part
+from nkitools.language.broadcast import broadcast
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here, not_modelled, refuse
 
@@ -151,7 +152,7 @@ class Tensor:
 
     def broadcast_to(self, shape: Any) -> Tensor:
         """The tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""
-        return Tensor(reshaping.broadcast(self.resolved(), shape))
+        return Tensor(broadcast(self.resolved(), shape))
 
     def expand_dims(self, axis: Any) -> Tensor:
         """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""

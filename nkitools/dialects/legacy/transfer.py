@@ -8,7 +8,6 @@ from nkitools.chip.core import current_core
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
-from nkitools.dialects.legacy import reshaping
 from nkitools.dialects.legacy.assignment import fitted
 from nkitools.dialects.legacy.dtypes import is_number, result_type
 from nkitools.dialects.legacy.elementwise import check_tile
@@ -22,6 +21,7 @@ from nkitools.isa.enums import dge_mode, oob_mode
 from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, fill, tensor_copy
 from nkitools.isa.operators import token
+from nkitools.language.broadcast import broadcast
 from nkitools.language.programs import current_generation, print_tensor
 from nkitools.rules.finding import report
 
@@ -117,7 +117,7 @@ def _filled(dst: Any, number: Any) -> NkiTensor:
 def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
     """The tile to be stored, in SBUF and of the destination's form."""
     if lanes is not None and value.shape != dst.shape and value.access is None:
-        value = Tensor(reshaping.broadcast(value.resolved(), dst.shape))
+        value = Tensor(broadcast(value.resolved(), dst.shape))
     if value.buffer is MemoryRegion.psum:
         evicted = new_tile(value.shape, value.element)
         write_lanes(tensor_copy, evicted, (value,), lanes)

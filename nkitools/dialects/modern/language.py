@@ -31,6 +31,7 @@ from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.isa.operators import token
+from nkitools.language.broadcast import broadcast_to
 from nkitools.language.control import dynamic_range, fori_loop, no_reorder, while_loop
 from nkitools.language.creation import (
     empty_like,
@@ -173,7 +174,6 @@ def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
 DOCUMENTED = frozenset(
     {
         "all",
-        "broadcast_to",
         "ceil",
         "cos",
         "dropout",

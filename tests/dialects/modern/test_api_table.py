@@ -32,7 +32,6 @@ NOT_MODELLED = {
     "nki.isa": {"core_barrier", "nc_matmul_mx", "quantize_mx", "sendrecv"},
     "nki.language": {
         "all",
-        "broadcast_to",
         "ceil",
         "cos",
         "dropout",
