@@ -56,13 +56,16 @@ def _checked_address(address: Any) -> tuple[int, int] | None:
 def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", address: Any = None) -> NkiTensor:
     """A new tensor, not initialised.
 
-    On chip at least 2-D (NK110), partition dimension first. ``address``: (partition, byte offset) of an SBUF or PSUM
+    On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``, as the docstrings of
+    nisa.register_load and register_store allocate scalars so. ``address``: (partition, byte offset) of an SBUF or PSUM
     tensor.
     Errors: NK110, NK207, NK301, NK402, NK609. Source: nki.language.ndarray (NKI 0.6).
     """
     core = current_core("nl.ndarray")
     memory = region(buffer)
     sizes = checked_shape(shape, "nl.ndarray")
+    if memory in ON_CHIP and sizes == (1,):
+        sizes = (1, 1)
     if memory in ON_CHIP and len(sizes) < 2:
         refuse(
             "NK110",

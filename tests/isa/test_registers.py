@@ -163,3 +163,20 @@ def test_they_are_recorded() -> None:
     issued = issue(nisa.register_store, empty((1, 1), nl.int32), nisa.VirtualRegister(1))
     assert [operand.written for operand in issued.instruction.operands] == [True]
     assert issue(nisa.register_move, nisa.VirtualRegister(), 1).instruction.operands == ()
+
+
+def test_scalars_are_allocated_as_the_docstrings_do_it() -> None:
+    """``nl.ones([1], ...)`` in SBUF is a (1, 1) tensor: register_load and register_store take both forms."""
+
+    def kernel() -> Any:
+        bound = nl.ones([1], dtype=nl.int32, buffer=nl.sbuf)
+        register = nisa.register_alloc()
+        nisa.register_load(register, bound)
+        result = nl.ndarray([1], dtype=nl.int32, buffer=nl.sbuf)
+        nisa.register_store(result, register + 6)
+        out = nl.ndarray((1, 1), nl.int32, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=result)
+        assert bound.shape == (1, 1)
+        return out
+
+    assert nkitools.simulate(kernel).outputs.tolist() == [[7]]
