@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -46,7 +47,14 @@ def missing(module: str, name: str, documented: frozenset[str], removed: Mapping
     if name in removed:
         _raise(finding_here(RULES["NK608"], f"{module}.{name} was removed from NKI", removed[name]))
     message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
-    return _raise(finding_here(RULES["NK607"], message, _REMEDY))
+    return _raise(finding_here(RULES["NK607"], message, _near(name, documented) + _REMEDY))
+
+
+def _near(name: str, documented: frozenset[str]) -> str:
+    """``Did you mean …?`` where the module that asks has a name like it."""
+    public = sys._getframe(2).f_globals.get("__all__", ())
+    near = get_close_matches(name, (*public, *documented), n=1)
+    return f"Did you mean {near[0]}? " if near else ""
 
 
 def _raise(finding: Finding) -> NoReturn:

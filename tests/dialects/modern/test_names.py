@@ -247,3 +247,9 @@ class TestObjects:
     def test_it_is_one_class(self) -> None:
         """Under both of its addresses."""
         assert language.NKIObject is objects.NKIObject
+
+
+def test_a_misspelt_name_is_told_its_neighbour() -> None:
+    """What is nearly a name of the module names that one."""
+    with pytest.raises(nkitools.NotModelled, match=r"Did you mean softmax\?"):
+        nl.sofmax  # noqa: B018
