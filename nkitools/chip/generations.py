@@ -46,6 +46,7 @@ class Generation:
     row_tile_sizes: tuple[int, ...]
     double_row_matmul: bool
     exact_transpose: bool
+    accumulates_on_any_value: bool
     hardware_dge: bool
     dma_priority: bool
     scalar_engine_copies: bool
@@ -98,6 +99,7 @@ V2 = Generation(
     row_tile_sizes=(64, 128),
     double_row_matmul=False,
     exact_transpose=False,
+    accumulates_on_any_value=False,
     hardware_dge=False,
     dma_priority=False,
     scalar_engine_copies=False,
@@ -121,6 +123,7 @@ V3 = Generation(
     row_tile_sizes=(32, 64, 128),
     double_row_matmul=True,
     exact_transpose=True,
+    accumulates_on_any_value=False,
     hardware_dge=True,
     dma_priority=False,
     scalar_engine_copies=True,
@@ -144,6 +147,7 @@ V4 = Generation(
     row_tile_sizes=(32, 64, 128),
     double_row_matmul=True,
     exact_transpose=True,
+    accumulates_on_any_value=True,
     hardware_dge=True,
     dma_priority=True,
     scalar_engine_copies=True,

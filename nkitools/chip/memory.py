@@ -34,6 +34,10 @@ class PhysicalMemory:
         self.tenants: list[Storage] = []
 
 
+# Partitions and bytes in them: (first, end, first byte, end byte).
+Region = tuple[int, int, int, int]
+
+
 class Storage:
     """Bytes in one memory, and which of their elements were ever written.
 
@@ -41,7 +45,8 @@ class Storage:
     already), or a window of the ``physical`` memory, which other storages may share. The written state is ``full``
     (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
-    shrinks when one needs it.
+    shrinks when one needs it. ``foreign``: regions of PSUM that
+    something else than a matmul wrote last.
     """
 
     __slots__ = (
@@ -50,10 +55,10 @@ class Storage:
         "array",
         "dtype",
         "excused",
+        "foreign",
         "free_bytes",
         "full",
         "id",
-        "matmul_group",
         "memory",
         "name",
         "nbytes",
@@ -110,7 +115,7 @@ class Storage:
         self._remaining = self.nbytes
         self.origin: Any = None
         self.excused: set[str] = set()
-        self.matmul_group = False
+        self.foreign: list[Region] | None = [] if memory is MemoryRegion.psum else None
         # The truth value of a view, where an author may ask for one; it returns None where he may not.
         self.truth: Callable[[Any], bool | None] | None = None
 

@@ -12,6 +12,7 @@ from nkitools.chip.indirection import ColumnTensor
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
+from nkitools.isa.accumulation import check_addition, note_write
 from nkitools.isa.plan import DATA, WRITTEN, Plan
 from nkitools.rules.finding import report
 
@@ -109,6 +110,7 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     missing = tensor.unwritten()
     if isinstance(tensor, ColumnTensor):
         _check_columns(plan, tensor, missing)
+    check_addition(plan, tensor)
     if missing is None:
         return False
     if plan.adds_always:
@@ -217,6 +219,7 @@ def _written(
     storage = tensor.storage
     if not storage.full:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)
+    note_write(plan, tensor)
     if undefined is not None:
         try:
             spread = np.broadcast_to(undefined, tensor.shape)

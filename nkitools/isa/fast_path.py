@@ -13,6 +13,7 @@ from inspect import Parameter
 from typing import Any
 
 from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.accumulation import note_write
 from nkitools.isa.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 
 Issue = Callable[[Any, tuple[Any, ...]], None]
@@ -60,13 +61,14 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
             f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
             for name in outputs
         ],
+        *[f"if s_{name} is not None and s_{name}.foreign is not None: note_write(plan, {name})" for name in outputs],
         "record = core.record",
         "words = []",
         *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
         "record.issued(plan, record.sites.current(4), words)",
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
-    namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully}
+    namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "note_write": note_write}
     issue: Issue = compiled(source, "issue", namespace)
     return issue
 
@@ -142,6 +144,7 @@ def _computation(data: list[str]) -> list[str]:
     arrays = ", ".join(f"a_{name}" for name in data)
     return [
         "if plan.wants_fresh:",
+        f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: return careful(core, values)",
         f"    if s_{destination}.full: fresh = False",
         f"    elif s_{destination}.untouched and not plan.adds_always: fresh = True",
         "    else: return careful(core, values)",

@@ -68,7 +68,16 @@ def nc_matmul(
 
     passes = _passes(check, stationary, moving, is_stationary_onezero or is_moving_onezero, is_transpose)
     cycles = costs.matmul(check.chip, m, n, passes)
-    return Plan("tensor", cycles, compute, wants_fresh=True, adds_always=accumulates is True)
+    adds = accumulates is True
+    return Plan(
+        "tensor",
+        cycles,
+        compute,
+        wants_fresh=True,
+        adds_always=adds,
+        adds_to_matmuls_only=adds and not check.chip.accumulates_on_any_value,
+        overwrites=accumulates is False,
+    )
 
 
 def _passes(check: Check, stationary: NkiTensor, moving: NkiTensor, onezero: Any, transpose: Any) -> int:
@@ -338,7 +347,7 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknow
     else:
         passes = 1 if data.dtype.itemsize < 4 else 2 if check.chip.exact_transpose else 4
         cycles = costs.matmul(check.chip, free, partitions, passes)
-    return Plan(chosen.name, cycles, compute)
+    return Plan(chosen.name, cycles, compute, overwrites=True)
 
 
 def _transpose_engine(check: Check, engine: Any, dst: NkiTensor, data: NkiTensor, fits: bool) -> engines:

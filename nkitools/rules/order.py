@@ -10,7 +10,8 @@ RULES = [
         severity="error",
         reason=(
             "A matmul that accumulates adds to what an earlier one of its group left in PSUM; onto PSUM that was never "
-            "written the sum is undefined on every chip."
+            "written the sum is undefined on every chip, and onto what another instruction wrote there it is undefined "
+            "on NeuronCore-v2 and v3."
         ),
         source="nki.isa.nc_matmul docstring, Accumulation mode (NKI 0.6)",
         remedy=(

@@ -271,3 +271,61 @@ def test_onezero_hints_change_nothing_but_speed() -> None:
     hinted = issue(nisa.nc_matmul, bank((4, 8)), tile(x), tile(y), True, True)
     np.testing.assert_array_equal(plain.dst, hinted.dst)
     assert hinted.instruction.cycles < plain.instruction.cycles
+
+
+def _continued(first: str, accumulate: Any) -> Any:
+    """A kernel whose PSUM tile gets its first value from ``first`` and then a matmul."""
+
+    def kernel(x: Any) -> Any:
+        tile = nl.load(x)
+        total = nl.ndarray((16, 16), nl.float32, buffer=nl.psum)
+        if first == "memset":
+            nisa.memset(total, 1.0)
+        elif first == "matmul":
+            nisa.nc_matmul(total, tile, tile, accumulate=False)
+        else:
+            nisa.memset(total, 1.0)
+            nisa.nc_matmul(total, tile, tile, accumulate=False)
+        nisa.nc_matmul(total, tile, tile, accumulate=accumulate)
+        out = nl.ndarray((16, 16), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.copy(total))
+        return out
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("first", "accumulate", "chip", "rules"),
+    [
+        ("memset", True, "trn1", ["NK503"]),
+        ("memset", True, "trn2", ["NK503"]),
+        ("memset", True, "trn3", []),
+        ("memset", None, "trn2", []),
+        ("matmul", True, "trn2", []),
+        ("memset and matmul", True, "trn2", []),
+    ],
+)
+def test_adding_to_what_no_matmul_wrote(first: str, accumulate: Any, chip: str, rules: list[str]) -> None:
+    """Undefined on NeuronCore-v2 and v3 (Accumulation mode, note); a matmul that overwrites makes it good again."""
+    x = np.eye(16, dtype=np.float32)
+    run = nkitools.simulate(_continued(first, accumulate), x, chip=chip, rules="report")
+    assert [finding.rule for finding in run.findings] == rules
+    np.testing.assert_array_equal(run.outputs, (1 + x) if first == "memset" else 2 * x)
+
+
+def test_a_neighbouring_region_does_not_matter() -> None:
+    """Another bank of the same tile may be filled by other instructions between two matmuls."""
+
+    def kernel(x: Any) -> Any:
+        tile = nl.load(x)
+        banks = nl.ndarray((16, 2, 512), nl.float32, buffer=nl.psum)
+        left = banks[:, 0, 0:16]
+        nisa.nc_matmul(left, tile, tile, accumulate=False)
+        nisa.memset(banks[:, 1, :], 0.0)
+        nisa.nc_matmul(left, tile, tile, accumulate=True)
+        out = nl.ndarray((16, 16), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.copy(left))
+        return out
+
+    x = np.eye(16, dtype=np.float32)
+    np.testing.assert_array_equal(nkitools.simulate(kernel, x).outputs, 2 * x)
