@@ -27,9 +27,8 @@ class Core:
     """One program running on one core.
 
     ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody).
-    ``input_ids`` are the storages of the arguments, which ``inputs_read_only`` forbids to write (NK406).
-    ``undefined_travels``: the legacy dialect lets undefined lanes pass through element-wise instructions until they are
-    used.
+    ``input_ids`` are the storages of the arguments. ``undefined_travels``: the legacy dialect lets undefined lanes pass
+    through element-wise instructions until they are used.
     """
 
     generation: Generation
@@ -40,7 +39,6 @@ class Core:
     shared: SharedHbm = field(default_factory=SharedHbm)
     undefined_travels: bool = False
     input_ids: frozenset[int] = frozenset()
-    inputs_read_only: bool = False
     shared_count: int = 0
     no_reorder: int = 0
     reduce_registers: dict[str, Array] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from nkitools import options
 
 KIB = 1024
-MIB = 1024 * KIB
 
 
 @dataclass(frozen=True)

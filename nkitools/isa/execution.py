@@ -1,4 +1,4 @@
-"""The careful execution of a plan: unwritten elements, masked and indirect views, inputs that are read-only."""
+"""The careful execution of a plan: unwritten elements, masked and indirect views."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, .
     """
     data = [(value, role) for value, role in zip(values, roles, strict=True) if role in DATA]
     tensors = [(value, role) for value, role in data if isinstance(value, NkiTensor)]
-    if core.inputs_read_only:
-        _check_inputs(core, plan, tensors)
     lanes = _valid_lanes(plan, tensors, skip=skip)
     touches = _touches(plan, data, tensors)
     undefined = _undefined_lanes(core, plan, tensors, touches)
@@ -53,14 +51,6 @@ def _array(value: Any, results: dict[int, Array]) -> Any:
     if not isinstance(value, NkiTensor):
         return value
     return results[id(value)] if id(value) in results else value.read()
-
-
-def _check_inputs(core: Core, plan: Plan, tensors: Operands) -> None:
-    for tensor, role in tensors:
-        if role in WRITTEN and tensor.storage.id in core.input_ids:
-            report(
-                "NK406", f"{plan.name}: {describe(tensor)} is an input of the kernel and is written to", about=(tensor,)
-            )
 
 
 def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[Any, ...]) -> Array | None:
@@ -110,8 +100,8 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     missing = tensor.unwritten()
     if isinstance(tensor, ColumnTensor):
         _check_columns(plan, tensor, missing)
-    check_addition(plan, tensor)
     if missing is None:
+        check_addition(plan, tensor)
         return False
     if plan.adds_always:
         report(

@@ -2,7 +2,7 @@
 
 It is written out for each instruction's own signature when the instruction is defined, so that a call runs no loop over
 parameters. It hands over to the careful way (`Instruction.issue_carefully`) whatever is not plain: a combination met
-for the first time, an operand with unwritten elements, a masked or indirect view, inputs that are read-only.
+for the first time, an operand with unwritten elements, a masked or indirect view.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
     outputs = [p.name for p, role in named if role in WRITTEN]
     lines = [
         f"{''.join(f'{p.name}, ' for p, _ in named)}= values",
-        f"if {' or '.join(['core.inputs_read_only', *(f'{n}.__class__ is not T' for n in tensors)])}:",
-        "    return careful(core, values)",
+        *[f"if {name}.__class__ is not T: return careful(core, values)" for name in tensors],
         *[line for name in tensors for line in _operand(name)],
         *[line for name in maybe for line in _optional(name)],
         "try:",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -163,25 +164,9 @@ def range_select(
     guards.tiles(check, dst=dst, on_true_tile=on_true_tile, bound0=bound0, bound1=bound1, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("on_true_tile", on_true_tile))
     guards.not_packed(check, dst=dst, reduce_res=reduce_res)
-    if not on_true_tile.dtype.is_float:
-        check.refuse("NK301", f"`on_true_tile` must be of a float dtype, it is {describe(on_true_tile)}", on_true_tile)
-    for role, bound in (("bound0", bound0), ("bound1", bound1)):
-        limits.of_dtype(check, role, bound, float32)
-        guards.same_partitions(check, ("on_true_tile", on_true_tile), (role, bound))
-        limits.exactly(check, role, bound, 1)
+    _check_bounds(check, on_true_tile, bound0, bound1)
     accumulators.result_tile(check, reduce_res, on_true_tile, "on_true_tile")
-    count = on_true_tile.layout.free_elements
-    start = limits.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
-
-    shape = on_true_tile.shape
-    indices = np.arange(start, start + count, dtype=np.float32)[None, :]
-    compare0, compare1 = (comparison.compute for comparison in comparisons)
-
-    def mask_of(first: Array, second: Array) -> Array:
-        inside = compare0(indices, first.reshape(-1, 1))
-        inside &= compare1(indices, second.reshape(-1, 1))
-        found: Array = inside.reshape(shape)
-        return found
+    mask_of = _in_range(check, comparisons, range_start, on_true_tile)
 
     select = selecting_in_float32(dst, on_true_tile)
     reduce = running_maximum(check, reduce_cmd, on_true_tile, reduce_res)
@@ -195,6 +180,34 @@ def range_select(
         return _present(None, mask_of(first, second), None, None, reduce_res=reduce_res)
 
     return Plan("vector", streaming(check.chip, on_true_tile), compute, chooses=chooses)
+
+
+def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
+    """Float data, and a float32 (partitions, 1) bound on either side."""
+    if not data.dtype.is_float:
+        check.refuse("NK301", f"`on_true_tile` must be of a float dtype, it is {describe(data)}", data)
+    for role, bound in zip(("bound0", "bound1"), bounds, strict=True):
+        limits.of_dtype(check, role, bound, float32)
+        guards.same_partitions(check, ("on_true_tile", data), (role, bound))
+        limits.exactly(check, role, bound, 1)
+
+
+def _in_range(
+    check: Check, comparisons: tuple[Operator, ...], range_start: Any, data: NkiTensor
+) -> Callable[[Array, Array], Array]:
+    """Makes the mask of the elements whose index lies between two bounds."""
+    shape, count = data.shape, data.layout.free_elements
+    start = limits.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
+    indices = np.arange(start, start + count, dtype=np.float32)[None, :]
+    compare0, compare1 = (comparison.compute for comparison in comparisons)
+
+    def mask_of(first: Array, second: Array) -> Array:
+        inside = compare0(indices, first.reshape(-1, 1))
+        inside &= compare1(indices, second.reshape(-1, 1))
+        found: Array = inside.reshape(shape)
+        return found
+
+    return mask_of
 
 
 def _since_v3(check: Check) -> None:

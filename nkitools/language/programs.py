@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, SupportsIndex, overload
+from typing import Any, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nkitools.chip.views import MEMORY_NAMES
 from nkitools.record.loops import counters
 from nkitools.record.prints import Print
 from nkitools.record.sites import author_frame
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import not_modelled, refuse
 
 
 def program_id(axis: int = 0) -> int:
@@ -190,6 +190,13 @@ def current_generation() -> Generation:
     return core.generation if core is not None else generation_of(resolve_chip())
 
 
+def _unpublished(name: str) -> NoReturn:
+    not_modelled(
+        f"nl.tile_size.{name} is documented without its value, and nkitools makes none up",
+        remedy="Use the alignment that your kernel needs; addresses that an element's size does not divide are NK207.",
+    )
+
+
 class TileSize:
     """``nl.tile_size``: the sizes of the chip that runs (bytes where the name says so, else float32 elements)."""
 
@@ -200,8 +207,8 @@ class TileSize:
     gemm_stationary_fmax = property(lambda self: current_generation().stationary_fmax, doc="Stationary free size.")
     gemm_moving_fmax = property(lambda self: current_generation().moving_fmax_float32, doc="Moving free size.")
     bn_stats_fmax = property(lambda self: current_generation().bn_stats_fmax, doc="Free size of bn_stats.")
-    psum_min_align = property(lambda self: 4, doc="Byte alignment of PSUM addresses.")
-    sbuf_min_align = property(lambda self: 1, doc="Byte alignment of SBUF addresses.")
+    psum_min_align = property(lambda self: _unpublished("psum_min_align"), doc="Not published by AWS: NK607.")
+    sbuf_min_align = property(lambda self: _unpublished("sbuf_min_align"), doc="Not published by AWS: NK607.")
     psum_num_banks = property(lambda self: current_generation().psum_banks, doc="PSUM banks of a partition.")
     sbuf_size_bytes = property(
         lambda self: current_generation().partitions * current_generation().sbuf_partition_bytes, doc="All of SBUF."

@@ -34,9 +34,9 @@ _plans: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
 class Launch:
     """One kernel call: what to run, on what, how.
 
-    ``wrap`` turns an argument's tensor into what the dialect hands to kernels; ``undefined_travels`` and
-    ``inputs_read_only``: see `Core`; ``echo`` gets the text of device prints as they come; ``reported`` stands between
-    the rules and the reporter, where a dialect has more to say.
+    ``wrap`` turns an argument's tensor into what the dialect hands to kernels; ``undefined_travels``: see `Core`;
+    ``echo`` gets the text of device prints as they come; ``reported`` stands between the rules and the reporter, where
+    a dialect has more to say.
     """
 
     function: Callable[..., Any]
@@ -46,7 +46,6 @@ class Launch:
     rules: str | None = None
     wrap: Callable[[NkiTensor], Any] | None = None
     undefined_travels: bool = False
-    inputs_read_only: bool = False
     echo: Callable[[str], None] | None = None
     reported: Callable[[Report], Report] | None = None
 
@@ -116,7 +115,6 @@ class _Programs:
             self.shared,
             undefined_travels=self.launch.undefined_travels,
             input_ids=frozenset(storage.id for storage in self.arguments.storages),
-            inputs_read_only=self.launch.inputs_read_only,
         )
 
     @hands_over
