@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from nkitools.isa.selection import (
     MAXIMUM,
     affine_mask,
     predicate_mask,
+    range_mask,
     running_maximum,
     selecting,
     selecting_in_float32,
@@ -166,7 +166,9 @@ def range_select(
     guards.not_packed(check, dst=dst, reduce_res=reduce_res)
     _check_bounds(check, on_true_tile, bound0, bound1)
     accumulators.result_tile(check, reduce_res, on_true_tile, "on_true_tile")
-    mask_of = _in_range(check, comparisons, range_start, on_true_tile)
+    count = on_true_tile.layout.free_elements
+    start = limits.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
+    mask_of = range_mask(comparisons, start, on_true_tile.shape)
 
     select = selecting_in_float32(dst, on_true_tile)
     reduce = running_maximum(check, reduce_cmd, on_true_tile, reduce_res)
@@ -190,24 +192,6 @@ def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
         limits.of_dtype(check, role, bound, float32)
         guards.same_partitions(check, ("on_true_tile", data), (role, bound))
         limits.exactly(check, role, bound, 1)
-
-
-def _in_range(
-    check: Check, comparisons: tuple[Operator, ...], range_start: Any, data: NkiTensor
-) -> Callable[[Array, Array], Array]:
-    """Makes the mask of the elements whose index lies between two bounds."""
-    shape, count = data.shape, data.layout.free_elements
-    start = limits.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
-    indices = np.arange(start, start + count, dtype=np.float32)[None, :]
-    compare0, compare1 = (comparison.compute for comparison in comparisons)
-
-    def mask_of(first: Array, second: Array) -> Array:
-        inside = compare0(indices, first.reshape(-1, 1))
-        inside &= compare1(indices, second.reshape(-1, 1))
-        found: Array = inside.reshape(shape)
-        return found
-
-    return mask_of
 
 
 def _since_v3(check: Check) -> None:

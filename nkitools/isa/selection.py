@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,23 @@ def affine_mask(
         left = (row + downward if wraps else row).astype(np.int32)
         right = np.int32(0) if wraps else (-downward).astype(np.int32)
         found: Array = compare(left, right).reshape(shape)
+        return found
+
+    return mask
+
+
+def range_mask(
+    comparisons: tuple[Operator, ...], start: int, shape: tuple[int, ...]
+) -> Callable[[Array, Array], Array]:
+    """The predicate that an element's index, counted from ``start`` in a partition, lies between two bounds."""
+    count = math.prod(shape[1:])
+    indices = np.arange(start, start + count, dtype=np.float32)[None, :]
+    compare0, compare1 = (comparison.compute for comparison in comparisons)
+
+    def mask(first: Array, second: Array) -> Array:
+        inside = compare0(indices, first.reshape(-1, 1))
+        inside &= compare1(indices, second.reshape(-1, 1))
+        found: Array = inside.reshape(shape)
         return found
 
     return mask
