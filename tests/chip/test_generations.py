@@ -11,7 +11,6 @@ from nkitools.chip.generations import (
     DEFAULT_CHIP,
     GENERATIONS,
     KIB,
-    MIB,
     V2,
     V3,
     V4,
@@ -20,6 +19,8 @@ from nkitools.chip.generations import (
     generation_of,
     resolve_chip,
 )
+
+MIB = 1024 * KIB
 
 VARIABLES = ("NKITOOLS_CHIP", "NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
 
