@@ -14,6 +14,7 @@ from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding, KernelError, NotModelled, finding_here, not_modelled
 
 _REMEDY = "Use one of the names that dir() of the module lists, or a newer version of nkitools."
+_MODULE_REMEDY = "Import what you need of nki, nki.isa and nki.language, or run this file with AWS's own packages."
 _NONE: Mapping[str, str] = MappingProxyType({})
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
@@ -24,6 +25,10 @@ class NotModelledAttribute(NotModelled, AttributeError):
 
 class NotModelledImport(NotModelled, ImportError):
     """The same in ``from module import name``, where Python would drop the message of an AttributeError."""
+
+
+class NotModelledModule(NotModelled, ModuleNotFoundError):
+    """A missing submodule of a package that stands in for AWS's: a ModuleNotFoundError too."""
 
 
 class RemovedAttribute(KernelError, AttributeError):
@@ -48,6 +53,17 @@ def missing(module: str, name: str, documented: frozenset[str], removed: Mapping
         _raise(finding_here(RULES["NK608"], f"{module}.{name} was removed from NKI", removed[name]))
     message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
     return _raise(finding_here(RULES["NK607"], message, _near(name, documented) + _REMEDY))
+
+
+def refuse_module(name: str) -> NoReturn:
+    """NK607: ``import nki.name`` of a module that nobody knows, or that belongs to AWS's compiler."""
+    package = name.rpartition(".")[0]
+    message = (
+        f"{package} has no module `{name}` here: nkitools stands in for {package}, and knows no module of that name"
+    )
+    error = NotModelledModule(finding_here(RULES["NK607"], message, _MODULE_REMEDY))
+    error.name = name  # by which `from package import name` knows that it may still be an attribute
+    raise error
 
 
 def _near(name: str, documented: frozenset[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nkitools.chip.core import current_core
 from nkitools.chip.registers import VirtualRegister
+from nkitools.isa.labels import DeviceLoop
 from nkitools.rules.finding import refuse
 
 
@@ -43,14 +44,18 @@ def _iterations(what: str, lower: Any, upper: Any, step: Any) -> Iterator[Virtua
 
 def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
     """A frozen register for each iteration; the record learns which one runs."""
-    record = current_core(what).record
+    core = current_core(what)
+    record = core.record
     parent, site = record.loop, record.site()
-    try:
-        for value in values:
-            record.loop = record.enter_iteration(parent, site, value)
-            yield VirtualRegister(value, frozen=True)
-    finally:
-        record.loop = parent
+    record.skipped_loop = record.skipped_loop or not values
+    with DeviceLoop.begun(core) as loop:
+        try:
+            for value in values:
+                record.loop = record.enter_iteration(parent, site, value)
+                yield VirtualRegister(value, frozen=True)
+                loop.first = False
+        finally:
+            record.loop = parent
 
 
 def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[VirtualRegister]:
@@ -69,6 +74,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[VirtualRegister], Any]
 
     Errors: NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.6).
     """
+    _body("nl.fori_loop", body_fun)
     for counter in _iterations("nl.fori_loop", lower, upper, step):
         body_fun(VirtualRegister(counter.value))
 
@@ -80,9 +86,18 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Virt
     """
     what = "nl.while_loop"
     _outside_no_reorder(what)
-    condition = _condition(what, "init", init)
-    while condition.read(what) != 0:
-        condition = _condition(what, "what body_fun returns", body_fun(VirtualRegister(condition.value)))
+    _body(what, body_fun)
+    core, condition = current_core(what), _condition(what, "init", init)
+    core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
+    with DeviceLoop.begun(core) as loop:
+        while condition.read(what) != 0:
+            condition = _condition(what, "what body_fun returns", body_fun(VirtualRegister(condition.value)))
+            loop.first = False
+
+
+def _body(what: str, body_fun: Any) -> None:
+    if not callable(body_fun):
+        refuse("NK609", f"{what}: body_fun must be a function of a register, it is {type(body_fun).__name__}")
 
 
 def _condition(what: str, role: str, value: Any) -> VirtualRegister:
@@ -91,17 +106,26 @@ def _condition(what: str, role: str, value: Any) -> VirtualRegister:
     return value
 
 
-class no_reorder:  # noqa: N801 - the name is the API's
+def no_reorder() -> NoReorder:
     """``with nl.no_reorder():`` keeps the order of what is inside; here the order is the program's anyway.
 
     Dynamic loops inside are refused (NK601), as AWS's compiler does not support them.
+    Errors: NK601, NK609, NK611. Source: nki.language.no_reorder (NKI 0.6).
     """
+    return NoReorder()
+
+
+class NoReorder:
+    """The block of a ``with nl.no_reorder():``."""
 
     def __enter__(self) -> None:
         core = current_core("nl.no_reorder")
         core.no_reorder += 1
+        self.start = core.record.count
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        current_core("nl.no_reorder").no_reorder -= 1
+        core = current_core("nl.no_reorder")
+        core.no_reorder -= 1
+        core.record.ordered.append((core.program, self.start, core.record.count))

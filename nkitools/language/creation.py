@@ -63,6 +63,8 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", a
     """
     core = current_core("nl.ndarray")
     memory = region(buffer)
+    if name is not None and not isinstance(name, str):
+        refuse("NK609", f"nl.ndarray: name must be a string, it is {type(name).__name__}")
     sizes = checked_shape(shape, "nl.ndarray")
     if memory in ON_CHIP and sizes == (1,):
         sizes = (1, 1)
@@ -107,12 +109,13 @@ def ones(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> N
 
 
 def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
-    """Zeros of the shape (and dtype and memory, where not given) of ``x``.
+    """Zeros of the shape (and dtype, where not given) of ``x``, in SBUF unless ``buffer`` says otherwise.
 
+    "Defaults to sbuf", says the reference, where that of nl.empty_like says "same as x"; we take both at their word.
     Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros_like (NKI 0.6).
     """
     _check_like("nl.zeros_like", x)
-    return zeros(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)
+    return zeros(x.shape, dtype or x.dtype, sbuf if buffer is None else buffer, name)
 
 
 def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:

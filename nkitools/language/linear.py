@@ -10,6 +10,7 @@ from nkitools.chip.views import describe
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import tensor_copy
 from nkitools.language.creation import ndarray, psum, sbuf
+from nkitools.language.math import flag
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
@@ -45,7 +46,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609. Source: nki.language.matmul (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
-    if transpose_x:
+    if flag("matmul", "transpose_x", transpose_x):
         stationary = x
     else:
         swapped = transpose(x)

@@ -14,7 +14,7 @@ from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
 from nkitools.isa.enums import engine, reduce_cmd
-from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS, Operator, token
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf
@@ -22,7 +22,11 @@ from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
 _NUMBERS = (int, float, np.generic)
+_WHOLE = (int, np.integer)
 _ADD, _EXP = OPERATORS["add"], ACTIVATIONS["exp"]
+# No tokens: the reference names them as functions only (see nkitools.language.modulo).
+REMAINDERS = {name: Operator(name, "arithmetic", getattr(np, name)) for name in ("mod", "fmod")}
+_BINARY = {**OPERATORS, **REMAINDERS}
 
 
 def is_number(value: Any) -> bool:
@@ -67,7 +71,7 @@ def _is_vector(x: NkiTensor) -> bool:
 
 def binary_into(dst: NkiTensor, what: str, x: Any, y: Any) -> None:
     """``dst = x <what> y`` by the instruction that fits: tensor_scalar for a number or vector, else tensor_tensor."""
-    operator = OPERATORS[what]
+    operator = _BINARY[what]
     if is_number(x):
         tensor_scalar(dst, y, operator, x, reverse0=True)
     elif is_number(y):
@@ -147,7 +151,9 @@ left_shift = _binary("left_shift", "``x << y`` of integers.")
 right_shift = _binary("right_shift", "``x >> y`` of integers, filling with zeros.")
 
 
-def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> Callable[..., NkiTensor]:
+def tile_function(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> Callable[..., NkiTensor]:
+    """``nl.<name>(x, dtype=None)``: a new SBUF tile of the shape of ``x`` that ``into(dst, x)`` fills."""
+
     def function(x: NkiTensor, dtype: Any = None) -> NkiTensor:
         _operands(name, x)
         dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
@@ -156,10 +162,14 @@ def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{sentence} The result is in SBUF, of the tile's shape and dtype unless ``dtype`` is given. Also an operator "
-        f"token. Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.{name} (NKI 0.6)."
+        f"{sentence} The result is in SBUF, of the tile's shape and dtype unless ``dtype`` is given. Errors: NK101, "
+        f"NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.{name} (NKI 0.6)."
     )
-    marked: Callable[..., NkiTensor] = token(name)(function)
+    return function
+
+
+def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> Callable[..., NkiTensor]:
+    marked: Callable[..., NkiTensor] = token(name)(tile_function(name, f"{sentence} Also an operator token.", into))
     return marked
 
 
@@ -191,6 +201,8 @@ softplus = _activated("softplus", "``log(1 + exp(x))``.")
 mish = _activated("mish", "``x * tanh(softplus(x))``.")
 erf = _activated("erf", "The error function.")
 erf_dx = _activated("erf_dx", "The derivative of the error function.")
+# The reference tells of a range reduction for nl.sin only.
+arctan = _activated("arctan", "The inverse tangent; the Scalar Engine's is one for inputs from -pi/2 to pi/2 only.")
 square = _activated("square", "``x * x``.")
 sign = _activated("sign", "-1, 0 or 1.")
 abs = _unary("abs", "``|x|``.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["abs"], None))
@@ -205,9 +217,25 @@ logical_not = _unary(
 # --- reductions ------------------------------------------------------------------------------------------------------
 
 
-def _axes(x: NkiTensor, axis: Any) -> tuple[int, ...]:
+def flag(what: str, role: str, value: Any) -> bool:
+    """NK609: True or False, or the number that stands for it."""
+    if not isinstance(value, (bool, np.bool_, int)):
+        refuse("NK609", f"nl.{what}: {role} must be True or False, it is {value!r}")
+    return bool(value)
+
+
+def check_tile(what: str, role: str, value: Any) -> None:
+    """NK609: an operand is a tensor."""
+    if not isinstance(value, NkiTensor):
+        refuse("NK609", f"nl.{what}: {role} must be a tile, it is {type(value).__name__}")
+
+
+def reduction_axes(what: str, x: NkiTensor, axis: Any) -> tuple[int, ...]:
+    """NK609: the axes, those from the end counted from the start; nisa.tensor_reduce refuses what ``x`` has not."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return tuple(each % x.ndim if isinstance(each, int) and -x.ndim <= each < x.ndim else each for each in given)
+    if not given or any(not isinstance(each, _WHOLE) or isinstance(each, bool) for each in given):
+        refuse("NK609", f"nl.{what}: `axis` must be an integer or a list of integers, it is {axis!r}")
+    return tuple(int(each) % x.ndim if -x.ndim <= each < x.ndim else int(each) for each in given)
 
 
 def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
@@ -223,9 +251,8 @@ def reduced(
     ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1.
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609.
     """
-    if not isinstance(x, NkiTensor):
-        refuse("NK609", f"nl.{what}: x must be a tile, it is {type(x).__name__}")
-    axes = _axes(x, axis)
+    check_tile(what, "x", x)
+    axes, keepdims = reduction_axes(what, x, axis), flag(what, "keepdims", keepdims)
     dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
     tensor_reduce(dst, OPERATORS[operator], x, axes, negate=negate, keepdims=keepdims)
     return dst
@@ -267,15 +294,23 @@ def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> 
     return reduced("prod", "multiply", x, axis, dtype, keepdims)
 
 
+def all(x: NkiTensor, axis: Any, dtype: Any = None) -> NkiTensor:
+    """1 where all elements along the last free dimension(s) are not 0, else 0: a reduction by nl.logical_and.
+
+    Not-a-number is not 0. The reduced dimensions are gone; the result is in SBUF, of the tile's dtype or of ``dtype``.
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.all (NKI 0.6).
+    """
+    return reduced("all", "logical_and", x, axis, dtype, False)
+
+
 def mean(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
     """The mean along the last free dimension(s): a sum in float32, times 1 / n.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
     """
-    if not isinstance(x, NkiTensor):
-        refuse("NK609", f"nl.mean: x must be a tile, it is {type(x).__name__}")
-    axes = _axes(x, axis)
-    dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
+    check_tile("mean", "x", x)
+    axes = reduction_axes("mean", x, axis)
+    dst = ndarray(_reduced_shape(x, axes, flag("mean", "keepdims", keepdims)), result_dtype(dtype, x), sbuf)
     mean_into(dst, x, axes)
     return dst
 
@@ -286,14 +321,38 @@ def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     tensor_scalar(dst, total, OPERATORS["multiply"], total.size / x.size)
 
 
+def var(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+    """The variance along the last free dimension(s), of the population: the mean of ``(x - mean(x)) ** 2``, in float32.
+
+    The reduced dimensions stay with size 1 whatever ``keepdims`` says: the reference ignores it at present.
+    How AWS composes it is not published; here two means, a subtraction and a product on the Vector Engine.
+    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.var (NKI 0.6).
+    """
+    check_tile("var", "x", x)
+    flag("var", "keepdims", keepdims)
+    axes = reduction_axes("var", x, axis)
+    dst = ndarray(_reduced_shape(x, axes, True), result_dtype(dtype, x), sbuf)
+    var_into(dst, x, axes)
+    return dst
+
+
+def var_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
+    """``dst`` = the variance of ``x`` along its last free dimension(s)."""
+    mean = ndarray(_reduced_shape(x, axes, True), float32, sbuf)
+    mean_into(mean, x, axes)
+    distances = ndarray(x.shape, float32, sbuf)
+    binary_into(distances, "subtract", x, mean)
+    binary_into(distances, "multiply", distances, distances)
+    mean_into(dst, distances, axes)
+
+
 def softmax(x: NkiTensor, axis: Any = -1, dtype: Any = None) -> NkiTensor:
     """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32; the shape of ``x``, in SBUF.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.softmax (NKI 0.6).
     """
-    if not isinstance(x, NkiTensor):
-        refuse("NK609", f"nl.softmax: x must be a tile, it is {type(x).__name__}")
-    axes = _axes(x, axis)
+    check_tile("softmax", "x", x)
+    axes = reduction_axes("softmax", x, axis)
     dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
     softmax_into(dst, x, axes)
     return dst

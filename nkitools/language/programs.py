@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, SupportsIndex, overload
 
@@ -13,6 +14,7 @@ from nkitools.chip.dynamic import OutOfBounds
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import MEMORY_NAMES
+from nkitools.chip.wide import digits_of
 from nkitools.record.loops import counters
 from nkitools.record.prints import Print
 from nkitools.record.sites import author_frame
@@ -146,7 +148,8 @@ def static_range(start: int, stop: int | None = None, step: int = 1) -> LoopRang
 def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
     """Record a device print of a tensor: its values as they are now, its place, and the loop counters around it.
 
-    Elements that were never written show as what AWS's simulator leaves there: NaN, or 4 in integers.
+    Elements that were never written show as what AWS's simulator leaves there: NaN, or 4 in integers. In full precision
+    the values are those that it keeps, in float32.
     """
     core = current_core("nl.device_print")
     if not isinstance(prefix, str):
@@ -162,7 +165,7 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
     core.record.add_print(
         Print(
             prefix=prefix,
-            value=np.array(tensor.read()),
+            value=np.array(digits_of(tensor)),
             shape=tensor.shape,
             dtype=tensor.dtype.name,
             program=core.program,
@@ -170,6 +173,7 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
             file=site.file,
             line=site.line,
             memory=MEMORY_NAMES[tensor.buffer],
+            rank=core.rank,
         )
     )
 
@@ -197,6 +201,15 @@ def _unpublished(name: str) -> NoReturn:
     )
 
 
+def _usable_banks(chip: Generation) -> int:
+    """All of them, but for the last where AWS's compiler transposes on the Tensor Engine instead of by DMA.
+
+    It does with "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE=true on trn2+" (tile_size); here that changes this number only.
+    """
+    reserved = chip.version >= 3 and os.environ.get("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", "").lower() == "true"
+    return chip.psum_banks - reserved
+
+
 class TileSize:
     """``nl.tile_size``: the sizes of the chip that runs (bytes where the name says so, else float32 elements)."""
 
@@ -205,11 +218,12 @@ class TileSize:
     psum_fmax = property(lambda self: self.psum_bank_fmax, doc="The same (deprecated name).")
     psum_bank_fmax_bytes = property(lambda self: current_generation().psum_bank_bytes, doc="Bytes of a PSUM bank.")
     gemm_stationary_fmax = property(lambda self: current_generation().stationary_fmax, doc="Stationary free size.")
-    gemm_moving_fmax = property(lambda self: current_generation().moving_fmax_float32, doc="Moving free size.")
+    # One PSUM bank on every chip, though NeuronCore-v4 moves more: AWS's kernels for trn3 take it so (mxfp-matmul).
+    gemm_moving_fmax = property(lambda self: self.psum_bank_fmax, doc="Moving free size of one PSUM bank.")
     bn_stats_fmax = property(lambda self: current_generation().bn_stats_fmax, doc="Free size of bn_stats.")
     psum_min_align = property(lambda self: _unpublished("psum_min_align"), doc="Not published by AWS: NK607.")
     sbuf_min_align = property(lambda self: _unpublished("sbuf_min_align"), doc="Not published by AWS: NK607.")
-    psum_num_banks = property(lambda self: current_generation().psum_banks, doc="PSUM banks of a partition.")
+    psum_num_banks = property(lambda self: _usable_banks(current_generation()), doc="Usable PSUM banks of a partition.")
     sbuf_size_bytes = property(
         lambda self: current_generation().partitions * current_generation().sbuf_partition_bytes, doc="All of SBUF."
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
+from nkitools.isa.dma import dma_transpose
 from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, tensor_copy
 from nkitools.isa.operators import token
@@ -27,25 +29,54 @@ def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
 
     Errors: NK101, NK201, NK301, NK609. Source: nki.language.load (NKI 0.6).
     """
-    src = _tensor(src, "nl.load: src")
-    if src.buffer not in HBM:
-        report(
-            "NK201",
-            f"nl.load: `src` must be in HBM, it is {describe(src)}",
-            about=(src,),
-            remedy="Use nl.copy or nisa.tensor_copy between on-chip tiles.",
-        )
+    src = _in_hbm("nl.load", src, "Use nl.copy or nisa.tensor_copy between on-chip tiles.")
     shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
-    tile = ndarray(shape, result_dtype(dtype, src), sbuf)
+    tile = _tile("nl.load", src, shape, result_dtype(dtype, src))
+    dma_copy(dst=tile, src=src)
+    return tile
+
+
+def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:
+    """A new SBUF tile with the values of a 2-D HBM tensor [F, P] transposed to [P, F], of its dtype, or of ``dtype``.
+
+    It is a nisa.dma_transpose, which moves elements of any size, and where another dtype is asked for a
+    nisa.tensor_copy. P is at most 128. How AWS composes it is not published; the performance guide counts it among the
+    DMA transposes.
+    Errors: NK101, NK107, NK110, NK201, NK301, NK609. Source: nki.language.load_transpose2d (NKI 0.6); SDK 2.26 for
+    the limit of P.
+    """
+    src = _in_hbm("nl.load_transpose2d", src, "Use nl.transpose or nisa.nc_transpose on chip.")
+    if src.ndim != 2:
+        refuse("NK110", f"nl.load_transpose2d: `src` must have 2 dimensions, it is {describe(src)}", about=(src,))
+    target = result_dtype(dtype, src)
+    tile = _tile("nl.load_transpose2d", src, (src.shape[1], src.shape[0]), src.dtype)
+    dma_transpose(dst=tile, src=src)
+    if target is src.dtype:
+        return tile
+    converted = ndarray(tile.shape, target, sbuf)
+    tensor_copy(dst=converted, src=tile)
+    return converted
+
+
+def _in_hbm(what: str, src: Any, remedy: str) -> NkiTensor:
+    """NK609, NK201: a tensor in HBM."""
+    tensor = _tensor(src, f"{what}: src")
+    if tensor.buffer not in HBM:
+        report("NK201", f"{what}: `src` must be in HBM, it is {describe(tensor)}", about=(tensor,), remedy=remedy)
+    return tensor
+
+
+def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> NkiTensor:
+    """A new tile; NK101 about the tensor that it is for, which has a name."""
+    tile = ndarray(shape, dtype, sbuf)
     partitions = current_generation().partitions
     if shape[0] > partitions:
         tile.storage.excused.add("NK101")
         report(
             "NK101",
-            f"nl.load: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}",
+            f"{what}: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}",
             about=(src,),
         )
-    dma_copy(dst=tile, src=src)
     return tile
 
 

@@ -55,14 +55,14 @@ def test_an_ndarray_is_not_written() -> None:
 
 
 def test_like_another_tensor() -> None:
-    """Shape, dtype and memory of the model, unless others are given."""
+    """Shape and dtype of the model, unless others are given; zeros are in SBUF, an empty tensor where the model is."""
     model = tile(np.ones((16, 3), nl.bfloat16.dtype), "psum")
 
     def body() -> None:
         x = placed(model)
-        same, other = nl.zeros_like(x), nl.zeros_like(x, nl.int32, nl.sbuf, "zeros")
-        assert (same.shape, same.dtype, same.buffer) == ((16, 3), nl.bfloat16, nl.psum)
-        assert (other.dtype, other.buffer, other.name) == (nl.int32, nl.sbuf, "zeros")
+        same, other = nl.zeros_like(x), nl.zeros_like(x, nl.int32, nl.psum, "zeros")
+        assert (same.shape, same.dtype, same.buffer) == ((16, 3), nl.bfloat16, nl.sbuf)
+        assert (other.dtype, other.buffer, other.name) == (nl.int32, nl.psum, "zeros")
         assert not same.array.any()
         assert not other.array.any()
         empty = nl.empty_like(x)

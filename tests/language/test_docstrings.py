@@ -9,7 +9,10 @@ import pytest
 import nkitools.dialects.modern.language as nl
 from nkitools.rules.catalogue import RULES
 
-MODULES = ("creation", "linear", "math", "programs", "select", "transfer")
+MODULES = (
+    *("constants", "creation", "gather", "indexing", "linear", "math", "modulo", "normalization", "programs", "random"),
+    *("rounding", "select", "transfer", "trigonometry"),
+)
 FUNCTIONS = {
     name: getattr(nl, name)
     for name in nl.__all__

@@ -37,7 +37,7 @@ MAGNITUDE: dict[str, Any] = {
 }
 BITS: dict[str, Any] = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 UNARY: dict[str, Any] = {
-    **{name: ACTIVATIONS[name][0] for name in ACTIVATIONS if name not in ("copy", "sin", "arctan")},
+    **{name: ACTIVATIONS[name][0] for name in ACTIVATIONS if name not in ("copy", "sin")},
     "negative": np.negative,
     "logical_not": np.logical_not,
 }

@@ -264,7 +264,7 @@ SIZES: dict[str, dict[str, int]] = {
     "psum_bank_fmax_bytes": {"trn1": 2048, "trn2": 2048, "trn3": 2048},
     "psum_num_banks": {"trn1": 8, "trn2": 8, "trn3": 8},
     "gemm_stationary_fmax": {"trn1": 128, "trn2": 128, "trn3": 128},
-    "gemm_moving_fmax": {"trn1": 512, "trn2": 512, "trn3": 4096},
+    "gemm_moving_fmax": {"trn1": 512, "trn2": 512, "trn3": 512},
     "bn_stats_fmax": {"trn1": 512, "trn2": 512, "trn3": 512},
     "sbuf_size_bytes": {"trn1": 128 * 192 * KIB, "trn2": 128 * 224 * KIB, "trn3": 128 * 256 * KIB},
     "sbuf_fmax_bytes": {"trn1": 176 * KIB, "trn2": 208 * KIB, "trn3": 240 * KIB},
@@ -281,6 +281,13 @@ def test_tile_sizes_are_those_of_the_chip_that_runs(name: str) -> None:
         assert type(found) is int
         assert found == size
     assert type(getattr(nl.tile_size, name)) is int
+
+
+@pytest.mark.parametrize(("said", "banks"), [("true", [8, 7, 7]), ("false", [8, 8, 8]), ("", [8, 8, 8])])
+def test_a_psum_bank_is_kept_for_transposes(monkeypatch: pytest.MonkeyPatch, said: str, banks: list[int]) -> None:
+    """Where AWS's compiler is told to transpose on the Tensor Engine instead of by DMA, which it does from trn2 on."""
+    monkeypatch.setenv("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", said)
+    assert [inside(lambda: nl.tile_size.psum_num_banks, chip=chip) for chip in ("trn1", "trn2", "trn3")] == banks
 
 
 @pytest.mark.parametrize("name", ["psum_min_align", "sbuf_min_align"])

@@ -72,6 +72,61 @@ def test_reductions_run_in_float32_and_are_cast_once(name: str, dtype: Any, aske
     np.testing.assert_array_equal(values, held(expected, asked or dtype))
 
 
+@settings(max_examples=60, deadline=None)
+@given(shapes, st.integers(1, 4), st.booleans(), st.floats(-4, 4, width=16), st.integers(0, 99))
+def test_variances_are_numpys(shape: list[int], count: int, keepdims: bool, shift: float, seed: int) -> None:
+    """Of the population, over the last dimensions, which stay whatever keepdims says; a shift changes nothing."""
+    axes = last(len(shape), min(count, len(shape) - 1))
+    x = sample(tuple(shape), nl.float32, seed)
+    values, dtype = computed(nl.var, x, axes, keepdims=keepdims)
+    assert dtype is nl.float32
+    np.testing.assert_allclose(values, float64(x).var(axis=axes, keepdims=True), rtol=1e-5, atol=1e-6)
+    shifted, _ = computed(nl.var, x + np.float32(shift), axes)
+    np.testing.assert_allclose(shifted, values, rtol=1e-5, atol=1e-5)
+    doubled, _ = computed(nl.var, 2 * x, axes)
+    np.testing.assert_array_equal(doubled, 4 * values)
+
+
+def test_a_variance_survives_a_large_mean() -> None:
+    """It is that of the distances from the mean, not a difference of two large numbers."""
+    x = np.float32(2**20) + np.tile(np.array([0, 2], np.float32), (4, 512))
+    np.testing.assert_array_equal(computed(nl.var, x, 1)[0], np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("dtype", [nl.bfloat16, nl.int16], ids=str)
+@pytest.mark.parametrize("asked", [None, nl.float32], ids=str)
+def test_the_dtype_of_a_variance(dtype: Any, asked: Any) -> None:
+    """That of the tile, also where it cannot hold it well, or the one asked for; also of a tile in PSUM."""
+    x = sample((16, 3, 40), dtype, 2, -9, 9)
+    values, result = computed(nl.var, tile(x, "psum", dtype=dtype), (1, 2), dtype=asked)
+    assert result is (asked or dtype)
+    expected = float64(x).var(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(float64(values), float64(held(expected, asked or dtype)), rtol=2**-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(shapes, st.integers(1, 4), st.sampled_from([nl.float32, nl.uint8, nl.bfloat16]), st.integers(0, 99))
+def test_all_is_numpys(shape: list[int], count: int, dtype: Any, seed: int) -> None:
+    """1 or 0, over the last dimensions, which are gone; not-a-number and fractions are not 0."""
+    axes = last(len(shape), min(count, len(shape) - 1))
+    x = np.random.default_rng(seed).choice([0, 1, 1, 1, 2], shape).astype(dtype.dtype)
+    if dtype.is_float:
+        x = np.where(x == 2, np.array(np.nan if seed % 2 else 0.25, dtype.dtype), x)
+    expected = (x != 0).all(axis=axes)
+    expected = expected if expected.ndim > 1 else expected[:, None]
+    values, result = computed(nl.all, x, axes)
+    assert result is dtype
+    np.testing.assert_array_equal(values, expected.astype(dtype.dtype))
+
+
+def test_all_of_comparisons() -> None:
+    """What it is for: a tile of 1 and 0, in another dtype."""
+    x = sample((64, 9), seed=1)
+    values, dtype = computed(lambda tile: nl.all(nl.less(tile, 3.9), axis=1, dtype=nl.uint8), x)
+    assert dtype is nl.uint8
+    np.testing.assert_array_equal(values, (x < 3.9).all(axis=1, keepdims=True))
+
+
 def test_two_thousand_bfloat16_ones_make_two_thousand() -> None:
     """Not 256."""
     ones = np.ones((4, 2048), nl.bfloat16.dtype)
@@ -112,7 +167,7 @@ def test_softmax_does_not_disturb_later_reductions() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("function", [*REDUCTIONS, "softmax"])
+@pytest.mark.parametrize("function", [*REDUCTIONS, "softmax", "var", "all"])
 @pytest.mark.parametrize(
     ("axis", "rule"), [(0, "NK112"), ((0, 1, 2), "NK112"), (3, "NK112"), (1, "NK112"), ("1", "NK609"), (1.0, "NK609")]
 )
@@ -124,7 +179,7 @@ def test_other_axes_are_refused(function: str, axis: Any, rule: str) -> None:
     assert "`axis`" in caught.value.finding.message
 
 
-@pytest.mark.parametrize("function", [*REDUCTIONS, "softmax"])
+@pytest.mark.parametrize("function", [*REDUCTIONS, "softmax", "var", "all"])
 def test_only_tiles_are_reduced(function: str) -> None:
     """A number is none; a tensor in HBM is not on chip."""
     arguments = (1,) if function != "softmax" else ()

@@ -47,6 +47,47 @@ def test_one_dimension_becomes_a_column() -> None:
     np.testing.assert_array_equal(nkitools.simulate(kernel, x).outputs, x)
 
 
+@pytest.mark.parametrize("shape", [(2048, 128), (16, 16), (3, 5), (1, 7), (9, 1)], ids=str)
+@pytest.mark.parametrize(("dtype", "asked"), [(nl.float32, None), (nl.bfloat16, nl.float32), (nl.int8, nl.bfloat16)])
+@pytest.mark.parametrize("chip", ["trn1", "trn3"])
+def test_load_transpose2d(shape: tuple[int, int], dtype: Any, asked: Any, chip: str) -> None:
+    """Rows become columns, of any dtype; another dtype is converted afterwards, on chip."""
+    x = sample(shape, dtype, low=-100, high=100)
+
+    def kernel(data: Any) -> Any:
+        turned = nl.load_transpose2d(data, dtype=asked)
+        assert (turned.shape, turned.dtype, turned.buffer) == (shape[::-1], asked or dtype, nl.sbuf)
+        out = nl.ndarray(shape[::-1], turned.dtype, nl.shared_hbm)
+        nl.store(out, turned)
+        return out
+
+    run = nkitools.simulate(kernel, x, chip=chip)
+    np.testing.assert_array_equal(run.outputs, held(float64(x.T), asked or dtype))
+    names = [each.name for each in run.instructions]
+    assert names == ["dma_transpose", *["tensor_copy"] * (asked is not None), "dma_copy"]
+
+
+def test_load_transpose2d_of_a_part_and_what_it_refuses() -> None:
+    """Slices; not more than 128 columns, nor other numbers of dimensions, nor a tile."""
+    x = sample((40, 200))
+
+    def kernel(data: Any) -> Any:
+        out = nl.ndarray((100, 8), nl.float32, nl.shared_hbm)
+        nl.store(out, nl.load_transpose2d(data[8:16, 1::2]))
+        return out
+
+    np.testing.assert_array_equal(nkitools.simulate(kernel, x).outputs, x[8:16, 1::2].T)
+    for wrong, rule in (
+        (lambda data: nl.load_transpose2d(data), "NK101"),
+        (lambda data: nl.load_transpose2d(data.reshape((40, 100, 2))), "NK110"),
+        (lambda data: nl.load_transpose2d(data[0]), "NK110"),
+        (lambda data: nl.load_transpose2d(nl.load(data)), "NK201"),
+    ):
+        with pytest.raises(nkitools.KernelError) as caught:
+            nkitools.simulate(wrong, x)
+        assert caught.value.finding.rule == rule
+
+
 def test_slices_are_loaded_and_stored() -> None:
     """Of HBM, with steps, single rows and broadcast rows."""
     x = sample((8, 12))

@@ -26,12 +26,15 @@ from nkitools.chip.dtypes import (
     uint32,
 )
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.tensor import DynamicSlice, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
+from nkitools.dialects.mixed import MODERN, in_dialect
+from nkitools.dialects.modern.annotation import annotation_of
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.isa.operators import token
 from nkitools.language.broadcast import broadcast_to
+from nkitools.language.constants import shared_constant, shared_identity_matrix
 from nkitools.language.control import dynamic_range, fori_loop, no_reorder, while_loop
 from nkitools.language.creation import (
     empty_like,
@@ -47,12 +50,16 @@ from nkitools.language.creation import (
     zeros,
     zeros_like,
 )
+from nkitools.language.gather import gather_flattened
+from nkitools.language.indexing import ds, expand_dims
 from nkitools.language.linear import matmul, transpose
 from nkitools.language.math import (
     abs,
     abs_max,
     abs_min,
     add,
+    all,
+    arctan,
     bitwise_and,
     bitwise_or,
     bitwise_xor,
@@ -103,7 +110,10 @@ from nkitools.language.math import (
     subtract,
     sum,
     tanh,
+    var,
 )
+from nkitools.language.modulo import fmod, mod
+from nkitools.language.normalization import rms_norm
 from nkitools.language.programs import (
     affine_range,
     device_print,
@@ -114,13 +124,16 @@ from nkitools.language.programs import (
     static_range,
     tile_size,
 )
+from nkitools.language.random import dropout, rand, random_seed
+from nkitools.language.rounding import ceil, floor, trunc
 from nkitools.language.select import where
-from nkitools.language.transfer import copy, load, store
-from nkitools.rules.finding import not_modelled, refuse
+from nkitools.language.transfer import copy, load, load_transpose2d, store
+from nkitools.language.trigonometry import cos, sin, tan
+from nkitools.rules.finding import not_modelled
+from nkitools.rules.removed import LANGUAGE as REMOVED
 
 bool = bool_
 range = range
-ds = DynamicSlice
 
 
 class _Token:
@@ -140,8 +153,6 @@ class _Token:
 bypass = _Token("bypass")
 prelu = _Token("prelu")
 average = _Token("average")
-arctan = _Token("arctan")
-sin = _Token("sin")
 
 
 def is_hbm(buffer: Any) -> Any:
@@ -164,65 +175,24 @@ def is_sbuf(buffer: Any) -> Any:
     return region(buffer) is sbuf
 
 
-def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
-    """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
-    if not isinstance(x, NkiTensor):
-        refuse("NK609", f"nl.expand_dims: x must be a tensor, it is {type(x).__name__}")
-    return x.expand_dim(axis)
-
-
-DOCUMENTED = frozenset(
-    {
-        "all",
-        "ceil",
-        "cos",
-        "dropout",
-        "floor",
-        "fmod",
-        "gather_flattened",
-        "load_transpose2d",
-        "mod",
-        "rand",
-        "random_seed",
-        "rms_norm",
-        "shared_constant",
-        "shared_identity_matrix",
-        "tan",
-        "trunc",
-        "var",
-    }
-)
-_INDEX = "Index with integers, slices, nl.ds(start, size) or .ap()."
-_DTYPE = "Name the dtype itself: nl.float32, nl.bfloat16."
-REMOVED = {
-    "all_reduce": "Use nki.collectives.all_reduce between ranks, nisa.tensor_reduce within a tile.",
-    "arange": _INDEX,
-    "atomic_rmw": "Use nisa.dma_compute.",
-    "bfp16": _DTYPE,
-    "finfo": "Write the number itself.",
-    "fp32": _DTYPE,
-    "loop_reduce": "Accumulate into a tile that is made before the loop.",
-    "mgrid": _INDEX,
-    "nc": "Launch with kernel[1] or kernel[2].",
-    "par_dim": "The partition dimension is dimension 0; keep a Python list of tiles for more.",
-    "spmd_dim": "Launch with kernel[1] or kernel[2].",
-    "static_cast": "Copy with a dtype: nl.copy(x, dtype=...).",
-}
+DOCUMENTED: frozenset[str] = frozenset()  # what the reference has and this version refuses
 _OWN = (
     "Any",
     "DOCUMENTED",
-    "DynamicSlice",
+    "MODERN",
     "REMOVED",
+    "annotation_of",
     "annotations",
+    "in_dialect",
     "missing",
     "not_modelled",
-    "refuse",
     "region",
     "token",
     "with_call_forms",
 )
 __all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OWN)
-globals().update(with_call_forms("nl", {name: globals()[name] for name in __all__}))
+globals().update(with_call_forms("nl", {name: globals()[name] for name in __all__}, in_dialect(MODERN)))
+globals()["ndarray"] = annotation_of(globals()["ndarray"])
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,42 @@
+"""Gathering elements of a tile by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.gather import nc_n_gather
+from nkitools.isa.move import tensor_copy
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import check_tile
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import not_modelled, refuse
+
+
+def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: Any = 0, dtype: Any = None) -> NkiTensor:
+    """``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices``.
+
+    It is a nisa.nc_n_gather ("used to be nl.gather_flattened", release notes of SDK 2.27), and where another dtype than
+    that of ``data`` is asked for a nisa.tensor_copy. ``indices``: uint32, as that instruction needs; one beyond the
+    elements of a partition is refused when the kernel runs (NK402), where SDK 2.26 gave garbage. ``axis``: 0, whose
+    meaning the reference does not say beside "select from the free dimension of data"; others are refused (NK607).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK402, NK607, NK609.
+    Source: nki.language.gather_flattened (NKI 0.6).
+    """
+    check_tile("gather_flattened", "data", data)
+    check_tile("gather_flattened", "indices", indices)
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        refuse("NK609", f"nl.gather_flattened: axis must be an integer, it is {axis!r}")
+    if axis != 0:
+        not_modelled(
+            f"nl.gather_flattened: axis={axis} is not described by the reference; its default, 0, gathers along the "
+            "flattened free dimensions"
+        )
+    target = result_dtype(dtype, data)
+    gathered = ndarray(indices.shape, data.dtype, sbuf)
+    nc_n_gather(gathered, data, indices)
+    if target is data.dtype:
+        return gathered
+    converted = ndarray(indices.shape, target, sbuf)
+    tensor_copy(converted, gathered)
+    return converted

@@ -1,0 +1,35 @@
+"""Indices and views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.tensor import DynamicSlice, NkiTensor
+from nkitools.rules.finding import refuse
+
+
+def ds(start: Any, size: Any) -> DynamicSlice:
+    """The elements ``start`` to ``start + size - 1`` of a dimension, as an index; ``start`` may be a register.
+
+    Errors: NK609. Source: nki.language.ds (NKI 0.6).
+    """
+    if not (_is_whole(start) or isinstance(start, VirtualRegister)):
+        refuse("NK609", f"nl.ds: start must be an integer or a register, it is {start!r}")
+    if not _is_whole(size):
+        refuse("NK609", f"nl.ds: size must be an integer, it is {size!r}")
+    return DynamicSlice(start, size)
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
+    """A view with a new dimension of size 1 at ``axis``.
+
+    Errors: NK109, NK609. Source: nki.language.expand_dims (NKI 0.6).
+    """
+    if not isinstance(x, NkiTensor):
+        refuse("NK609", f"nl.expand_dims: x must be a tensor, it is {type(x).__name__}")
+    return x.expand_dim(axis)

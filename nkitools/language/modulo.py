@@ -1,0 +1,36 @@
+"""Remainders of divisions: what AWS's simulator has and its chips do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.tensor import NkiTensor
+from nkitools.language.math import binary
+from nkitools.rules.finding import report
+
+
+def mod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+    """The remainder of ``x / y`` with the sign of ``y``, as Python's ``%``: in ``[0, y)``, or ``(y, 0]``.
+
+    Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result is in SBUF, of the
+    tiles' dtype (promoted where they differ) unless ``dtype`` is given. Exact in float32, and of int32 and uint32 tiles
+    in integers; a remainder by zero is not-a-number, of integers 0.
+    No engine has the operator: the release notes say since NKI 0.3 that it works in simulation and fails when a kernel
+    is compiled for hardware (a warning, NK615). It is issued as AWS's operators of two operands are.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.mod (NKI 0.6).
+    """
+    _simulated_only("mod")
+    return binary("mod", x, y, dtype)
+
+
+def fmod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+    """The remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; everything else as in nl.mod.
+
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.fmod (NKI 0.6).
+    """
+    _simulated_only("fmod")
+    return binary("fmod", x, y, dtype)
+
+
+def _simulated_only(what: str) -> None:
+    report("NK615", f"nl.{what} works in simulation only; a kernel with it fails when it is compiled for the chip")

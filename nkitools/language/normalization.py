@@ -1,0 +1,61 @@
+"""Normalising tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import tensor_scalar
+from nkitools.isa.enums import engine
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import binary_into, broadcast_shape, check_tile, is_number, reduced, reduction_axes
+from nkitools.language.promotion import known_dtype, result_dtype
+from nkitools.rules.finding import refuse
+
+_ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqrt"))
+_SQUARE = ACTIVATIONS["square"]
+
+
+def rms_norm(
+    x: NkiTensor,
+    w: NkiTensor,
+    axis: Any,
+    n: Any,
+    epsilon: Any = 1e-06,
+    dtype: Any = None,
+    compute_dtype: Any = None,
+) -> NkiTensor:
+    """``x / RMS(x) * w`` with ``RMS(x) = sqrt(sum(x ** 2) / n + epsilon)``: a new SBUF tile of the shape of ``x``.
+
+    ``axis``: the last free dimension(s), over which the sum runs. ``n``: how many values the mean is of, more than 0;
+    ``epsilon``: a number, at least 0. ``w``: a tile that broadcasts to ``x`` (free dimensions as in nl.multiply;
+    partitions are equal, NK111). ``dtype``: of the result, by default that of ``x``. ``compute_dtype``: of every tile
+    on the way; float32 unless it is given, which the reference leaves open (in SDK 2.26 it was another ``dtype``).
+    How AWS composes it is not published: here a square on the Scalar Engine, a sum, ``* 1/n + epsilon``, nl.rsqrt on
+    the GpSimd Engine, and two products.
+    Errors: NK101, NK102, NK107 to NK112, NK201, NK301, NK609. Source: nki.language.rms_norm (NKI 0.6).
+    """
+    check_tile("rms_norm", "x", x)
+    check_tile("rms_norm", "w", w)
+    _check_numbers(n, epsilon)
+    if broadcast_shape("rms_norm", x, w) != x.shape:
+        refuse("NK109", f"nl.rms_norm: w {list(w.shape)} does not broadcast to x {list(x.shape)}", about=(x, w))
+    working = float32 if compute_dtype is None else known_dtype(compute_dtype)
+    dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
+    values = ndarray(x.shape, working, sbuf)
+    activation(values, _SQUARE, x)
+    scale = reduced("rms_norm", "add", values, reduction_axes("rms_norm", x, axis), working, True)
+    tensor_scalar(scale, scale, _MULTIPLY, 1 / n, False, _ADD, epsilon)
+    tensor_scalar(scale, scale, _RSQRT, None, engine=engine.gpsimd)
+    binary_into(values, "multiply", x, scale)
+    binary_into(dst, "multiply", values, w)
+    return dst
+
+
+def _check_numbers(n: Any, epsilon: Any) -> None:
+    for role, number, least in (("n", n, "more than 0"), ("epsilon", epsilon, "at least 0")):
+        if not is_number(number) or isinstance(number, bool) or not (number > 0 or (role == "epsilon" and number == 0)):
+            refuse("NK609", f"nl.rms_norm: {role} must be a number, {least}; it is {number!r}")

@@ -1,0 +1,99 @@
+"""Random tiles.
+
+Which numbers the chip draws is not published (`nkitools.isa.random`): their distribution is the chip's, and the same
+seed gives the same numbers in every run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import uint32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa import random
+from nkitools.isa.elementwise import tensor_scalar
+from nkitools.isa.move import dma_copy, tensor_copy
+from nkitools.isa.operators import OPERATORS
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import check_tile, is_number
+from nkitools.language.promotion import result_dtype
+from nkitools.rules.finding import refuse
+
+_SHIFT, _MULTIPLY = OPERATORS["right_shift"], OPERATORS["multiply"]
+_COLUMNS = 2048  # of a tile on its way to HBM
+
+
+def rand(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+    """A new tensor of random numbers, uniform in [0, 1): multiples of 2**-24, cast once to ``dtype``.
+
+    A dtype with fewer digits than float32 rounds some of them up to 1. ``buffer``: SBUF, PSUM, or HBM, which is filled
+    by DMA from tiles in SBUF. NeuronCore-v4 draws them with nisa.rand2. Others have nisa.rng, whose 32 bits are shifted
+    and multiplied; the release notes (NKI 0.3 on) warn that it "may run on a different engine than random_seed". Here
+    it runs on the Vector Engine, which nl.random_seed seeds, as the example of that function needs.
+    Errors: NK101, NK107, NK110, NK301, NK609, NK611. Source: nki.language.rand (NKI 0.6); release notes of NKI 0.3.
+    """
+    tensor = ndarray(shape, dtype, buffer, name)
+    if tensor.on_chip:
+        _fill(tensor)
+        return tensor
+    flat = tensor.reshape((tensor.size,))
+    for start, rows, columns in _blocks(tensor.size, current_core("nl.rand").generation.partitions):
+        tile = ndarray((rows, columns), tensor.dtype, sbuf)
+        _fill(tile)
+        dma_copy(dst=flat[start : start + rows * columns], src=tile)
+    return tensor
+
+
+def _blocks(total: int, partitions: int) -> list[tuple[int, int, int]]:
+    """Where each block of a flat tensor starts, and the rows and columns of its tile."""
+    columns = min(total, _COLUMNS)
+    rows, rest = divmod(total, columns)
+    blocks = [(row * columns, min(partitions, rows - row), columns) for row in range(0, rows, partitions)]
+    return [*blocks, (total - rest, 1, rest)] if rest else blocks
+
+
+def _fill(tile: NkiTensor) -> None:
+    if current_core("nl.rand").generation.version >= random.VECTOR_STATE_SINCE:
+        random.rand2(tile, 0.0, 1.0)
+        return
+    bits = ndarray(tile.shape, uint32, sbuf)
+    random.rng(bits)
+    tensor_scalar(bits, bits, _SHIFT, 8)
+    tensor_scalar(tile, bits, _MULTIPLY, 2.0**-24)
+
+
+def random_seed(seed: NkiTensor) -> None:
+    """Seed the Vector Engine's generators: the same seed gives the same numbers of nl.rand and nl.dropout.
+
+    ``seed``: a [1, 1] tensor of 32 bits in SBUF or PSUM, no number.
+    Errors: NK101, NK108, NK109, NK201, NK301, NK609. Source: nki.language.random_seed (NKI 0.6).
+    """
+    if not isinstance(seed, NkiTensor):
+        refuse(
+            "NK609",
+            f"nl.random_seed: seed must be a [1, 1] tensor, it is {type(seed).__name__}",
+            remedy="Put the number into one: nl.random_seed(nl.full((1, 1), 42, dtype=nl.int32, buffer=nl.sbuf)).",
+        )
+    random.set_rng_seed(seed)
+
+
+def dropout(x: NkiTensor, rate: Any, dtype: Any = None) -> NkiTensor:
+    """``x`` with each element made zero with probability ``rate``: a new SBUF tile of its dtype, or of ``dtype``.
+
+    The others keep their values: the reference speaks of no scaling. ``rate``: a number from 0 to 1, or a
+    (partitions, 1) tile with a probability for each partition, float32 where ``x`` is of integers. It is a
+    nisa.dropout on the Vector Engine, and where another dtype is asked for a nisa.tensor_copy.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.language.dropout (NKI 0.6), nki.isa.dropout.
+    """
+    check_tile("dropout", "x", x)
+    if not isinstance(rate, NkiTensor) and (not is_number(rate) or isinstance(rate, bool)):
+        refuse("NK609", f"nl.dropout: rate must be a number or a tile, it is {type(rate).__name__}")
+    target = result_dtype(dtype, x)
+    kept = ndarray(x.shape, x.dtype, sbuf)
+    random.dropout(kept, x, rate)
+    if target is x.dtype:
+        return kept
+    converted = ndarray(x.shape, target, sbuf)
+    tensor_copy(converted, kept)
+    return converted

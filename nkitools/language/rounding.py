@@ -1,0 +1,77 @@
+"""Rounding to whole numbers: down, up and towards zero.
+
+No operator does this, but every engine rounds a float32 to the nearest integer when it writes one. From there it is one
+step. How AWS composes these functions is not published.
+"""
+
+from __future__ import annotations
+
+from nkitools.chip.dtypes import float32, int32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
+from nkitools.isa.fused import scalar_tensor_tensor
+from nkitools.isa.move import tensor_copy
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import tile_function
+
+_WHOLE = 2.0**23  # from here on float32 holds integers only, which int32 need not hold as well
+_ADD, _SUBTRACT, _MULTIPLY = (OPERATORS[name] for name in ("add", "subtract", "multiply"))
+_LESS, _GREATER, _ABS = (OPERATORS[name] for name in ("less", "greater", "abs"))
+_MAXIMUM, _MINIMUM = OPERATORS["maximum"], OPERATORS["minimum"]
+
+
+def floor_into(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = the largest whole number that is not above ``x``: ``x`` less what it is above that."""
+    if not x.dtype.is_float:
+        tensor_copy(dst, x)
+        return
+    excess = ndarray(x.shape, float32, sbuf)
+    tensor_scalar(excess, x, _MAXIMUM, -_WHOLE, False, _MINIMUM, _WHOLE)
+    _above_floor(excess)
+    tensor_tensor(dst, x, excess, _SUBTRACT)
+
+
+def ceil_into(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = the smallest whole number that is not below ``x``: ``x`` plus what it is below that."""
+    if not x.dtype.is_float:
+        tensor_copy(dst, x)
+        return
+    short = ndarray(x.shape, float32, sbuf)
+    tensor_scalar(short, x, _MAXIMUM, -_WHOLE, False, _MINIMUM, _WHOLE)
+    _above_nearest(short)
+    scalar_tensor_tensor(short, short, _GREATER, 0.0, _SUBTRACT, short)
+    tensor_tensor(dst, x, short, _ADD)
+
+
+def trunc_into(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = ``x`` without its fraction, which is what ``|x|`` is above its floor, with the sign of ``x``."""
+    if not x.dtype.is_float:
+        tensor_copy(dst, x)
+        return
+    fraction, sign = (ndarray(x.shape, float32, sbuf) for _ in range(2))
+    tensor_scalar(fraction, x, _ABS, None, False, _MINIMUM, _WHOLE)
+    _above_floor(fraction)
+    activation(sign, ACTIVATIONS["sign"], x)
+    tensor_tensor(fraction, fraction, sign, _MULTIPLY)
+    tensor_tensor(dst, x, fraction, _SUBTRACT)
+
+
+def _above_nearest(x: NkiTensor) -> None:
+    """``x`` (float32, at most 2**23 in magnitude) becomes ``x`` less the integer nearest to it, exactly."""
+    nearest = ndarray(x.shape, int32, sbuf)
+    tensor_copy(nearest, x)
+    tensor_tensor(x, x, nearest, _SUBTRACT)
+
+
+def _above_floor(x: NkiTensor) -> None:
+    """``x`` (float32, at most 2**23 in magnitude) becomes ``x`` less its floor."""
+    _above_nearest(x)
+    scalar_tensor_tensor(x, x, _LESS, 0.0, _ADD, x)
+
+
+_TILE = "Of integers a copy; infinities and not-a-number stay, and the sign of a zero may be lost."
+floor = tile_function("floor", f"The largest integer that is not above ``x``. {_TILE}", floor_into)
+ceil = tile_function("ceil", f"The smallest integer that is not below ``x``. {_TILE}", ceil_into)
+trunc = tile_function("trunc", f"``x`` rounded towards zero. {_TILE}", trunc_into)

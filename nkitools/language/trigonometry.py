@@ -1,0 +1,99 @@
+"""Sine, cosine, tangent: the Scalar Engine has a sine, which is one on [-pi, pi] only.
+
+"nki.language.sin applies additional instructions to perform range reduction before the activation" (NKI ISA API common
+fields, NKI 0.6); which ones is not published. Here the nearest multiple of the period is subtracted from ``x`` in parts
+that are short enough for their products to be exact: what the sine gets differs from the exact remainder by less than
+1e-6 where ``|x|`` is below 2**20, by up to the distance of ``x`` to the next float32 where it is larger.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
+from nkitools.isa.fused import scalar_tensor_tensor
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
+from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import tile_function
+
+_ADD, _SUBTRACT, _MULTIPLY = (OPERATORS[name] for name in ("add", "subtract", "multiply"))
+_MAXIMUM, _MINIMUM = OPERATORS["maximum"], OPERATORS["minimum"]
+_SINE = ACTIVATIONS["sin"]
+_ROUND = 1.5 * 2.0**23  # a float32 has no digits behind the point after this was added to it
+_PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))  # the largest float32 in the sine's range
+
+
+def _parts(period: float) -> tuple[float, ...]:
+    """The period in four parts of 5 bits, which times a number of periods below 2**19 are exact, and the rest."""
+    parts = []
+    for _ in range(4):
+        mantissa, exponent = math.frexp(period)
+        parts.append(math.ldexp(math.floor(math.ldexp(mantissa, 5)), exponent - 5))
+        period -= parts[-1]
+    return (*parts, float(np.float32(period)))
+
+
+_TURN, _HALF_TURN = _parts(2 * math.pi), _parts(math.pi)
+
+
+def sin_into(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = the sine of ``x``."""
+    angle = _reduced(x, _TURN, 0.0)
+    _sine(dst, angle)
+
+
+def cos_into(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = the cosine of ``x``, which is the sine a quarter of a turn later."""
+    angle = _reduced(x, _TURN, 0.25)
+    tensor_scalar(angle, angle, _ADD, math.pi / 2)
+    _sine(dst, angle)
+
+
+def tan_into(dst: NkiTensor, x: NkiTensor) -> None:
+    """``dst`` = the tangent of ``x``: sine by cosine of what ``x`` is beyond a multiple of pi."""
+    angle = _reduced(x, _HALF_TURN, 0.0)
+    sine, cosine = (ndarray(x.shape, float32, sbuf) for _ in range(2))
+    _sine(sine, angle)
+    tensor_scalar(angle, angle, _ADD, math.pi / 2)
+    _sine(cosine, angle)
+    reciprocal(cosine, cosine)
+    tensor_tensor(dst, sine, cosine, _MULTIPLY)
+
+
+def _reduced(x: NkiTensor, period: tuple[float, ...], phase: float) -> NkiTensor:
+    """``x`` less the multiple of the period for which ``x / period + phase`` lies between -1/2 and 1/2."""
+    turns, angle = (ndarray(x.shape, float32, sbuf) for _ in range(2))
+    tensor_scalar(turns, x, _MULTIPLY, 1 / math.fsum(period), False, _ADD, phase)
+    tensor_scalar(turns, turns, _ADD, _ROUND, False, _SUBTRACT, _ROUND)
+    scalar_tensor_tensor(angle, turns, _MULTIPLY, -period[0], _ADD, x)
+    for part in period[1:]:
+        scalar_tensor_tensor(angle, turns, _MULTIPLY, -part, _ADD, angle)
+    return angle
+
+
+def _sine(dst: NkiTensor, angle: NkiTensor) -> None:
+    """``dst`` = the sine of angles up to 3/2 pi, folded onto pi/2 first: the nearest multiple may be one too far.
+
+    Whatever is left beyond pi comes of an ``x`` whose neighbours are whole turns away.
+    """
+    folded = ndarray(angle.shape, float32, sbuf)
+    tensor_scalar(folded, angle, _MAXIMUM, -math.pi / 2, False, _MINIMUM, math.pi / 2)
+    scalar_tensor_tensor(folded, folded, _MULTIPLY, 2.0, _SUBTRACT, angle)
+    tensor_scalar(folded, folded, _MAXIMUM, -_PI, False, _MINIMUM, _PI)
+    activation(dst, _SINE, folded)
+
+
+_RANGE = (
+    "``x`` is first brought into the range of the Scalar Engine's sine, so that every finite ``x`` is valid; the "
+    "result is off by less than 1e-6 where ``|x|`` is below 2**20, by up to the spacing of float32 at ``x`` beyond."
+)
+_TOKEN = "As an operator token it is the Scalar Engine's sine by itself, for ``x`` from -pi to pi."
+sin = token("sin")(tile_function("sin", f"The sine. {_RANGE} {_TOKEN}", sin_into))
+cos = tile_function("cos", f"The cosine. {_RANGE}", cos_into)
+_POLES = "The tangent, as sine by cosine: what these are off by counts ``1 + tan(x) ** 2`` times near its poles."
+tan = tile_function("tan", _POLES, tan_into)
