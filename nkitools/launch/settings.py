@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from nkitools import options
-from nkitools.rules.finding import not_modelled
 
-LEVELS = ("error", "report", "off")
+LEVELS = ("error", "strict", "report", "off")
+PRECISIONS = ("precise", "full")
+_AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
 
 
 def resolve_level(rules: str | None) -> str:
@@ -19,10 +20,28 @@ def resolve_level(rules: str | None) -> str:
     return str(level)
 
 
-def check_environment() -> None:
-    """Refuse what AWS's simulator is told by environment variables and this version does not model."""
-    precise = os.environ.get("NKI_PRECISE_FP", "")
-    if precise not in ("", "1"):
-        not_modelled(
-            f"NKI_PRECISE_FP={precise} (full-precision mode) is not modelled yet", remedy="Unset NKI_PRECISE_FP."
-        )
+def resolve_seed() -> int | None:
+    """The seed of the order of programs (``--nki-schedule-seed``, ``NKITOOLS_SCHEDULE_SEED``), None for their own."""
+    seed = options.value("schedule_seed")
+    if seed is None:
+        return None
+    try:
+        return int(seed)
+    except ValueError:
+        raise ValueError(f"option schedule_seed (NKITOOLS_SCHEDULE_SEED) is {seed!r}; it must be an integer") from None
+
+
+def resolve_precision(precision: str | None, default: str = "precise") -> str:
+    """``precise`` or ``full``: the argument, else the option (``--nki-precision``, ``NKITOOLS_PRECISION``), else AWS's.
+
+    That is ``NKI_PRECISE_FP``, 1 or 0; nothing said, it is ``default``. Raises ValueError for anything else.
+    """
+    chosen: Any = options.value("precision") if precision is None else precision
+    if chosen is None:
+        said = os.environ.get("NKI_PRECISE_FP", "")
+        if said not in _AWS_PRECISION:
+            raise ValueError(f"NKI_PRECISE_FP is {said!r}; choose 1 (precise, the default) or 0 (full precision).")
+        return _AWS_PRECISION[said] or default
+    if chosen not in PRECISIONS:
+        raise ValueError(f"precision: must be one of {', '.join(PRECISIONS)}, it is {chosen!r}")
+    return str(chosen)

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
 import nkitools
-from nkitools.launch.settings import resolve_level
+from nkitools import options
+from nkitools.launch.settings import resolve_level, resolve_precision
 from tests.launch.kernels import doubled
 
 X = np.ones((8, 4), np.float32)
 
 
-@pytest.mark.parametrize("level", ["error", "report", "off"])
-def test_full_precision_is_refused_at_every_level(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
-    """NKI_PRECISE_FP=0 asks for what is not modelled (NK607)."""
+@pytest.mark.parametrize(("value", "dtype"), [("0", np.float32), ("1", ml_dtypes.bfloat16)])
+def test_aws_variable_decides_the_precision(monkeypatch: pytest.MonkeyPatch, value: str, dtype: Any) -> None:
+    """NKI_PRECISE_FP=0 is full precision."""
+    monkeypatch.setenv("NKI_PRECISE_FP", value)
+    assert nkitools.simulate(doubled, X.astype(ml_dtypes.bfloat16)).outputs.dtype == dtype
+
+
+@pytest.mark.parametrize("value", ["2", "false", "full"])
+def test_another_value_of_it_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """By name; and before the run, as it says nothing about the kernel."""
+    monkeypatch.setenv("NKI_PRECISE_FP", value)
+    with nkitools.collect_runs() as runs, pytest.raises(ValueError, match=f"NKI_PRECISE_FP is '{value}'; choose 1"):
+        nkitools.simulate(doubled, X)
+    assert runs == []
+
+
+def test_the_option_comes_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An override, then NKITOOLS_PRECISION, then AWS's variable, then precise."""
+    monkeypatch.delenv("NKI_PRECISE_FP", raising=False)
+    assert nkitools.simulate(doubled, X).precision == "precise"
     monkeypatch.setenv("NKI_PRECISE_FP", "0")
-    with nkitools.collect_runs() as runs, pytest.raises(nkitools.NotModelled, match="NKI_PRECISE_FP=0"):
-        nkitools.simulate(doubled, X, rules=level)
-    assert len(runs) == 1
+    assert nkitools.simulate(doubled, X).precision == "full"
+    monkeypatch.setenv("NKITOOLS_PRECISION", "precise")
+    assert nkitools.simulate(doubled, X).precision == "precise"
+    with options.override(precision="full"):
+        assert nkitools.simulate(doubled, X).precision == "full"
+    with pytest.raises(ValueError, match="must be one of precise, full, it is 'exact'"):
+        resolve_precision("exact")
 
 
 @pytest.mark.parametrize("value", ["", "1"])

@@ -1,0 +1,62 @@
+"""The reference of a precision split: which tensor each of its arrays belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.precision.difference import exact
+from nkitools.precision.runs import arrays_in, in_float64
+
+Shapes = Sequence[tuple[str, tuple[int, ...]]]
+
+
+def references_of(
+    reference: Any, shapes: Shapes, outputs: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[Array | None]:
+    """For each tensor its reference in float64, or None.
+
+    ``shapes``: names and shapes of the tensors, of which the first ``outputs`` are the kernel's results and the others
+    the arguments that it wrote into. Raises TypeError for what holds no arrays, ValueError for arrays of another number
+    or shape, or with NaN.
+    """
+    if reference is None:
+        return [None] * len(shapes)
+    if callable(reference) and not hasattr(reference, "shape"):
+        values, named = in_float64((args, kwargs))
+        reference = reference(*values, **named)
+    if isinstance(reference, np.generic):
+        reference = np.asarray(reference)
+    found = {place: exact(array) for place, (_, array) in arrays_in("output", reference)}
+    if not found:
+        raise TypeError(f"reference: it must be or return arrays, it is {type(reference).__name__}")
+    matched = _matched(found, shapes, outputs)
+    for (name, shape), array in zip(shapes, matched, strict=False):
+        _check(name, shape, array)
+    return [*matched, *[None] * (len(shapes) - len(matched))]
+
+
+def _matched(found: dict[str, Array], shapes: Shapes, outputs: int) -> list[Array]:
+    """In the order of the tensors: by their places in the containers where these are those of the results."""
+    places = [name for name, _ in shapes[:outputs]]
+    if set(found) == set(places):
+        return [found[place] for place in places]
+    if len(found) not in (outputs, len(shapes)):
+        names = ", ".join(name for name, _ in shapes)
+        raise ValueError(f"reference: it holds {len(found)} arrays, the kernel makes {len(shapes)}: {names}")
+    return list(found.values())
+
+
+def _check(name: str, shape: tuple[int, ...], array: Array) -> None:
+    if array.shape != shape:
+        raise ValueError(f"reference: it has the shape {list(array.shape)} for {name}, which has {list(shape)}")
+    missing = np.isnan(array)
+    if missing.any():
+        first = [int(axis[0]) for axis in np.nonzero(missing)]
+        raise ValueError(
+            f"reference: {int(missing.sum())} of {array.size} elements for {name} are NaN, the first at {first}; what "
+            "is right there is not known"
+        )

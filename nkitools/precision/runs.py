@@ -1,0 +1,136 @@
+"""One kernel call in one precision: on copies of its arrays, and what it made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.wide import digits_of
+from nkitools.launch.containers import mapped, mapped_by_name
+from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
+from nkitools.launch.programs import Launch, run_launch
+from nkitools.precision.difference import exact
+from nkitools.record.run import Run
+
+
+@dataclass(frozen=True)
+class Values:
+    """A tensor after a run: its values in float64, and its dtype."""
+
+    array: Array
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Half:
+    """A run in one precision: its outputs and its arguments by name, and which of these it changed, and returns."""
+
+    run: Run
+    outputs: dict[str, Values]
+    arguments: dict[str, Values]
+    changed: frozenset[str]
+    returned: frozenset[str]
+
+
+def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Half:
+    """Run on copies of the arrays, so that nothing that the kernel writes reaches the caller's."""
+    tensors: dict[str, NkiTensor] = {}
+    before: dict[str, Array] = {}
+
+    def entering(tensor: NkiTensor) -> Any:
+        if tensor.name not in tensors:
+            tensors[tensor.name], before[tensor.name] = tensor, exact(tensor.array)
+        return tensor if launch.wrap is None else launch.wrap(tensor)
+
+    args, kwargs = copied((args, kwargs))
+    run = run_launch(replace(launch, precision=precision, wrap=entering, echo=None), args, kwargs)
+    outputs = dict(arrays_in("output", run.outputs))
+    objects = {id(value) for value, _ in outputs.values()}
+    arguments = {name: Values(exact(digits_of(tensor)), tensor.dtype.name) for name, tensor in tensors.items()}
+    changed = {
+        name for name, values in arguments.items() if not np.array_equal(values.array, before[name], equal_nan=True)
+    }
+    return Half(
+        run,
+        {name: Values(exact(array), str(array.dtype)) for name, (_, array) in outputs.items()},
+        arguments,
+        frozenset(changed),
+        frozenset(name for name, tensor in tensors.items() if id(tensor.storage.origin) in objects),
+    )
+
+
+def framework_of(value: Any) -> Framework | None:
+    """The framework whose array ``value`` is."""
+    return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
+
+
+def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:
+    """The arrays in a value or its containers, by their places, as they are and as NumPy sees them."""
+    found: list[tuple[str, tuple[Any, Array]]] = []
+
+    def keep(place: str, part: Any) -> Any:
+        framework = framework_of(part)
+        if framework is not None:
+            found.append((place, (part, framework.to_numpy(place, part))))
+        return part
+
+    mapped_by_name(name, value, keep)
+    return found
+
+
+def copied(value: Any) -> Any:
+    """A container with copies of its arrays. One array in two places, or two views of the same elements, stay one."""
+    return _changed(value, _copy)
+
+
+def in_float64(value: Any) -> Any:
+    """The same with floating-point arrays in float64 (jax's in float32 where it has no more)."""
+    return _changed(value, _float64)
+
+
+def _changed(value: Any, change: Callable[[Framework, Any], Any]) -> Any:
+    done: dict[Any, Any] = {}
+
+    def part(each: Any) -> Any:
+        framework = framework_of(each)
+        if framework is None:
+            return each
+        key = _elements(framework, each)
+        if key not in done:
+            done[key] = change(framework, each)
+        return done[key]
+
+    return mapped(value, part)
+
+
+def _elements(framework: Framework, value: Any) -> Any:
+    """What two views of the same elements have in common."""
+    if framework is NUMPY:
+        return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
+    return (value.data_ptr(), value.shape, value.stride(), value.dtype) if framework.name == "torch" else id(value)
+
+
+def _copy(framework: Framework, value: Any) -> Any:
+    if framework is NUMPY:
+        copy = value.copy()
+        copy.flags.writeable = value.flags.writeable
+        return copy
+    return value.detach().clone() if framework.name == "torch" else value
+
+
+def _float64(framework: Framework, value: Any) -> Any:
+    if framework.name == "torch":
+        value = value.detach().clone()
+        return value.double() if value.is_floating_point() else value
+    if framework.name == "jax":
+        import jax.numpy as jnp
+
+        # float64 where jax_enable_x64 is on, else float32
+        return value.astype(jnp.result_type(float)) if jnp.issubdtype(value.dtype, jnp.floating) else value
+    is_float = value.dtype.kind not in "biu" and value.dtype.names is None
+    return value.astype(np.float64) if is_float else value.copy()

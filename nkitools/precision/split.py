@@ -1,0 +1,150 @@
+"""``nkitools.precision_split``: how much of a kernel's error is low precision, and how much is there without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nkitools.launch.kernel import as_launch
+from nkitools.launch.tracebacks import AuthorsTraceback
+from nkitools.precision.difference import Difference
+from nkitools.precision.reference import references_of
+from nkitools.precision.runs import Half, run_half
+from nkitools.record.run import Run
+
+
+@dataclass(frozen=True)
+class TensorSplit:
+    """The error of one tensor, split.
+
+    ``low_precision`` is what rounding to low-precision dtypes does: the precise run against the full one. With a
+    reference, ``error`` is the precise run's difference from it, and ``remaining`` the full run's: what is not low
+    precision, but the algorithm (or the rounding of float32). ``dtype`` is that of the tensor itself.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    low_precision: Difference
+    error: Difference | None = None
+    remaining: Difference | None = None
+
+    @property
+    def is_low_precision(self) -> bool:
+        """Whether low precision makes a larger difference than what remains without it."""
+        return self.remaining is None or self.low_precision.max_abs >= self.remaining.max_abs
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        low, tensor = self.low_precision, f"{self.name} ({self.dtype})"
+        counted = f"; {low.different} of {low.size} elements differ" if _is_whole(self.dtype) and low.different else ""
+        if self.error is None or self.remaining is None:
+            if not low.different:
+                return f"{tensor}: low precision changes nothing."
+            return f"{tensor}: low precision changes it by up to {low.max_abs:.2g}, at {list(low.index)}{counted}."
+        if not self.error.different:
+            return f"{tensor}: no error."
+        parts = f"{low.max_abs:.2g} is low precision and {self.remaining.max_abs:.2g} is not{counted}"
+        where = "" if self.is_low_precision else "; look at the algorithm"
+        return f"{tensor}: error {self.error.max_abs:.2g} at {list(self.error.index)}, of which {parts}{where}."
+
+
+@dataclass(frozen=True)
+class PrecisionSplit:
+    """What `precision_split` has found: ``tensors``, and the two runs, ``precise`` and ``full``."""
+
+    tensors: tuple[TensorSplit, ...]
+    precise: Run
+    full: Run
+
+    def __getitem__(self, name: str) -> TensorSplit:
+        """The tensor of a name: ``output``, ``output[1]``, or that of an argument. Raises KeyError."""
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
+        raise KeyError(f"{name!r} is none of {', '.join(tensor.name for tensor in self.tensors)}")
+
+    def __str__(self) -> str:
+        rows = [("tensor", "", "max abs", "rms", "max relative", "at")]
+        for tensor in self.tensors:
+            for what, difference in _parts(tensor):
+                name = f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" if what == _parts(tensor)[0][0] else ""
+                rows.append((name, what, *_shown(difference)))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        title = f"precision of {self.precise.kernel} on {self.precise.chip}"
+        return "\n".join([title, *table, *(tensor.verdict for tensor in self.tensors), *self._rounded()])
+
+    def _rounded(self) -> list[str]:
+        """What full precision could not widen."""
+        if not self.full.rounded:
+            return []
+        named = ", ".join(f"{name} ({count})" for name, count in self.full.rounded.items())
+        return [f"Rounded in full precision too, so that it counts as not low precision: operands of {named}."]
+
+
+def _is_whole(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint", "bool"))
+
+
+def _parts(tensor: TensorSplit) -> list[tuple[str, Difference]]:
+    parts = [("error", tensor.error), ("low precision", tensor.low_precision), ("not low precision", tensor.remaining)]
+    return [(what, difference) for what, difference in parts if difference is not None]
+
+
+def _shown(difference: Difference) -> tuple[str, str, str, str]:
+    numbers = (f"{number:.1e}" for number in (difference.max_abs, difference.rms, difference.max_relative))
+    first, second, third = numbers
+    return first, second, third, str(list(difference.index)) if difference.different else ""
+
+
+def precision_split(
+    kernel: Any,
+    /,
+    *arrays: Any,
+    reference: Any = None,
+    grid: Any = None,
+    chip: str | None = None,
+    rules: str | None = None,
+    **kwargs: Any,
+) -> PrecisionSplit:
+    """Run ``kernel`` twice, rounded to its dtypes and in full precision, and say what low precision costs.
+
+    Arguments are those of `nkitools.simulate`; the arrays are copied, so that none is written. ``reference``: what the
+    kernel should compute, as an array (or a tuple, list or dictionary of them, in the form of the kernel's result), or
+    a function that is called with the kernel's arguments, floating-point arrays in float64, and returns that; of a
+    kernel that returns nothing it is for the arguments that it writes into. Without it only the part of low precision
+    is known. Raises TypeError and ValueError for a reference that does not fit, and what the kernel raises.
+    """
+    __tracebackhide__ = True
+    with AuthorsTraceback():
+        launch = as_launch(kernel, grid=grid, chip=chip, rules=rules)
+        precise = run_half(launch, "precise", arrays, kwargs)
+        full = run_half(launch, "full", arrays, kwargs)
+        return _split(precise, full, reference, arrays, kwargs)
+
+
+def _split(precise: Half, full: Half, reference: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PrecisionSplit:
+    # A full run returns new arrays, as they are wider: which arguments are results only the precise one can tell.
+    changed = (precise.changed | full.changed) - precise.returned
+    written = [name for name in precise.arguments if name in changed]
+    if not (precise.outputs or written) or list(precise.outputs) != list(full.outputs):
+        said = [finding.text() for finding in (*precise.run.findings, *full.run.findings)][:1]
+        raise ValueError(" ".join([f"{precise.run.kernel} has returned and written no arrays to compare.", *said]))
+    pairs = [(name, precise.outputs[name], full.outputs[name]) for name in precise.outputs]
+    pairs += [(name, precise.arguments[name], full.arguments[name]) for name in written]
+    shapes = [(name, rounded.array.shape) for name, rounded, _ in pairs]
+    references = references_of(reference, shapes, len(precise.outputs), args, kwargs)
+    tensors = [
+        TensorSplit(
+            name,
+            rounded.dtype,
+            rounded.array.shape,
+            Difference.of(rounded.array, wide.array),
+            None if right is None else Difference.of(rounded.array, right),
+            None if right is None else Difference.of(wide.array, right),
+        )
+        for (name, rounded, wide), right in zip(pairs, references, strict=True)
+    ]
+    return PrecisionSplit(tuple(tensors), precise.run, full.run)
