@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
+from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.wide import LOW_PRECISION, digits_of
 from nkitools.launch.containers import mapped, mapped_by_name
-from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
+from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework, from_jax_dtype
 from nkitools.record.names import tensor_of
 from nkitools.rules.finding import refuse
 
@@ -54,11 +55,23 @@ class Arguments:
 
     A contiguous NumPy array or CPU torch tensor is used in place, so that what the kernel writes into it is there
     afterwards; others are copied in, and copied back where the kernel changed them. One array passed twice becomes one
-    storage. A kernel cannot write into a read-only array, nor into jax's.
+    storage. A kernel cannot write into a read-only array, nor into jax's. ``widens_results``: the results of
+    low-precision dtypes are float32 arrays, as full precision has them; what is written into an argument is rounded to
+    its dtype.
+    ``is_shared``: whether an array is also an argument of another rank, so that none of them may write into it.
     """
 
-    def __init__(self, memory: MemoryRegion = MemoryRegion.private_hbm, wrap: Wrap | None = None) -> None:
+    def __init__(
+        self,
+        memory: MemoryRegion = MemoryRegion.private_hbm,
+        wrap: Wrap | None = None,
+        *,
+        widens_results: bool = False,
+        is_shared: Callable[[Array], bool] = lambda array: False,
+    ) -> None:
         self.memory = memory
+        self.is_shared = is_shared
+        self.widens_results = widens_results
         self.wrap: Wrap = wrap or (lambda tensor: tensor)
         self.framework: Framework = NUMPY
         self._entered: list[_Entered] = []
@@ -83,20 +96,20 @@ class Arguments:
             if framework.has(value):
                 if self.framework is NUMPY:
                     self.framework = framework
-                return self._tensor(name, value, framework.to_numpy(name, value))
-        return value
+                return self._tensor(name, value, framework)
+        return from_jax_dtype(name, value)
 
-    def _tensor(self, name: str, original: Any, array: Array) -> Any:
+    def _tensor(self, name: str, original: Any, framework: Framework) -> Any:
+        array = framework.to_numpy(name, original)
         for entered in self._entered:
             if entered.is_same(original, array):
                 return self.wrap(NkiTensor.whole(entered.storage))
-        storage = self._storage(name, array)
+        storage = self._storage(name, array, _dtype_of(name, array, framework))
         storage.origin = original
         self._entered.append(_Entered(original, array, storage))
         return self.wrap(NkiTensor.whole(storage))
 
-    def _storage(self, name: str, array: Array) -> Storage:
-        dtype = _dtype_of(name, array)
+    def _storage(self, name: str, array: Array, dtype: DType) -> Storage:
         if array.ndim == 0:
             refuse(
                 "NK609",
@@ -108,6 +121,9 @@ class Arguments:
         memory = _in_place(array) if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
         # Elements that share their memory have no value of their own: np.broadcast_to, torch's expand.
         shared = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+        if self.is_shared(array):
+            memory = memory.view()  # the caller's array stays as it is
+            shared = True
         if shared or not array.flags.writeable:
             memory.flags.writeable = False
         return Storage(array.shape, dtype, self.memory, array=memory, name=name)
@@ -119,6 +135,10 @@ class Arguments:
             if not array.flags.writeable and np.may_share_memory(array, memory):
                 return entered.storage.name
         return ""
+
+    def is_given_to_others(self, name: str) -> bool:
+        """Whether the argument ``name`` is also one of another rank."""
+        return any(each.storage.name == name and self.is_shared(each.array) for each in self._entered)
 
     def finish(self) -> None:
         """Bring what was written into copied arguments back to the arrays themselves.
@@ -139,6 +159,8 @@ class Arguments:
 
     def _array(self, tensor: NkiTensor) -> Any:
         storage = tensor.storage
+        if self.widens_results and tensor.dtype in LOW_PRECISION:
+            return self.framework.from_numpy(np.array(digits_of(tensor), np.float32, order="C"), float32)
         if storage.origin is None:
             return self.framework.from_numpy(np.ascontiguousarray(tensor.read()), tensor.dtype)
         if tensor.array is storage.array:
@@ -151,15 +173,17 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _dtype_of(name: str, array: Array) -> DType:
+def _dtype_of(name: str, array: Array, framework: Framework) -> DType:
     try:
         return as_dtype(array.dtype)
     except UnknownDType:
         pass
+    wanted = ("int32", "float32") if array.dtype.kind in "iu" else ("float32",)
+    casts = ", ".join(framework.cast.format(name=name, dtype=dtype) for dtype in wanted)
     return refuse(
         "NK301",
         f"argument `{name}` is an array of {array.dtype}, which NKI does not have",
-        remedy=f"Convert it first: {name}.astype(np.float32), or another dtype of nki.language.",
+        remedy=f"Convert it first: {casts}, or another dtype of nki.language.",
     )
 
 

@@ -16,12 +16,16 @@ from nkitools.rules.finding import refuse
 
 @dataclass(frozen=True)
 class Framework:
-    """``has``: whether a value is an array of it; ``to_numpy``: a NumPy view of an argument's memory."""
+    """``has``: whether a value is an array of it; ``to_numpy``: a NumPy view of an argument's memory.
+
+    ``cast``: how an author converts an array, with the places ``{name}`` and ``{dtype}``.
+    """
 
     name: str
     has: Callable[[Any], bool]
     to_numpy: Callable[[str, Any], Array]
     from_numpy: Callable[[Array, DType], Any]
+    cast: str
 
 
 # --- NumPy -----------------------------------------------------------------------------------------------------------
@@ -36,7 +40,13 @@ def _numpy_view(name: str, value: Any) -> Array:
     return np.asarray(value)
 
 
-NUMPY = Framework("NumPy", lambda value: isinstance(value, np.ndarray), _numpy_view, lambda array, dtype: array)
+NUMPY = Framework(
+    "NumPy",
+    lambda value: isinstance(value, np.ndarray),
+    _numpy_view,
+    lambda array, dtype: array,
+    "{name}.astype(np.{dtype})",
+)
 
 
 # --- torch -----------------------------------------------------------------------------------------------------------
@@ -76,7 +86,11 @@ def _named_dtype(name: str, dtype: str) -> DType:
         return as_dtype(dtype)
     except UnknownDType:
         pass
-    return refuse("NK301", f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have")
+    return refuse(
+        "NK301",
+        f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have",
+        remedy=f"Convert it first: {name}.to(torch.float32), or another dtype of nki.language.",
+    )
 
 
 def _to_torch(array: Array, dtype: DType) -> Any:
@@ -121,6 +135,24 @@ def _to_jax(array: Array, dtype: DType) -> Any:
     return jnp.asarray(array)
 
 
+def from_jax_dtype(name: str, value: Any) -> Any:
+    """The NKI dtype of a scalar type of jax (``jnp.bfloat16``); every other value as it is.
+
+    Errors: NK609, a TypeError, for one that NKI lacks (NKI 0.4 release notes, JAX dtype support).
+    """
+    if "jax" not in sys.modules or not isinstance(value, type) or type(value).__name__ != "_ScalarMeta":
+        return value
+    try:
+        return as_dtype(np.dtype(value))
+    except UnknownDType:
+        pass
+    return refuse(
+        "NK609",
+        f"argument `{name}` is jax's dtype {np.dtype(value)}, which NKI does not have",
+        remedy="Pass a dtype of nki.language, or of jax one that NKI has: jnp.float32, jnp.bfloat16, jnp.int32.",
+    )
+
+
 def _no_such_dtype(framework: str, dtype: DType) -> None:
     refuse(
         "NK301",
@@ -131,6 +163,6 @@ def _no_such_dtype(framework: str, dtype: DType) -> None:
 
 FRAMEWORKS = (
     NUMPY,
-    Framework("torch", _is_torch, _torch_view, _to_torch),
-    Framework("jax", _is_jax, _jax_view, _to_jax),
+    Framework("torch", _is_torch, _torch_view, _to_torch, "{name}.to(torch.{dtype})"),
+    Framework("jax", _is_jax, _jax_view, _to_jax, "{name}.astype(jnp.{dtype})"),
 )

@@ -6,7 +6,10 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from types import FunctionType, MethodType
 from typing import Any, cast
+
+import numpy as np
 
 from nkitools.chip.core import CORE
 from nkitools.launch.programs import Launch
@@ -44,9 +47,20 @@ class KernelObject:
         grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
         return f"<{type(self).__module__.split('.')[-2]} kernel {self.__name__}{grid}>"
 
+    def __get__(self, instance: Any, owner: type | None = None) -> KernelObject:
+        """A decorated method, bound to its object; a kernel that is only kept in a class stays as it is."""
+        home, _, _ = str(getattr(self.function, "__qualname__", "")).rpartition(".")
+        classes = (instance if isinstance(instance, type) else type(instance)).__mro__
+        is_method = isinstance(self.function, FunctionType) and home in (each.__qualname__ for each in classes)
+        return self.with_function(MethodType(self.function, instance)) if is_method else self
+
     def with_grid(self, grid: tuple[int, ...]) -> KernelObject:
         """The same kernel under a launch grid."""
         return type(self)(self.function, grid, **self.options)
+
+    def with_function(self, function: Callable[..., Any]) -> KernelObject:
+        """The same launch of another function."""
+        return type(self)(function, self.grid, **self.options)
 
     def launch(self) -> Launch:
         """How a call of this kernel is launched."""
@@ -88,20 +102,32 @@ def grid_of(grid: Any) -> tuple[int, ...]:
 
 
 def lnc_grid(name: str, grid: Any) -> tuple[int, ...]:
-    """The grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2. Errors: NK613."""
-    sizes = grid_of(grid)
-    if len(sizes) > 1 or any(size > 2 for size in sizes):
-        refuse("NK613", f"kernel {name} is launched with {list(sizes)}; the LNC degree is 1 or 2")
-    return () if sizes == (1,) else sizes
+    """The grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2.
+
+    Errors: NK609 for what is no integer, NK613 for other degrees.
+    """
+    sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
+    whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes)
+    if not whole or len(sizes) != 1 or sizes[0] not in (1, 2):
+        shown = ", ".join(_shown(size) for size in sizes)
+        refuse("NK613" if whole else "NK609", f"kernel {name} is launched with [{shown}]; the LNC degree is 1 or 2")
+    return () if sizes[0] == 1 else (2,)
+
+
+def _shown(size: Any) -> str:
+    """What stands in the brackets: numbers and strings as they are, other things by their kind."""
+    plain = size is None or isinstance(size, (int, float, str, np.generic))
+    return repr(size.item() if isinstance(size, np.generic) else size) if plain else f"a {type(size).__name__}"
 
 
 def as_launch(kernel: Any, *, grid: Any = None, chip: str | None = None, rules: str | None = None) -> Launch:
     """Any kernel or plain function (of the modern dialect) as a launch, with what the caller decides put over it."""
+    sizes = None if grid is None else grid_of(grid)
     if isinstance(kernel, KernelObject):
-        launch = (kernel if grid is None else kernel.with_grid(grid_of(grid))).launch()
+        launch = (kernel if sizes is None else kernel.with_grid(sizes)).launch()
     else:
         signature_of(kernel)
-        launch = Launch(kernel, name_of(kernel), grid=lnc_grid(name_of(kernel), grid))
+        launch = Launch(kernel, name_of(kernel), grid=() if sizes is None else lnc_grid(name_of(kernel), sizes))
     if chip is not None:
         launch = replace(launch, chip=chip)
     if rules is not None:

@@ -1,4 +1,4 @@
-"""Run the programs of a launch: one core a program, one after the other."""
+"""Run the programs of a launch: one core a program, in turns."""
 
 from __future__ import annotations
 
@@ -7,27 +7,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from nkitools.chip.core import CORE, Core, SharedHbm
+from nkitools.chip.core import CORE, Core, SharedHbm, World
+from nkitools.chip.evidence import noticing
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
 from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch import settings
 from nkitools.launch.arguments import Arguments
+from nkitools.launch.baton import Baton
+from nkitools.launch.misused import check_use
 from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_results
+from nkitools.launch.schedule import Schedule, check_schedule
 from nkitools.launch.signatures import bind, signature_of
+from nkitools.launch.source_rules import report_source
 from nkitools.launch.tracebacks import hands_over
 from nkitools.record import collect
+from nkitools.record.history import judge
+from nkitools.record.pausing import PausingRecord
+from nkitools.record.races import report_races
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
+from nkitools.record.shared import SharedRecord
 from nkitools.rules.finding import REPORTER, StopRun, refuse
 from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 50_000
-_plans: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
+_plans: dict[tuple[str, str, str], dict[tuple[Any, ...], Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -35,8 +43,10 @@ class Launch:
     """One kernel call: what to run, on what, how.
 
     ``wrap`` turns an argument's tensor into what the dialect hands to kernels; ``undefined_travels``: see `Core`;
-    ``echo`` gets the text of device prints as they come; ``reported`` stands between the rules and the reporter, where
-    a dialect has more to say.
+    ``precision``: ``precise``, ``full``, or as the options say, and where they say nothing ``usual_precision``;
+    ``results_as_declared``: results have their tensors' dtypes also in full precision, which else returns float32;
+    ``returns_on_chip``: results may be tiles in SBUF or PSUM; ``echo`` gets the text of device prints as they come;
+    ``reported`` stands between the rules and the reporter, where a dialect has more to say.
     """
 
     function: Callable[..., Any]
@@ -44,10 +54,15 @@ class Launch:
     grid: tuple[int, ...] = ()
     chip: str | None = None
     rules: str | None = None
+    precision: str | None = None
+    usual_precision: str = "precise"
+    results_as_declared: bool = False
+    returns_on_chip: bool = False
     wrap: Callable[[NkiTensor], Any] | None = None
     undefined_travels: bool = False
     echo: Callable[[str], None] | None = None
     reported: Callable[[Report], Report] | None = None
+    schedule: Schedule | None = None
 
 
 def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
@@ -59,15 +74,17 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
     chip = resolve_chip(launch.chip)
     level = settings.resolve_level(launch.rules)
-    record = Record()
+    precision = settings.resolve_precision(launch.precision, launch.usual_precision)
+    seed = settings.resolve_seed()
+    record = record_of(launch, seed)
     record.echo = launch.echo
-    run = Run(launch.name, "builtin", chip, prints=record.prints, findings=record.findings, record=record)
+    run = Run(launch.name, "builtin", chip, precision, prints=record.prints, findings=record.findings, record=record)
     collect.announce(run)
     reporter = Reporter(level, record)
     token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
     try:
-        settings.check_environment()
-        run.outputs = _Programs(launch, generation_of(chip), record, reporter).run(args, kwargs)
+        report_source(launch.function, reporter)
+        run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
     except StopRun:
         pass
     except BaseException as error:
@@ -79,61 +96,131 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return run
 
 
-class _Programs:
-    """The programs of one launch."""
+def record_of(launch: Launch, seed: int | None) -> Record:
+    """The record that a launch needs: programs of a grid share memory, and with a seed they are interrupted."""
+    if not launch.grid:
+        return Record()
+    return SharedRecord() if seed is None else PausingRecord()
 
-    def __init__(self, launch: Launch, generation: Generation, record: Record, reporter: Reporter) -> None:
+
+class Programs:
+    """The programs of one launch, or of one rank of a launch, ``rank`` of ``world``.
+
+    To run them: `enter` the arguments, `join` a baton, `play` each program in its turns, `finish` with their results.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        generation: Generation,
+        record: Record,
+        reporter: Reporter,
+        precision: str,
+        *,
+        world: World | None = None,
+        is_shared: Callable[[Array], bool] = lambda array: False,
+    ) -> None:
         self.launch = launch
         self.generation = generation
         self.record = record
         self.reporter = reporter
+        self.full_precision = precision == "full"
         # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
         memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
-        self.arguments = Arguments(memory, launch.wrap)
+        widens = self.full_precision and not launch.results_as_declared
+        self.arguments = Arguments(memory, launch.wrap, widens_results=widens, is_shared=is_shared)
         self.shared = SharedHbm()
+        self.programs = list(itertools.product(*(range(size) for size in launch.grid)))
+        self.world = world
+        self.first = len(self.programs) * (record.rank or 0)  # the number of the first program among all ranks'
 
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    @property
+    def names(self) -> list[str]:
+        """What messages call the programs."""
+        return [f"program {', '.join(map(str, program)) or 0}" for program in self.programs]
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int | None) -> Any:
         """Run them all; program 0's result in kind is that of the launch."""
-        entered, named = _enter(self.launch, self.arguments, args, kwargs)
+        self.enter(args, kwargs)
+        baton = Baton(self.names, self.turn_of, seed)
+        self.join(baton)
+        return self.finish(baton.run(self.play))
+
+    def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Take the arguments of the kernel."""
+        self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
         for storage in self.arguments.storages:
             self.record.allocated(storage)
-        results = []
-        for program in itertools.product(*(range(size) for size in self.launch.grid)):
-            self.record.begin_program(program)
-            results.append(self._run_one(self._core(program), entered, named))
-        check_results(results[0], self.record, self.reporter)
+
+    def join(self, baton: Baton) -> None:
+        """Take turns by this baton."""
+        self.baton = baton
+        if isinstance(self.record, PausingRecord):
+            self.record.pause = baton.pause
+        self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
+        if isinstance(self.record, SharedRecord):
+            # The legacy dialect says that instances write different elements, whatever the values are.
+            self.record.keeps_values = self.record.keeps_parts and not self.launch.undefined_travels
+
+    def turn_of(self, number: int) -> None:
+        """It is the turn of program ``number`` (of this launch or rank)."""
+        self.record.turn_of(self.programs[number])
+
+    def play(self, number: int) -> Any:
+        """Run program ``number`` in its turns."""
+        return self._run_one(self._core(self.programs[number], self.baton), self.entered, self.named)
+
+    def finish(self, results: list[Any]) -> Any:
+        """What history shows when all have ended; program 0's result in kind."""
+        if self.record.keeps_parts:
+            report_races(self.record, self.reporter)
+            if isinstance(self.record, SharedRecord):
+                self.record.forget()
+        # The compiler of the legacy dialect moves to HBM what does not fit on the chip.
+        judge(self.record, self.reporter, self.generation, spills=self.launch.undefined_travels)
+        if self.launch.schedule is not None:
+            check_schedule(self.launch.schedule, self.record, self.reporter)
+        check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip)
         self.arguments.finish()
         return self.arguments.leave(results[0])
 
-    def _core(self, program: tuple[int, ...]) -> Core:
+    def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
+        where = (self.generation.name, self.reporter.level)
         return Core(
             self.generation,
             self.record,
-            _plans_of(self.generation.name, self.reporter.level),
+            _plans_of(*where, "as wide as declared" if self.full_precision else "precise"),
             self.launch.grid,
             program,
             self.shared,
             undefined_travels=self.launch.undefined_travels,
+            full_plans=_plans_of(*where, "full") if self.full_precision else None,
             input_ids=frozenset(storage.id for storage in self.arguments.storages),
+            baton=baton,
+            team=tuple(range(self.first, self.first + len(self.programs))),
+            world=self.world,
+            rank=self.record.rank,
         )
 
     @hands_over
     def _run_one(self, core: Core, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         token = CORE.set(core)
         try:
-            # Not-a-number and overflow are results here, not mistakes of the host.
-            with np.errstate(all="ignore"):
+            with noticing(None if self.reporter.level == "off" else core.evidence):
                 return self.launch.function(*args, **kwargs)
         except ValueError as error:
             check_write(error, self.arguments, self.reporter)
+            raise
+        except AttributeError as error:
+            check_use(error, self.launch.function, args, kwargs, self.reporter)
             raise
         finally:
             CORE.reset(token)
 
 
-def _plans_of(generation: str, level: str) -> dict[tuple[Any, ...], Any]:
+def _plans_of(generation: str, level: str, kind: str) -> dict[tuple[Any, ...], Any]:
     """The kept plans: a memo only, so it may be emptied at any time."""
-    plans = _plans.setdefault((generation, level), {})
+    plans = _plans.setdefault((generation, level, kind), {})
     if len(plans) > _MAX_PLANS:
         plans.clear()
     return plans

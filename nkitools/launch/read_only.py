@@ -31,11 +31,17 @@ def check_write(error: ValueError, arguments: Arguments, reporter: Reporter) -> 
         return
     author = entries[-1 - len(inside)]
     frame = author.tb_frame
+    what, remedy = "an array that is read-only", f"Pass a NumPy array that may be written, np.array({name})"
+    if arguments.is_given_to_others(name):
+        what, remedy = (
+            "an array that several ranks are given, so that none may write it",
+            "Give each rank its own array",
+        )
     with reporter.placed(site_at(frame.f_code, author.tb_lineno, author.tb_lasti), frame):
         refuse(
             "NK609",
-            f"the kernel writes into its argument `{name}`, an array that is read-only",
-            remedy=f"Pass a NumPy array that may be written, np.array({name}), or write into a tensor of the kernel.",
+            f"the kernel writes into its argument `{name}`, {what}",
+            remedy=f"{remedy}, or write into a tensor of the kernel.",
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.launch.containers import mapped
@@ -34,8 +35,8 @@ def tensors_of(result: Any) -> list[NkiTensor]:
     return list(found.values())
 
 
-def check_results(result: Any, record: Record, reporter: Reporter) -> None:
-    """NK201 for a result that is not in HBM, NK403 for elements of results that no instruction wrote.
+def check_results(result: Any, record: Record, reporter: Reporter, *, on_chip: bool = False) -> None:
+    """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
 
     NK601 for a function that makes a generator or coroutine: calling it has run nothing of it.
     """
@@ -45,7 +46,7 @@ def check_results(result: Any, record: Record, reporter: Reporter) -> None:
             "NK601", f"the kernel returns a {type(result).__name__}: a function with `yield` or `async` is no kernel"
         )
     for tensor in tensors_of(result):
-        if tensor.buffer not in _HBM:
+        if tensor.buffer not in _HBM and not on_chip:
             refuse(
                 "NK201",
                 f"the kernel returns {describe(tensor)}; results must be in HBM",
@@ -55,11 +56,12 @@ def check_results(result: Any, record: Record, reporter: Reporter) -> None:
         missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is not None:
             tensor.storage.poison_unwritten()
-            _report_unwritten(tensor, missing, record, reporter)
+            if "NK403" not in tensor.storage.excused:
+                _report_unwritten(tensor, missing, record, reporter)
 
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:
-    programs = len(record.programs)
+    programs = len({program for _, program in record.programs})
     private = programs > 1 and tensor.buffer is MemoryRegion.private_hbm
     with reporter.placed(record.sites[tensor.storage.site]):
         report(
@@ -69,6 +71,7 @@ def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporte
             remedy=f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
             if private
             else "",
+            picture=lambda: picture_of(missing, UNWRITTEN),
         )
 
 

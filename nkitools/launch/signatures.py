@@ -12,9 +12,11 @@ from nkitools.rules.finding import refuse
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The signature of a kernel's function; NK609 where it has none (a builtin, a NumPy ufunc)."""
     try:
-        return inspect.signature(function)
+        found = inspect.signature(function)
     except (TypeError, ValueError):
         pass
+    else:
+        return _evaluated(function, found)
     return refuse(
         "NK609",
         f"{function!r} has no signature, so that it cannot be a kernel",
@@ -22,15 +24,45 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     )
 
 
+def _evaluated(function: Callable[..., Any], signature: inspect.Signature) -> inspect.Signature:
+    """With `from __future__ import annotations` a declared shape is a string: evaluated, where that can be done."""
+    if not any("tensor[" in str(each.annotation) for each in signature.parameters.values()):
+        return signature
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception:  # whatever the author's annotation does when it is evaluated: nothing but a type checker reads it
+        return signature
+
+
 def bind(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments by the names of their parameters; NK609 shows the signature that they do not fit."""
+    """The arguments by the names of their parameters.
+
+    NK609 shows the signature that they do not fit, or the shape that a parameter declares (``nt.tensor[128, 512]``).
+    """
     try:
-        return signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         sentence = str(error)
+    else:
+        for parameter, value in bound.arguments.items():
+            _check_shape(name, parameter, signature.parameters[parameter].annotation, value)
+        return bound
     # Outside of the handler, so that Python does not show the one error as the cause of the other.
     parameters = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
     shown = signature.replace(parameters=parameters, return_annotation=signature.empty)
     return refuse("NK609", f"{name}: {sentence}", remedy=f"The kernel's call form is {name}{shown}.")
+
+
+def _check_shape(name: str, parameter: str, annotation: Any, value: Any) -> None:
+    declared = getattr(annotation, "declared_shape", None)
+    given = getattr(value, "shape", None)
+    if declared is None or given is None or tuple(given) == tuple(declared):
+        return
+    refuse(
+        "NK609",
+        f"{name}: parameter `{parameter}` is declared as a tensor of shape {list(declared)}, the argument has "
+        f"{list(given)}",
+        remedy=f"Pass an array of that shape, or declare `{parameter}` without one: nt.tensor.",
+    )

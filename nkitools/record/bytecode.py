@@ -80,6 +80,13 @@ def bound_name(code: CodeType, offset: int) -> str:
     return targets[-1] if is_loop and targets else targets[0] if len(targets) == 1 else ""
 
 
+def is_returned(code: CodeType, offset: int) -> bool:
+    """Whether the value of the instruction at ``offset`` is returned as it is: the caller will name it."""
+    offsets, instructions = _instructions(code)
+    position = bisect_right(offsets, offset)
+    return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
+
+
 def is_asserted(code: CodeType, offset: int) -> bool:
     """Whether the truth value that the instruction at ``offset`` asks for decides an ``assert`` and nothing else."""
     offsets, instructions = _instructions(code)

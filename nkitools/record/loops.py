@@ -7,16 +7,14 @@ from types import FrameType
 import numpy as np
 
 from nkitools.record.bytecode import loops_around
-from nkitools.record.sites import is_internal
-
-_LAUNCH = "nkitools.launch.programs"  # the frames outside of it are not the kernel's
+from nkitools.record.sites import LAUNCH, is_internal
 
 
 def author_frames(frame: FrameType | None) -> list[FrameType]:
     """The kernel's frames from ``frame`` outward, up to the launch; none where ``frame`` is outside of a kernel."""
     found: list[FrameType] = []
     while frame is not None:
-        if frame.f_globals.get("__name__") == _LAUNCH:
+        if frame.f_globals.get("__name__") == LAUNCH:
             return found
         if not is_internal(frame.f_code.co_filename):
             found.append(frame)

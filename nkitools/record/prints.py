@@ -12,7 +12,7 @@ from nkitools.chip.numerics import Array
 
 @dataclass(frozen=True, eq=False)
 class Print:
-    """One ``device_print``: what was printed, with which counters, by which line."""
+    """One ``device_print``: what was printed, with which counters, by which line, and by which of the run's ranks."""
 
     prefix: str
     value: Array
@@ -23,13 +23,15 @@ class Print:
     file: str = ""
     line: int = 0
     memory: str = ""
+    rank: int | None = None
 
     def place(self) -> str:
-        """``program 0, m=0, n=1, giou.py:41``."""
+        """``program 0, m=0, n=1, giou.py:41``; where there are ranks, ``rank 2`` comes first."""
         program = ", ".join(str(index) for index in self.program) or "0"
         counters = [f"{name}={value}" for name, value in self.loops.items()]
         where = [f"{os.path.basename(self.file)}:{self.line}"] if self.file else []
-        return ", ".join([f"program {program}", *counters, *where])
+        rank = [f"rank {self.rank}"] if self.rank is not None else []
+        return ", ".join([*rank, f"program {program}", *counters, *where])
 
     def text(self) -> str:
         """The header, then the array elided as NumPy does."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from nkitools.chip.layout import Layout
 from nkitools.chip.memory import LAYOUTS, Storage
+from nkitools.chip.numerics import Array
 from nkitools.chip.views import MEMORY_NAMES
 from nkitools.record.loops import qualified
 from nkitools.record.prints import Print
@@ -33,6 +36,26 @@ class StorageRecord:
     dtype: str
     shape: tuple[int, ...]
     site: int
+    has_address: bool = False  # the author says where it lies
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Programs that waited for each other; ``storage`` -1: what it orders are the accesses to all storages."""
+
+    position: int
+    programs: tuple[tuple[int, ...], ...]
+    storage: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Elements of a storage: those of a view where ``lanes`` is true, or of its ``rows`` in dimension 0 only."""
+
+    layout: Layout
+    byte_offset: int
+    lanes: Array | None = None
+    rows: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +66,22 @@ class _Planned:
     words: int
 
 
+class Access(NamedTuple):
+    """Where an operand of an issued instruction lies: in which storage, as which view, from which byte on."""
+
+    storage: int
+    layout: Layout
+    byte_offset: int
+    written: bool
+
+
 class Record:
-    """The history of one run."""
+    """The history of one run.
+
+    For schedules: ``labels`` are the programs, positions (-1 where a run-time address skipped it) and names of named
+    instructions, in a loop on the device those of its first turn; ``ordered`` the programs and stretches that
+    ``nl.no_reorder()`` keeps in order; ``skipped_loop`` whether a loop on the device had no turn.
+    """
 
     def __init__(self) -> None:
         self.sites = Sites()
@@ -52,15 +89,29 @@ class Record:
         self.states = array("i")
         self.plans: dict[int, _Planned] = {}
         self.storages: dict[int, StorageRecord] = {}
-        self.programs: list[tuple[int, tuple[int, ...]]] = []
+        self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
+        self.meetings: list[Meeting] = []
+        self.parts: dict[int, dict[int, Part]] = {}
+        self.keeps_parts = False  # several programs are watched for races, or the iterations of a loop
+        self.keeps_all_parts = False  # on chip too
+        # By number of meetings, program and view: a checksum of all that was written there (of some launches).
+        self.values: dict[tuple[int, tuple[int, ...], int, int], int] = {}
         self.loop = -1
+        self._loops_of: dict[tuple[int, ...], int] = {}
         self._oldest = 1 << 62  # the word of this run's first storage: ids only grow
         self._loop_rows = array("q")
         self._starts = array("q")
         self.prints: list[Print] = []
         self.findings: list[Finding] = []
+        self.allowed: list[tuple[Finding, str]] = []  # and why
         self.findings_left_out = 0
+        self.origins: set[tuple[str, int]] = set()  # the lines that NK404 has spoken of
+        self.rounded: Counter[str] = Counter()
+        self.labels: list[tuple[tuple[int, ...], int, str]] = []
+        self.ordered: list[tuple[tuple[int, ...], int, int]] = []
+        self.skipped_loop = False
         self.echo: Callable[[str], None] | None = None
+        self.rank: int | None = None  # of the run's communicating ranks this is the history of one
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -68,17 +119,37 @@ class Record:
         """The author's current site."""
         return self.sites.current(2)
 
+    def naming_site(self) -> int:
+        """The site that names what is made now."""
+        return self.sites.naming(2)
+
     def allocated(self, storage: Storage) -> None:
         """Remember a storage."""
         self._oldest = min(self._oldest, storage.id << 32)
         self.storages[storage.id] = StorageRecord(
-            storage.name, MEMORY_NAMES[storage.memory], storage.dtype.name, storage.shape, storage.site
+            storage.name,
+            MEMORY_NAMES[storage.memory],
+            storage.dtype.name,
+            storage.shape,
+            storage.site,
+            storage.physical is not None,
         )
 
-    def begin_program(self, program: tuple[int, ...]) -> None:
-        """What is issued from here on belongs to ``program``."""
+    def turn_of(self, program: tuple[int, ...]) -> None:
+        """What is issued from here on belongs to ``program``, which begins, or goes on in the loops where it stood."""
+        if self.programs:
+            self._loops_of[self.programs[-1][1]] = self.loop
         self.programs.append((len(self.states), program))
-        self.loop = -1
+        self.loop = self._loops_of.get(program, -1)
+
+    def met(self, programs: Sequence[tuple[int, ...]], storage: int = -1) -> None:
+        """These programs have met and stand still: what each issued before, to any storage or to the one named only,
+        comes before what the others issue from here on."""
+        self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
+
+    def touches_only(self, operand: int, part: Part) -> None:
+        """Of an operand (by its number) of the instruction that is about to be recorded: the elements it touches."""
+        self.parts.setdefault(len(self.states), {})[operand] = part
 
     def issued(self, plan: Any, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.
@@ -125,6 +196,11 @@ class Record:
         """Number of instructions issued."""
         return len(self.states)
 
+    @property
+    def latest(self) -> int:
+        """Position of the last instruction that the program that runs has issued."""
+        return len(self.states) - 1
+
     def name_of(self, storage: int) -> str:
         """A storage's name: the one it was created with, else the variable that the new tensor was assigned to."""
         known = self.storages.get(storage)
@@ -144,6 +220,10 @@ class Record:
         """The program that issued the instruction at ``position``."""
         at = bisect_right(self.programs, position, key=lambda begun: begun[0])
         return self.programs[at - 1][1] if at else ()
+
+    def site_at(self, position: int) -> Site:
+        """The author's line of the instruction at ``position``."""
+        return self._site(self.rows[self._start(position)])
 
     def instruction(self, position: int) -> InstructionRecord:
         """The instruction at ``position``."""
@@ -165,7 +245,17 @@ class Record:
             site.line,
             self.program_at(position),
             self.loops(self.states[position]),
+            self.rank,
         )
+
+    def accesses(self, position: int) -> list[Access]:
+        """Where the operands of the instruction at ``position`` lie."""
+        start = self._start(position)
+        planned = self.plans[self.rows[start] >> 32]
+        return [
+            Access(self.rows[at] >> 32, LAYOUTS[self.rows[at] & _LOW], self.rows[at + 1], planned.plan.written[number])
+            for number, at in enumerate(range(start + 1, start + planned.words, 2))
+        ]
 
     def _start(self, position: int) -> int:
         """Where the row of an instruction begins."""

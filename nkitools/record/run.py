@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
@@ -38,16 +39,17 @@ class InstructionRecord:
     line: int
     program: tuple[int, ...]
     loops: dict[str, int]
+    rank: int | None = None
 
 
 class Instructions(Sequence[InstructionRecord]):
-    """What was issued, in order; read from the compact record when asked for."""
+    """What was issued, in order (of ranks one after the other); read from the compact records when asked for."""
 
-    def __init__(self, record: Record | None) -> None:
-        self._record = record
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
 
     def __len__(self) -> int:
-        return 0 if self._record is None else self._record.count
+        return sum(record.count for record in self._records)
 
     @overload
     def __getitem__(self, index: int) -> InstructionRecord: ...
@@ -57,34 +59,75 @@ class Instructions(Sequence[InstructionRecord]):
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
         position = index + len(self) if index < 0 else index
-        if self._record is None or not 0 <= position < len(self):
+        if not 0 <= position < len(self):
             raise IndexError(f"instruction {index} of a run of {len(self)} instructions")
-        return self._record.instruction(position)
+        records = iter(self._records)
+        record = next(records)
+        while position >= record.count:
+            position -= record.count
+            record = next(records)
+        return record.instruction(position)
 
     def __iter__(self) -> Iterator[InstructionRecord]:
-        for position in range(len(self)):
-            yield self[position]
+        for record in self._records:
+            for position in range(record.count):
+                yield record.instruction(position)
 
 
 @dataclass(eq=False)
 class Run:
-    """The result of one simulated (or measured) kernel call."""
+    """The result of one simulated (or measured) kernel call.
+
+    ``precision``: ``precise`` where every value is rounded to its dtype, ``full`` where the low-precision ones are kept
+    in float32, in which ``outputs`` and ``prints`` then are. A run of communicating ranks has the outputs of each in a
+    tuple; its prints, findings and instructions say of which ``rank`` they are. ``record`` is then the first rank's.
+    ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`).
+    """
 
     kernel: str
     target: str
     chip: str = ""
+    precision: str = "precise"
     outputs: Any = None
     prints: list[Print] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    expected: list[Finding] = field(default_factory=list)
     error: BaseException | None = None
     record: Record | None = field(default=None, repr=False)
+    records: tuple[Record, ...] = field(default=(), repr=False)  # of the ranks
+    set_aside: list[tuple[Finding, str]] = field(default_factory=list, repr=False)
 
     @property
     def instructions(self) -> Instructions:
         """What was issued: name, engine, operands, file and line of each instruction."""
-        return Instructions(self.record)
+        return Instructions(self._all_records)
+
+    @property
+    def allowed(self) -> list[Finding]:
+        """Findings of rules that whoever ran the kernel accepts (`allow_findings`); they are not among ``findings``."""
+        return [finding for finding, _ in self._allowances()]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why the findings in ``allowed`` are accepted, by the rule's id; '' where nobody said."""
+        return {finding.rule: reason for finding, reason in self._allowances()}
+
+    def _allowances(self) -> list[tuple[Finding, str]]:
+        return [*(each for record in self._all_records for each in record.allowed), *self.set_aside]
+
+    @property
+    def _all_records(self) -> tuple[Record, ...]:
+        return self.records or (() if self.record is None else (self.record,))
+
+    @property
+    def rounded(self) -> dict[str, int]:
+        """In full precision: which instructions took low-precision operands as rounded all the same, how many times.
+
+        Those that work on the bits of their dtype, and those given a view of another dtype than the tensor's own.
+        """
+        return dict(sum((record.rounded for record in self._all_records), Counter()))
 
     @property
     def findings_left_out(self) -> int:
         """How many repeats of a finding at one line were counted only, since there were more than 1000."""
-        return 0 if self.record is None else self.record.findings_left_out
+        return sum(record.findings_left_out for record in self._all_records)

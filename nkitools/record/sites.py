@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
 
-from nkitools.record.bytecode import bound_name
+from nkitools.record.bytecode import bound_name, is_returned
 
 _internal: dict[str, bool] = {}
 
@@ -22,6 +22,8 @@ def is_internal(filename: str) -> bool:
     return known
 
 
+LAUNCH = "nkitools.launch.programs"  # the frames outside of it are not the kernel's
+
 # As code objects spell it, which is not always how the file system does.
 PACKAGE = os.path.dirname(os.path.dirname(is_internal.__code__.co_filename)) + os.sep
 
@@ -31,7 +33,7 @@ class Site:
     """A place in the author's source.
 
     ``bound`` is the name that the expression's value is assigned to, or the counter of the loop that begins there; ''
-    where it goes elsewhere.
+    where it goes elsewhere. ``returned``: it is what the function returns.
     """
 
     file: str
@@ -39,6 +41,7 @@ class Site:
     column: int | None
     function: str
     bound: str = ""
+    returned: bool = False
 
 
 UNKNOWN = Site("<unknown>", 0, None, "")
@@ -55,11 +58,28 @@ def author_frame(depth: int = 1) -> FrameType | None:
     return None
 
 
+def caller_of(frame: FrameType) -> FrameType | None:
+    """The author's frame that called ``frame``; None where that is the launch."""
+    outer = frame.f_back
+    while outer is not None and outer.f_globals.get("__name__") != LAUNCH:
+        if not is_internal(outer.f_code.co_filename):
+            return outer
+        outer = outer.f_back
+    return None
+
+
 def site_at(code: CodeType, line: int, instruction: int) -> Site:
     """The site of a code object's instruction."""
     position = next(islice(code.co_positions(), instruction // 2, None), None)
     column = None if position is None or position[2] is None else position[2] + 1
-    return Site(code.co_filename, line, column, code.co_name, bound_name(code, instruction))
+    return Site(
+        code.co_filename,
+        line,
+        column,
+        code.co_name,
+        bound_name(code, instruction),
+        is_returned(code, instruction),
+    )
 
 
 class Sites:
@@ -79,6 +99,20 @@ class Sites:
             if found_frame is None:
                 return -1
             frame, code = found_frame, found_frame.f_code
+        return self._number(frame, code)
+
+    def naming(self, depth: int = 2) -> int:
+        """The site that names what is made now: the current one, or where a helper only returns it, the caller's."""
+        number = self.current(depth + 1)
+        if number < 0 or not self.all[number].returned:
+            return number
+        frame, found = author_frame(depth), number
+        while frame is not None and self.all[found].returned:
+            frame = caller_of(frame)
+            found = found if frame is None else self._number(frame, frame.f_code)
+        return found if self.all[found].bound else number
+
+    def _number(self, frame: FrameType, code: CodeType) -> int:
         key = (id(code), frame.f_lasti)
         found = self._ids.get(key)
         if found is None:

@@ -289,6 +289,8 @@ class TestDtypes:
             np.array([[None, "a"]], dtype=object),
             np.ones((4, 4), ">f4"),
             np.array(["2024-01-01"], dtype="M8[D]"),
+            np.array([["a", "b"]]),
+            np.zeros((4, 4), [("x", "f4"), ("y", "f4")]),
         ],
         ids=lambda array: str(array.dtype),
     )
@@ -298,6 +300,7 @@ class TestDtypes:
         assert finding.rule == "NK301"
         assert finding.message == f"argument `x` is an array of {array.dtype}, which NKI does not have"
         assert "x.astype(np.float32)" in finding.remedy
+        assert ("x.astype(np.int32)" in finding.remedy) == (array.dtype == np.int64)
         assert finding.file == __file__
 
     def test_a_refusal_has_no_other_error_behind_it(self) -> None:

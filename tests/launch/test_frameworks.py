@@ -86,6 +86,31 @@ class TestJax:
         assert same is cache
         np.testing.assert_array_equal(cache, 2)
 
+    @pytest.mark.parametrize("name", ["float32", "bfloat16", "float16", "int32", "uint8", "float8_e4m3fn"])
+    def test_a_dtype_of_jax_becomes_nkis(self, jnp: Any, name: str) -> None:
+        """By position, by keyword and inside of containers (NKI 0.4 release notes)."""
+        seen: list[Any] = []
+
+        def kernel(x: Any, dtype: Any, options: Any = None) -> Any:
+            seen.extend((dtype, options))
+            return copied(x, dtype)
+
+        dtype = getattr(jnp, name)
+        out = nkitools.simulate(kernel, jnp.ones((8, 4)), dtype, options=(dtype, 1)).outputs
+        assert seen == [getattr(nl, name), (getattr(nl, name), 1)]
+        assert out.dtype == dtype
+
+    def test_one_that_nki_lacks_is_a_type_error(self, jnp: Any) -> None:
+        """NK609 names the argument."""
+        with pytest.raises(TypeError) as raised:
+            nkitools.simulate(copied, jnp.ones((8, 4)), jnp.float64)
+        finding = raised.value.finding  # type: ignore[attr-defined]
+        assert finding.message == "argument `dtype` is jax's dtype float64, which NKI does not have"
+
+    def test_a_dtype_that_nki_lacks_says_how_to_convert(self, jnp: Any) -> None:
+        """In jax's own words."""
+        assert "x.astype(jnp.float32)" in refusal(doubled, jnp.ones((8, 4), jnp.complex64)).remedy
+
 
 class TestTorch:
     """torch tensors on CPU share their memory with the kernel."""
@@ -139,6 +164,38 @@ class TestTorch:
         finding = refusal(doubled, make(torch))
         assert finding.rule == rule
         assert finding.message.startswith(said)
+
+    @pytest.mark.parametrize(("dtype", "casts"), [("float64", ["float32"]), ("int64", ["int32", "float32"])])
+    def test_a_dtype_that_nki_lacks_says_how_to_convert(self, torch: Any, dtype: str, casts: list[str]) -> None:
+        """In torch's own words: its integers are int64 unless told otherwise."""
+        remedy = refusal(doubled, torch.ones((8, 4), dtype=getattr(torch, dtype))).remedy
+        assert remedy.startswith(f"Convert it first: {', '.join(f'x.to(torch.{cast})' for cast in casts)}, or")
+
+    def test_a_tensor_of_another_device_says_how_to_bring_it(self, torch: Any) -> None:
+        """The remedy has the call."""
+        assert refusal(doubled, torch.ones((8, 4), device="meta")).remedy == "Pass x.cpu()."
+
+    def test_the_first_framework_beside_numpy_decides(self, torch: Any) -> None:
+        """NumPy arrays beside torch tensors are updated in place; results are torch's, also in containers."""
+        cache = np.ones((8, 4), np.float32)
+
+        def kernel(cache: Any, x: Any) -> Any:
+            return {"out": doubled(x)}, [doubled_in_place(cache)]
+
+        given, same = nkitools.simulate(kernel, cache, torch.ones((8, 4))).outputs
+        assert isinstance(given["out"], torch.Tensor)
+        assert same[0] is cache
+        np.testing.assert_array_equal(cache, 2)
+
+    def test_torch_and_jax_side_by_side(self, torch: Any) -> None:
+        """Each argument comes back as itself; what is new is of the framework that came first."""
+        jnp = pytest.importorskip("jax.numpy")
+        x, y = torch.ones((8, 4)), jnp.ones((8, 4))
+        for first, second in ((x, y), (y, x)):
+            out, *same = nkitools.simulate(lambda a, b: (doubled(b), a, b), first, second).outputs
+            assert same[0] is first
+            assert same[1] is second
+            assert isinstance(out, torch.Tensor) == (first is x)
 
     def test_a_dtype_that_torch_lacks_is_refused(self, torch: Any) -> None:
         """torch's float8_e4m3 is another one (fn)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,13 @@ def test_a_function_without_a_name_can_be_a_kernel() -> None:
     np.testing.assert_array_equal(made(X), 2 * X)
 
 
+def test_a_class_is_no_kernel() -> None:
+    """Its call makes an object and computes nothing."""
+    for way in (nki.jit, nki.simulate):
+        with pytest.raises(TypeError, match="it is given the class Path"):
+            way(Path)
+
+
 def test_decorated_twice_it_is_one_kernel() -> None:
     """Options add up, the outer ones win, and the grid stays."""
     inner = nki.jit(halves.function, mode="trace", debug_kernel=True)
@@ -93,7 +101,7 @@ class TestGrids:
         np.testing.assert_array_equal(nkitools.simulate(halves, X, grid=2).outputs, halves[2](X))
         np.testing.assert_array_equal(nkitools.simulate(halves[1], X, grid=(2,)).outputs, halves[2](X))
 
-    @pytest.mark.parametrize("grid", [3, 4, (2, 2), (1, 1)])
+    @pytest.mark.parametrize("grid", [3, 4, 0, -1, (2, 2), (1, 1), (), np.int64(3)])
     def test_other_degrees_are_refused(self, grid: Any) -> None:
         """NK613, which is a ValueError, at the author's line."""
         with pytest.raises(ValueError, match="the LNC degree is 1 or 2") as raised:
@@ -101,11 +109,18 @@ class TestGrids:
         assert isinstance(raised.value, nkitools.KernelError)
         assert (raised.value.finding.rule, raised.value.finding.file) == ("NK613", __file__)
 
-    @pytest.mark.parametrize(("grid", "kind"), [("2", TypeError), (2.0, TypeError), (X, TypeError), (0, ValueError)])
-    def test_what_is_no_grid_is_refused(self, grid: Any, kind: type[Exception]) -> None:
-        """It says what a grid is."""
-        with pytest.raises(kind, match="grid: "):
+    @pytest.mark.parametrize(
+        ("grid", "shown"),
+        [("2", "'2'"), (2.0, "2.0"), (X, "a ndarray"), (None, "None"), (True, "True"), ([None], "None")],
+    )
+    def test_what_is_no_number_is_refused(self, grid: Any, shown: str) -> None:
+        """NK609, which is a TypeError, at the author's line; arrays are not printed."""
+        with pytest.raises(TypeError) as raised:
             halves[grid]
+        assert isinstance(raised.value, nkitools.KernelError)
+        finding = raised.value.finding
+        assert finding.message == f"kernel halves is launched with [{shown}]; the LNC degree is 1 or 2"
+        assert (finding.rule, finding.file) == ("NK609", __file__)
 
     def test_a_grid_is_a_tuple_of_sizes(self) -> None:
         """From nothing, a number, or numbers."""

@@ -11,8 +11,8 @@ import pytest
 
 import nkitools
 from nkitools import options
-from nkitools.dialects.modern import collectives
 from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import kernel_builder
 from nkitools.dialects.modern import language as nl
 from tests.launch.kernels import doubled, failing, halves, impossible, scaled
 
@@ -103,7 +103,7 @@ def test_what_is_no_kernel_is_refused() -> None:
     [
         ({"chip": "trn9"}, ValueError, r"chip: 'trn9' is not a chip"),
         ({"chip": 3}, TypeError, r"chip: must be one of trn1"),
-        ({"rules": "loud"}, ValueError, r"rules: must be one of error, report, off, it is 'loud'"),
+        ({"rules": "loud"}, ValueError, r"rules: must be one of error, strict, report, off, it is 'loud'"),
         ({"grid": "two"}, TypeError, r"grid: must be an integer or integers, it has 'two'"),
         ({"grid": 2.0}, TypeError, r"grid: must be an integer or integers, it has 2\.0"),
         ({"grid": 0}, ValueError, r"grid: sizes must be at least 1, they are \[0\]"),
@@ -123,12 +123,6 @@ def test_a_modern_grid_is_an_lnc_degree(kernel: Any, grid: Any) -> None:
         nkitools.simulate(kernel, X, grid=grid)
     assert raised.value.finding.rule == "NK613"
     assert raised.value.finding.file == __file__
-
-
-def test_ranks_are_refused_by_name() -> None:
-    """NK607: communicating ranks are not modelled, and not ignored."""
-    with pytest.raises(nkitools.NotModelled, match=r"ranks=2"):
-        nkitools.simulate(doubled, X, ranks=2)
 
 
 @pytest.mark.parametrize(("chip", "partition_bytes"), [("trn1", 192), ("gen4", 256)])
@@ -183,12 +177,12 @@ class TestLevels:
         """A guess would be worse than a refusal; the run has the finding, too."""
 
         def kernel(x: Any) -> Any:
-            collectives.all_reduce(x)
+            kernel_builder.compile_kernel(x)
             return x
 
         with (
             nkitools.collect_runs() as runs,
-            pytest.raises(nkitools.NotModelled, match=r"nki\.collectives\.all_reduce") as raised,
+            pytest.raises(nkitools.NotModelled, match=r"kernel_builder\.compile_kernel") as raised,
         ):
             nkitools.simulate(kernel, X, rules=level)
         assert runs[0].findings == [raised.value.finding]

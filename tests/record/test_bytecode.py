@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.record.bytecode import bound_name, loops_around
+from nkitools.record.bytecode import bound_name, is_returned, loops_around
 
 found: list[Any] = []
 
@@ -64,6 +64,28 @@ def test_the_result_of_a_call_is_named_by_its_variable() -> None:
     found.clear()
     exec("top = name()", {"name": name})
     assert found == ["top"]
+
+
+def test_what_is_returned_as_it_is() -> None:
+    """The caller names it; not where it goes on into something else first, or is named here."""
+
+    def asked() -> bool:
+        frame = sys._getframe(1)
+        return is_returned(frame.f_code, frame.f_lasti)
+
+    def straight() -> Any:
+        return asked()
+
+    def in_a_tuple() -> Any:
+        return (asked(),)
+
+    def named() -> Any:
+        answer = asked()
+        return answer  # noqa: RET504 - the name is what this is about
+
+    assert straight()
+    assert not in_a_tuple()[0]
+    assert not named()
 
 
 def test_a_generator_in_a_for_loop_is_named_by_the_counter() -> None:

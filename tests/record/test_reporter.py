@@ -119,6 +119,39 @@ class TestNames:
 
         assert named(lambda x: make(x).tile[0:9], X) == "`made`"
 
+    def test_the_variable_that_a_helpers_result_is_assigned_to(self) -> None:
+        """A helper that only returns a new tensor leaves its name and its place to the caller, who may do the same."""
+
+        def made(x: Any) -> Any:
+            return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+        def made_in_turn(x: Any) -> Any:
+            return made(x)
+
+        def kernel(x: Any) -> Any:
+            first = made(x)
+            second = made_in_turn(x)
+            nisa.dma_copy(dst=first, src=x)
+            return first, second
+
+        (finding,) = nkitools.simulate(kernel, X, rules="report").findings
+        assert finding.message.startswith("output tensor `second` (shared HBM, float32 [8, 4])")
+        assert (finding.function, finding.line) == ("kernel", kernel.__code__.co_firstlineno + 2)
+
+    def test_a_helpers_result_that_nobody_assigns_stays_the_helpers(self) -> None:
+        """There is no name for it; the place is the helper's, also where the helper is the kernel."""
+
+        def made(x: Any) -> Any:
+            return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+        def kernel(x: Any) -> Any:
+            return (made(x),)
+
+        for each in (kernel, made):
+            (finding,) = nkitools.simulate(each, X, rules="report").findings
+            assert finding.message.startswith("output tensor (shared HBM, ")
+            assert finding.function == "made"
+
     def test_a_tensor_that_nobody_named(self) -> None:
         """It has a memory, a dtype and a shape."""
         finding = finding_of(lambda x: nl.load(x)[0:9], X)

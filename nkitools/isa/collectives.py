@@ -1,0 +1,186 @@
+"""Collectives whose parts all have one size: all_reduce, all_gather, reduce_scatter, all_to_all.
+
+Reductions are computed in float32 ("performs its reduction compute in floating point (f32)", NCC_EVRF061) and cast
+once, to the destination. The order is not documented and depends on the algorithm that the runtime chooses (ring, mesh
+and more); here it is that of the group. A rank stands still until the others have come; on a device it goes on with
+what does not touch these tensors.
+AWS's own tests of these calls copy inputs into a tensor of the kernel first and results out of one, saying that a
+collective "cannot read/write IO tensors"; the reference has no such limit, and none is set here.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa.collectives_group import ReplicaGroup, rank_list
+from nkitools.isa.collectives_issue import Collective, reduced
+from nkitools.isa.collectives_meeting import Met
+
+
+def all_reduce(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    replica_group: ReplicaGroup,
+    op: Any,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """``dst = src of the first rank op … op src of the last``, on each rank of the group and for each pair.
+
+    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: equal. Dtypes:
+    equal, no integers of 32 bits, no packed ones. ``op``: nl.add, nl.minimum or nl.maximum.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
+    Source: nki.collectives.all_reduce (NKI 0.6); NCC_EVRF061 (integers).
+    """
+    call = Collective(all_reduce, priority, name)
+    ranks = rank_list(call.check, call.core, replica_group, sized=False)
+    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
+    call.alike(srcs=sent, dsts=received)
+    call.memory({"srcs": sent, "dsts": received})
+    operator = call.operator(op, *sent)
+    for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
+        call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), src.shape, "that of")
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        for number, (destination, dst) in enumerate(zip(destinations, received, strict=True)):
+            total = met.once(number, partial(reduced, operator, met.sources(number)))
+            call.put(destination, total, dst)
+
+    call.exchange(ranks, received, sent, moves, op=str(operator))
+
+
+def all_gather(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    replica_group: ReplicaGroup,
+    collective_dim: int,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """``dst`` = the sources of all ranks of the group, in its order, side by side along ``collective_dim``.
+
+    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
+    source, with ``collective_dim`` as many times as the group has ranks. Dtypes: equal, any. ``collective_dim``: 0 in
+    HBM, 0 or 1 in SBUF.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
+    Source: nki.collectives.all_gather (NKI 0.6).
+    """
+    call = Collective(all_gather, priority, name)
+    ranks = rank_list(call.check, call.core, replica_group)
+    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
+    call.alike(srcs=sent, dsts=received)
+    in_sbuf = call.memory({"srcs": sent, "dsts": received})
+    dim = _dimension(call, collective_dim, (0, 1) if in_sbuf else (0,))
+    for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
+        wanted = _scaled(src.shape, dim, len(ranks))
+        why = f"{len(ranks)} times along dimension {dim} that of"
+        call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), wanted, why)
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        for number, destination in enumerate(destinations):
+            parts = np.split(destination, len(ranks), axis=dim)
+            for part, source in zip(parts, met.sources(number), strict=True):
+                np.copyto(part, source, casting="unsafe")
+
+    call.exchange(ranks, received, sent, moves, collective_dim=dim)
+
+
+def reduce_scatter(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    replica_group: ReplicaGroup,
+    collective_dim: int,
+    op: Any,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """The sources of all ranks are reduced; rank number n of the group gets part n of that along ``collective_dim``.
+
+    ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
+    destination, with dimension 0 as many times as the group has ranks. Dtypes: equal, no integers of 32 bits, no packed
+    ones. ``collective_dim``: 0. ``op``: nl.add, nl.minimum or nl.maximum.
+    Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
+    Source: nki.collectives.reduce_scatter (NKI 0.6); NCC_EVRF063 (integers).
+    """
+    call = Collective(reduce_scatter, priority, name)
+    ranks = rank_list(call.check, call.core, replica_group)
+    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
+    call.alike(srcs=sent, dsts=received)
+    call.memory({"srcs": sent, "dsts": received})
+    _dimension(call, collective_dim, (0,))
+    operator = call.operator(op, *sent)
+    for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
+        rows = _part(call, f"srcs[{number}]", src, len(ranks))
+        why = f"one of {len(ranks)} parts along dimension 0 of"
+        call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), (rows, *src.shape[1:]), why)
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        for number, (destination, dst) in enumerate(zip(destinations, received, strict=True)):
+            total = met.once(number, partial(reduced, operator, met.sources(number)))
+            call.put(destination, np.split(total, len(ranks))[met.at], dst)
+
+    call.exchange(ranks, received, sent, moves, collective_dim=0, op=str(operator))
+
+
+def all_to_all(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    replica_group: ReplicaGroup,
+    collective_dim: int,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Part number n of a source goes to rank number n of the group, which has what it gets in the order of the senders.
+
+    ``srcs``, ``dsts``: lists of tensors in HBM. Shapes: equal; dimension 0 is a multiple of the number of ranks.
+    Dtypes: equal, any. ``collective_dim``: 0.
+    Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609. Source: nki.collectives.all_to_all (NKI 0.6).
+    """
+    call = Collective(all_to_all, priority, name)
+    ranks = rank_list(call.check, call.core, replica_group)
+    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
+    call.alike(srcs=sent, dsts=received)
+    call.memory({"srcs": sent, "dsts": received}, only_hbm=True)
+    _dimension(call, collective_dim, (0,))
+    for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
+        _part(call, f"srcs[{number}]", src, len(ranks))
+        call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), src.shape, "that of")
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        for number, destination in enumerate(destinations):
+            parts = np.split(destination, len(ranks))
+            for part, source in zip(parts, met.sources(number), strict=True):
+                np.copyto(part, np.split(source, len(ranks))[met.at], casting="unsafe")
+
+    call.exchange(ranks, received, sent, moves, collective_dim=0)
+
+
+def _dimension(call: Collective, dim: Any, allowed: tuple[int, ...]) -> int:
+    """NK609: the dimensions that a collective works along."""
+    whole = isinstance(dim, (int, np.integer)) and not isinstance(dim, bool)
+    if not whole or int(dim) not in allowed:
+        where = "in SBUF" if len(allowed) > 1 else "here"
+        call.check.refuse("NK609", f"`collective_dim` must be {' or '.join(map(str, allowed))} {where}, it is {dim!r}")
+    return int(dim)
+
+
+def _scaled(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
+    return (*shape[:dim], shape[dim] * count, *shape[dim + 1 :])
+
+
+def _part(call: Collective, role: str, tensor: Any, count: int) -> int:
+    """NK113: how many rows each of the ranks gets."""
+    rows, rest = divmod(tensor.shape[0], count)
+    if rest:
+        call.check.refuse(
+            "NK113",
+            f"dimension 0 of `{role}` has {tensor.shape[0]} rows, which {count} ranks cannot share evenly",
+            tensor,
+            remedy=f"Pad it to a multiple of {count}.",
+        )
+    return int(rows)

@@ -1,0 +1,221 @@
+"""Permutes: each rank sends to one rank and receives from one, as pairs say or around a ring; and who a rank is.
+
+In a ring a rank sends to the next one of its group and receives from the one before, the last sends to the first. On a
+device the runtime lays the ring out, each channel its own, and only there is known whose data have come; here all rings
+go in the order of the group. A kernel that asks
+``collective_permute_implicit_current_processing_rank_id`` is right in both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.tensor import NkiTensor
+from nkitools.isa import limits
+from nkitools.isa.collectives_group import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
+from nkitools.isa.collectives_issue import Collective, reduced
+from nkitools.isa.collectives_meeting import Met
+from nkitools.isa.labels import label
+from nkitools.isa.plan import Plan
+
+MOST_CHANNELS = 4  # "4 for replica groups containing all devices inside a node and 2 for other" (channels)
+_ONE_CHANNEL = [0]
+
+_plans: dict[tuple[str, str], Plan] = {}
+
+
+def collective_permute(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    source_target_pairs: list[tuple[int, int]],
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Each ``(source, target)`` of the pairs sends ``srcs[0]`` of rank source to ``dsts[0]`` of rank target.
+
+    ``srcs``, ``dsts``: lists of one tensor in HBM, of equal shape and dtype. A rank is a source once and a target once
+    at most. The ranks of the pairs wait for each other; to any other rank the call is nothing, and what is no target
+    keeps its ``dst`` as it was. The runtime's guide allows only circular permutes between neighbours; the docstring,
+    which is newer, arbitrary ones.
+    Errors: NK109, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
+    Source: nki.collectives.collective_permute (NKI 0.6).
+    """
+    call = Collective(collective_permute, priority, name)
+    pairs = _pairs(call, source_target_pairs)
+    sent, received = call.tensors("srcs", srcs, one=True), call.tensors("dsts", dsts, one=True)
+    call.alike(srcs=sent, dsts=received)
+    call.memory({"srcs": sent, "dsts": received}, only_hbm=True)
+    call.shaped(("dsts[0]", received[0]), ("srcs[0]", sent[0]), sent[0].shape, "that of")
+    mine = rank_of(call.core)
+    ranks = sorted({rank for pair in pairs for rank in pair})
+    if mine not in ranks:
+        return
+    origin = next((source for source, target in pairs if target == mine), None)
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        if origin is not None:
+            np.copyto(destinations[0], met.sources(0)[ranks.index(origin)], casting="unsafe")
+
+    sends = any(source == mine for source, _ in pairs)
+    masks = (_all_or_none(received[0], origin is not None), _all_or_none(sent[0], sends))
+    call.exchange(ranks, received, sent, moves, touches=masks, source_target_pairs=pairs)
+
+
+def collective_permute_implicit(
+    srcs_by_channel: list[list[NkiTensor]],
+    dsts_by_channel: list[list[NkiTensor]],
+    replica_group: ReplicaGroup,
+    channel_ids: list[int] = _ONE_CHANNEL,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Each rank sends to the next one in the ring of its group and receives from the one before, on each channel.
+
+    ``srcs_by_channel``, ``dsts_by_channel``: for each channel a list of one tensor, all in HBM or all in SBUF (two
+    dimensions). Shapes and dtypes: equal on a channel. ``channel_ids``: 0, 1, …, at most 4 of them (2 where the group
+    does not have all devices of a node, which is not known here). Here a rank goes on when all channels have moved.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
+    Source: nki.collectives.collective_permute_implicit (NKI 0.6).
+    """
+    call = Collective(collective_permute_implicit, priority, name)
+    ranks = rank_list(call.check, call.core, replica_group, sized=False)
+    channels = _channels(call, channel_ids)
+    sent = call.by_channel("srcs_by_channel", srcs_by_channel, channels)
+    received = call.by_channel("dsts_by_channel", dsts_by_channel, channels)
+    _check_ring(call, srcs_by_channel=sent, dsts_by_channel=received)
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        for channel, destination in enumerate(destinations):
+            np.copyto(destination, met.sources(channel)[met.at - 1], casting="unsafe")
+
+    call.exchange(ranks, received, sent, moves, channel_ids=channels)
+
+
+def collective_permute_implicit_reduce(
+    srcs0_by_channel: list[list[NkiTensor]],
+    srcs1_by_channel: list[list[NkiTensor]],
+    dsts_by_channel: list[list[NkiTensor]],
+    replica_group: ReplicaGroup,
+    op: Any,
+    channel_ids: list[int] = _ONE_CHANNEL,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Each rank sends ``src0 op src1`` to the next one in the ring of its group, and receives that of the one before.
+
+    Lists, memory, shapes, dtypes and channels as in ``collective_permute_implicit``, of three tensors; no integers of
+    32 bits, no packed dtypes. ``op``: nl.add, nl.minimum or nl.maximum, computed in float32.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
+    Source: nki.collectives.collective_permute_implicit_reduce (NKI 0.6); NCC_EVRF061 (integers).
+    """
+    call = Collective(collective_permute_implicit_reduce, priority, name)
+    ranks = rank_list(call.check, call.core, replica_group, sized=False)
+    channels = _channels(call, channel_ids)
+    first = call.by_channel("srcs0_by_channel", srcs0_by_channel, channels)
+    second = call.by_channel("srcs1_by_channel", srcs1_by_channel, channels)
+    received = call.by_channel("dsts_by_channel", dsts_by_channel, channels)
+    _check_ring(call, srcs0_by_channel=first, srcs1_by_channel=second, dsts_by_channel=received)
+    operator = call.operator(op, *first)
+
+    def moves(met: Met, destinations: list[Array]) -> None:
+        for channel, (destination, dst) in enumerate(zip(destinations, received, strict=True)):
+            operands = [met.sources(each)[met.at - 1] for each in (channel, channels + channel)]
+            call.put(destination, reduced(operator, operands), dst)
+
+    call.exchange(ranks, received, [*first, *second], moves, channel_ids=channels, op=str(operator))
+
+
+def collective_permute_implicit_current_processing_rank_id(
+    iteration_id: int, replica_group: ReplicaGroup, channel_id: int = 0, name: str | None = None
+) -> VirtualRegister:
+    """A register with the rank whose data a rank has after ``iteration_id`` steps around the ring of its group.
+
+    At iteration 0 that is the rank itself, then the one before it in the ring, and so on around. The number is that of
+    the rank in the run, not its place in the group (the reference: "the rank ID").
+    Errors: NK609. Source: nki.collectives.collective_permute_implicit_current_processing_rank_id (NKI 0.6).
+    """
+    call = Collective(collective_permute_implicit_current_processing_rank_id, None, name)
+    ranks = rank_list(call.check, call.core, replica_group, sized=False)
+    step = limits.integer(call.check, "iteration_id", iteration_id, 0)
+    limits.integer(call.check, "channel_id", channel_id, 0, MOST_CHANNELS - 1)
+    return _register(call, ranks[(ranks.index(rank_of(call.core)) - step) % len(ranks)])
+
+
+def rank_id(name: str | None = None) -> VirtualRegister:
+    """A register with the number of the rank that runs; both cores of a logical NeuronCore are one rank.
+
+    "Within the collective group" is read as: among all ranks of the run, as the call names no group.
+    Errors: NK609 (in a kernel that runs without ranks). Source: nki.collectives.rank_id (NKI 0.6).
+    """
+    call = Collective(rank_id, None, name)
+    if call.core.world is None:
+        call.check.refuse(
+            "NK609", "the kernel runs without ranks, so that there is no rank to name", remedy=how_to_run(2)
+        )
+    return _register(call, rank_of(call.core))
+
+
+def _register(call: Collective, rank: int) -> VirtualRegister:
+    """A register that an instruction has set; no cost is published: that of the shortest instruction."""
+    core = call.core
+    key = (call.name, core.generation.name)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = Plan("sync", float(core.generation.min_initiation_cycles), lambda: None, name=call.name)
+        plan.number()
+    core.record.issued(plan, core.record.site(), [])
+    if call.label is not None:
+        label(core, call, call.label, core.record.latest)
+    return VirtualRegister(rank)
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def _pairs(call: Collective, given: Any) -> tuple[tuple[int, int], ...]:
+    """NK609: pairs of ranks that run, none of them a source or a target twice."""
+    form = isinstance(given, (list, tuple)) and all(
+        isinstance(each, (list, tuple)) and len(each) == 2 for each in given
+    )
+    if not form or not given or not all(is_rank(rank) for each in given for rank in each):
+        call.check.refuse("NK609", f"`source_target_pairs` must be a list of (source, target) ranks, it is {given!r}")
+    pairs = tuple((int(source), int(target)) for source, target in given)
+    check_rank(call.check, call.core, max(rank for each in pairs for rank in each), "`source_target_pairs`")
+    for role, ranks in (("source", [pair[0] for pair in pairs]), ("target", [pair[1] for pair in pairs])):
+        twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
+        if twice is not None:
+            call.check.refuse(
+                "NK609",
+                f"`source_target_pairs` {list(pairs)} has rank {twice} as a {role} twice; it is one once at most",
+            )
+    return pairs
+
+
+def _channels(call: Collective, given: Any) -> int:
+    """NK609: "consecutive integers starting from 0"; how many."""
+    count = len(given) if isinstance(given, (list, tuple, range)) else 0
+    if not 1 <= count <= MOST_CHANNELS or [*given] != [*range(count)]:
+        shown = [*range(MOST_CHANNELS)]
+        call.check.refuse(
+            "NK609", f"`channel_ids` must be [0] or the first of {shown}, consecutive from 0; it is {given!r}"
+        )
+    return count
+
+
+def _check_ring(call: Collective, **lists: list[NkiTensor]) -> None:
+    """NK109, NK201, NK301: on each channel tensors of one shape and dtype, all of them in one memory."""
+    call.alike(**lists)
+    call.memory(lists, coalesced=False)
+    (first, sources), *others = lists.items()
+    for role, tensors in others:
+        for channel, (src, each) in enumerate(zip(sources, tensors, strict=True)):
+            call.shaped((f"{role}[{channel}][0]", each), (f"{first}[{channel}][0]", src), src.shape, "that of")
+
+
+def _all_or_none(tensor: NkiTensor, takes_part: bool) -> Array | None:
+    """Which elements of a tensor a permute touches."""
+    return None if takes_part else np.zeros((1,) * tensor.ndim, np.bool_)

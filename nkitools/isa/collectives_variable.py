@@ -1,0 +1,262 @@
+"""Collectives whose parts have sizes that are known only when the kernel runs: all_gather_v, all_to_all_v.
+
+Both take tensors in HBM as flat buffers of elements, and a uint32 tensor of metadata, one column a rank: row 0 how many
+elements are sent, row 1 from which element of ``src`` on, row 2 how many have come (an output), row 3 where these begin
+in ``dst``. Without row 3 ``dst`` is divided into slots of equal size, one a sender. What no chunk reaches stays as it
+was. The metadata are read when both cores of the rank have come.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nkitools.chip.dtypes import uint32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import guards, limits
+from nkitools.isa.collectives_group import ReplicaGroup, rank_list
+from nkitools.isa.collectives_issue import Collective
+from nkitools.isa.collectives_meeting import Met, both_cores, check_lnc, meet, shared_words
+from nkitools.rules.finding import not_modelled
+
+RANKS_OF_A_CHIP = 4  # "exactly 4 ranks (intra-chip)" (all_gather_v), "4 under LNC=2" (all_to_all_v)
+SWITCHED = 4  # the generation with a NeuronSwitch fabric ("trn3 today")
+COUNTS, DISPLACEMENTS, RECEIVED, PLACES = range(4)  # rows of the metadata
+
+
+class Chunk(NamedTuple):
+    """Elements of a flat buffer."""
+
+    start: int
+    size: int
+
+
+def all_gather_v(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    replica_group: ReplicaGroup,
+    metadata_tensor: NkiTensor,
+    recv_counts_known: bool = False,
+    has_rdispls: bool = False,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Each rank sends one chunk of its source, the same to all: that of rank number s begins slot s of every ``dst``.
+
+    ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes; ``dst`` divides into as
+    many slots as the group has ranks. ``metadata_tensor``: uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in
+    SBUF (a fourth row is allowed and not read); of rows 0 and 1 the first column counts. Row 2 is written unless
+    ``recv_counts_known``. Limits of the reference: four ranks a group, LNC=2, no ``has_rdispls``.
+    Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK613.
+    Source: nki.collectives.all_gather_v (NKI 0.6).
+    """
+    call = _Variable(all_gather_v, priority, name, recv_counts_known, has_rdispls)
+    ranks = rank_list(call.check, call.core, replica_group)
+    check_lnc(call.check, call.core)
+    if len(ranks) != RANKS_OF_A_CHIP:
+        call.check.fail("NK609", f"each group must have exactly {RANKS_OF_A_CHIP} ranks, it has {len(ranks)}")
+    if call.placed:
+        call.check.fail(
+            "NK609", "`has_rdispls`=True is not supported", remedy="Leave it out: chunks begin their slots."
+        )
+    call.take(srcs, dsts, metadata_tensor, len(ranks))
+    call.run(ranks, one_chunk=True)
+
+
+def all_to_all_v(
+    srcs: list[NkiTensor],
+    dsts: list[NkiTensor],
+    replica_group: ReplicaGroup,
+    metadata_tensor: NkiTensor,
+    recv_counts_known: bool = False,
+    has_rdispls: bool = False,
+    priority: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Each rank sends to rank number r of the group the chunk that column r of its metadata names.
+
+    ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes. ``metadata_tensor``:
+    uint32, contiguous, [3, ranks] in HBM or [1, 3, ranks] in SBUF, with ``has_rdispls`` of four rows. The chunk of rank
+    number s begins slot s of ``dst``, or where row 3 says. Row 2 is written unless ``recv_counts_known``. A rank's own
+    column is a chunk like others. The docstring says that row 3 "may be omitted": four rows are allowed without
+    has_rdispls, as public kernels pass them.
+    Limits of the reference: ``has_rdispls`` on NeuronCore-v4 only, where also LNC=2 and whole chips of four ranks, in
+    ascending order, are asked for; elsewhere the ranks of a group are on different nodes, which is not known here. (The
+    release notes of NKI 0.3 say that has_rdispls has no effect there; the docstring is newer.)
+    Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK607 (chunks that overlap), NK609, NK613.
+    Source: nki.collectives.all_to_all_v (NKI 0.6).
+    """
+    call = _Variable(all_to_all_v, priority, name, recv_counts_known, has_rdispls)
+    ranks = rank_list(call.check, call.core, replica_group)
+    chip = call.core.generation
+    if chip.version >= SWITCHED:
+        check_lnc(call.check, call.core)
+        if len(ranks) % RANKS_OF_A_CHIP or list(ranks) != list(range(ranks[0], ranks[0] + len(ranks))):
+            call.check.fail(
+                "NK609",
+                f"on {chip.name} a group must be sequential ranks of whole chips, {RANKS_OF_A_CHIP} each; it is "
+                f"{list(ranks)}",
+            )
+    elif call.placed:
+        call.check.fail("NK606", f"`has_rdispls`=True came with NeuronCore-v{SWITCHED}; {chip.name} does not have it")
+    call.take(srcs, dsts, metadata_tensor, len(ranks))
+    call.run(ranks, one_chunk=False)
+
+
+class _Variable(Collective):
+    """A call of either: what it is given, then which chunks go where, then the exchange."""
+
+    def __init__(self, function: Any, priority: Any, name: Any, known: Any, placed: Any) -> None:
+        super().__init__(function, priority, name)
+        for role, flag in (("recv_counts_known", known), ("has_rdispls", placed)):
+            if not isinstance(flag, (bool, np.bool_)):
+                self.check.refuse("NK609", f"`{role}` must be True or False, it is {flag!r}")
+        self.known = bool(known)
+        self.placed = bool(placed)
+
+    # --- what it is given -------------------------------------------------------------------------------------------
+
+    def take(self, srcs: Any, dsts: Any, metadata: Any, count: int) -> None:
+        """The guards of the tensors."""
+        (self.src,), (self.dst,) = self.tensors("srcs", srcs, one=True), self.tensors("dsts", dsts, one=True)
+        self.alike(srcs=[self.src], dsts=[self.dst])
+        self.memory({"srcs": [self.src], "dsts": [self.dst]}, only_hbm=True)
+        (self.metadata,) = self.tensors("metadata_tensor", [metadata], one=True)
+        for role, tensor in (("srcs[0]", self.src), ("dsts[0]", self.dst), ("metadata_tensor", self.metadata)):
+            if not tensor.is_contiguous():
+                self.check.refuse(
+                    "NK109",
+                    f"`{role}`, {describe(tensor)}, must lie contiguously in memory, as it is taken as a flat buffer",
+                    tensor,
+                    remedy="Copy it into a tensor of its own with nisa.dma_copy.",
+                )
+        self._check_metadata(count)
+        if self.dst.size % count:
+            self.check.refuse(
+                "NK113",
+                f"`dsts[0]`, {describe(self.dst)}, has {self.dst.size} elements, which make no {count} slots",
+                self.dst,
+                remedy=f"Allocate it with a multiple of {count} elements.",
+            )
+
+    def _check_metadata(self, count: int) -> None:
+        """NK201, NK301, NK109: uint32, one column a rank, in SBUF on one partition."""
+        tensor, check = self.metadata, self.check
+        guards.memory(check, tensor, "metadata_tensor", (*guards.HBM, MemoryRegion.sbuf))
+        limits.of_dtype(check, "metadata_tensor", tensor, uint32)
+        rows = (4,) if self.placed else (3, 4)
+        first = (1,) if tensor.on_chip else ()
+        if tensor.shape not in [(*first, each, count) for each in rows]:
+            check.refuse(
+                "NK109",
+                f"`metadata_tensor`, {describe(tensor)}, must have shape {[*first, rows[0], count]}: a column for "
+                f"each of {count} ranks",
+                tensor,
+            )
+
+    # --- which chunks go where --------------------------------------------------------------------------------------
+
+    def run(self, ranks: tuple[int, ...], *, one_chunk: bool) -> None:
+        """Read the metadata, tell them to the other ranks, and exchange; ``one_chunk``: column 0 is for all ranks."""
+        check, core, count = self.check, self.core, len(ranks)
+        both_cores(core, self.name, shared_words([self.src, self.dst, self.metadata]))
+        used = self._used(count, 1 if one_chunk else count)
+        agreed = {
+            "has_rdispls": self.placed,
+            "recv_counts_known": self.known,
+            "dtypes": str(self.src.dtype),
+        }
+        met = meet(check, core, ranks, agreed, [self._read(used)])
+        tables = met.sources(0)
+        mine, column = tables[met.at], 0 if one_chunk else met.at
+        sent = [self._chunk(mine, receiver) for receiver in range(1 if one_chunk else count)]
+        counts = [int(table[COUNTS, column]) for table in tables]
+        places = self._places(counts, mine)
+
+        def moves(again: Met, destinations: list[Array]) -> None:
+            flat = destinations[0].reshape(-1)
+            for table, source, place in zip(tables, again.sources(0), places, strict=True):
+                start = int(table[DISPLACEMENTS, column])
+                flat[place.start : place.start + place.size] = source.reshape(-1)[start : start + place.size]
+            if not self.known:
+                np.copyto(destinations[1], np.array(counts, np.uint32).reshape(destinations[1].shape))
+
+        outputs = [self.dst] if self.known else [self.dst, self._row(RECEIVED)]
+        masks = (_mask(self.dst, places), *([] if self.known else [None]), _mask(self.src, sent), used)
+        self.issue(ranks, outputs, [self.src, self.metadata], moves, agreed, masks)
+
+    def _used(self, count: int, columns: int) -> Array:
+        """Which elements of the metadata are inputs."""
+        used = np.zeros((self.metadata.shape[-2], count), np.bool_)
+        used[:RECEIVED, :columns] = True
+        if self.placed:
+            used[PLACES] = True
+        return used.reshape(self.metadata.shape)
+
+    def _read(self, used: Array) -> Array:
+        """The metadata [rows, ranks] as they are now; NK401 where one that counts was never written."""
+        missing = self.metadata.unwritten()
+        if missing is not None and (missing & used).any():
+            row, column = (int(each[0]) for each in np.nonzero((missing & used).reshape(used.shape[-2:])))
+            self.check.refuse(
+                "NK401",
+                f"row {row} of `metadata_tensor`, {describe(self.metadata)}, is read and was never written in column "
+                f"{column}",
+                self.metadata,
+            )
+        return np.array(self.metadata.read(), np.int64).reshape(used.shape[-2:])
+
+    def _row(self, row: int) -> NkiTensor:
+        """A row of the metadata as a view."""
+        found = self.metadata[:, row : row + 1, :] if self.metadata.on_chip else self.metadata[row : row + 1, :]
+        assert isinstance(found, NkiTensor)
+        return found
+
+    def _chunk(self, mine: Array, column: int) -> Chunk:
+        """NK402: what a column sends lies in the source."""
+        chunk = Chunk(int(mine[DISPLACEMENTS, column]), int(mine[COUNTS, column]))
+        if chunk.size and chunk.start + chunk.size > self.src.size:
+            self.check.refuse(
+                "NK402",
+                f"column {column} of `metadata_tensor` sends {chunk.size} elements from {chunk.start} on; `srcs[0]`, "
+                f"{describe(self.src)}, has {self.src.size}",
+                self.src,
+            )
+        return chunk
+
+    def _places(self, counts: list[int], mine: Array) -> list[Chunk]:
+        """NK402, NK607: where the chunks of the ranks land; in their slots, or apart from each other."""
+        slot = self.dst.size // len(counts)
+        starts = [int(each) for each in mine[PLACES]] if self.placed else [slot * each for each in range(len(counts))]
+        places = [Chunk(start, count) for start, count in zip(starts, counts, strict=True)]
+        for sender, (start, count) in enumerate(places):
+            room = self.dst.size - start if self.placed else slot
+            if count > room:
+                there = f"from element {start} on" if self.placed else "slot of it"
+                self.check.refuse(
+                    "NK402",
+                    f"rank number {sender} of the group sends {count} elements; `dsts[0]`, {describe(self.dst)}, has "
+                    f"room for {max(room, 0)} in the {there}",
+                    self.dst,
+                )
+        ends = 0
+        for start, count in sorted(each for each in places if each.size):
+            if start < ends:
+                not_modelled(
+                    f"{self.name}: chunks overlap in `dsts[0]`, from element {start} on; which one stays is unknown",
+                    remedy="Let row 3 of the metadata place the chunks apart from each other.",
+                )
+            ends = start + count
+        return places
+
+
+def _mask(tensor: NkiTensor, chunks: list[Chunk]) -> Array:
+    """The elements of some chunks."""
+    flags = np.zeros(tensor.size, np.bool_)
+    for start, count in chunks:
+        flags[start : start + count] = True
+    return flags.reshape(tensor.shape)

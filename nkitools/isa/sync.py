@@ -1,0 +1,252 @@
+"""The two cores of a logical NeuronCore (LNC 2) wait for each other, and exchange tiles.
+
+Here a program stands still at each of these until the other one has come; ``core.baton`` lets it run meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nkitools.chip.core import Core, current_core
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.views import describe
+from nkitools.isa import guards, limits
+from nkitools.isa.costs import dma
+from nkitools.isa.enums import dma_engine as dma_engines
+from nkitools.isa.enums import engine as engines
+from nkitools.isa.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
+from nkitools.isa.labels import label
+from nkitools.rules.finding import not_modelled, refuse
+
+BOTH = (0, 1)
+GPSIMD_DMA_ELEMENTS = 256  # 1024 bytes of 32-bit types, 512 of 16-bit, 256 of 8-bit in each partition (sendrecv)
+_SINCE = 3  # "Available only on NeuronCore-v3 or newer" (core_barrier, sendrecv)
+_WAITING = (engines.gpsimd, engines.vector, engines.scalar, engines.tensor, engines.sync, engines.unknown)
+
+# "only allowed in NeuronCore-v3 or newer when LNC is enabled" (core_barrier, sendrecv)
+_ONE_CORE = "takes both cores of a logical NeuronCore; this kernel is launched on one"
+_LAUNCH = "Launch it as kernel[2](...), or branch on nl.num_programs(0)."
+
+_plans: dict[tuple[Any, ...], Plan] = {}
+
+
+class _Form(NamedTuple):
+    """The name and call form of a function, as instructions have them."""
+
+    name: str
+    call_form: str
+
+
+_FORM = _Form("core_barrier", "The call form is nisa.core_barrier(data, cores, engine=nisa.engine.gpsimd, name=None).")
+
+
+# --- core_barrier ----------------------------------------------------------------------------------------------------
+
+
+def core_barrier(data: Any, cores: Any, engine: Any = engines.gpsimd, name: Any = None) -> NkiInstruction:
+    """Wait until both cores have come; what each has done to ``data`` before is done for the other afterwards.
+
+    ``data``: a tensor in shared HBM, the same one on both cores; the barrier orders accesses to it (to the whole of the
+    tensor that a view belongs to) and to nothing else, as the other engines of a core do not wait. ``cores``: (0, 1);
+    (0,) or 0, undocumented but in public kernels for a launch on one core, waits for nobody. ``data`` in SBUF, in
+    public kernels too, lets the cores wait for each other and orders no accesses. ``engine``: who waits; it changes no
+    result. A core that waits in vain is NK504.
+    Errors: NK201, NK206, NK504, NK606, NK609, NK613. Source: nki.isa.core_barrier (NKI 0.6). No cost is published: that
+    of the shortest instruction, without the wait.
+    """
+    core = current_core("nisa.core_barrier")
+    check = Check("core_barrier", core.generation)
+    members = _checked_cores(check, cores)
+    _check_data(check, core, data)
+    guards.one_of(check, "engine", engine, engines, _WAITING)
+    _check_chip(check)
+    if members == BOTH and len(core.team) == len(BOTH):
+        _meet_at(core, data)
+    elif members == BOTH:
+        check.fail("NK613", f"`cores`={BOTH} {_ONE_CORE}", remedy=_LAUNCH)
+    plan = _plan_of(core, engine, data)
+    words = [data.storage.id << 32 | data.layout.id, data.byte_offset]
+    core.record.issued(plan, core.record.sites.current(2), words)
+    if name is not None:
+        label(core, _FORM, name, core.record.latest)
+    return NkiInstruction(core.device_loop)
+
+
+def _checked_cores(check: Check, cores: Any) -> tuple[int, ...]:
+    """NK609: both cores, or core 0 alone."""
+    given = tuple(cores) if isinstance(cores, (list, tuple)) else (cores,)
+    if not all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in given):
+        check.refuse("NK609", f"`cores` must be (0, 1), it is {cores!r}")
+    if given not in (BOTH, (0,)):
+        check.refuse("NK609", f"`cores` must be (0, 1), the only cores that are supported; it is {cores!r}")
+    return tuple(int(each) for each in given)
+
+
+def _check_data(check: Check, core: Core, data: Any) -> None:
+    """NK609, NK201: data that both cores reach. On one core every HBM tensor is its own."""
+    if not isinstance(data, NkiTensor):
+        check.refuse("NK609", f"`data` must be a tensor, it is {type(data).__name__}")
+    private = (MemoryRegion.private_hbm,) if len(core.team) < 2 else ()
+    if data.buffer not in (MemoryRegion.shared_hbm, MemoryRegion.sbuf, *private):
+        check.fail(
+            "NK201",
+            f"`data` must be in shared HBM, which both cores reach; it is {describe(data)}",
+            data,
+            remedy="Allocate it with buffer=nl.shared_hbm.",
+        )
+
+
+def _meet_at(core: Core, data: NkiTensor) -> None:
+    storage = data.storage
+    shared = storage.memory is MemoryRegion.shared_hbm
+
+    def settle(offered: dict[int, Any]) -> None:
+        core.record.met([(number,) for number in BOTH], storage.id)
+
+    core.baton.meet(
+        ("core_barrier", storage.id if shared else storage.memory),
+        core.team,
+        None,
+        lambda: f"waits in nisa.core_barrier of {describe(data)} at {_place(core)}",
+        settle,
+    )
+
+
+def _plan_of(core: Core, engine: engines, data: NkiTensor) -> Plan:
+    chosen = engines.gpsimd if engine is engines.unknown else engine
+    key = (chosen, core.generation.name)
+    plan = _plans.get(key)
+    if plan is None:
+        cycles = float(core.generation.min_initiation_cycles)
+        plan = _plans[key] = Plan(chosen.name, cycles, lambda: None, names_only=True, name="core_barrier")
+        plan.written = (False,)
+        plan.number()
+    return plan
+
+
+# --- sendrecv --------------------------------------------------------------------------------------------------------
+
+
+@instruction
+def sendrecv(
+    check: Check,
+    src: Src,
+    dst: Dst,
+    send_to_rank: Any,
+    recv_from_rank: Any,
+    pipe_id: Any,
+    dma_engine: Any = dma_engines.dma,
+    name: Any = None,
+) -> Plan:
+    """Send ``src`` to the other core's ``dst``, and receive what that core sends into this one's ``dst``.
+
+    Shapes: equal, on both cores. Dtypes: equal, any. Memory: SBUF; the two may be parts of one tensor. The n-th call of
+    a core with a ``pipe_id`` meets the n-th of the other core; nothing goes on before both have come. Here a program
+    waits at each call: two that use two pipes in opposite orders are NK504, though the reference lets pipes progress
+    independently. ``send_to_rank`` and ``recv_from_rank`` are the other core, 0 or 1; what a core would send to itself
+    is NK607. ``dma_engine=gpsimd_dma`` moves at most 256 elements of each partition, 1024 bytes.
+    The docstring asks for the same shape, and again for the same partitions and elements of each: the latter is what is
+    checked.
+    Errors: NK101, NK102, NK107, NK109, NK110, NK201, NK301, NK401, NK504, NK606, NK607, NK609, NK613.
+    Source: nki.isa.sendrecv (NKI 0.6). No cost is published: that of a DMA transfer of these bytes, without the wait.
+    """
+    guards.one_of(check, "dma_engine", dma_engine, dma_engines)
+    for role, rank in (("send_to_rank", send_to_rank), ("recv_from_rank", recv_from_rank)):
+        limits.integer(check, role, rank, 0, 1)
+    limits.integer(check, "pipe_id", pipe_id)
+    for role, tensor in (("src", src), ("dst", dst)):
+        guards.memory(check, tensor, role, (MemoryRegion.sbuf,))
+    guards.sizes(check, ("src", src), ("dst", dst))
+    guards.same_elements(check, ("dst", dst), ("src", src))
+    limits.same_dtype(check, ("dst", dst), ("src", src))
+    if dma_engine is dma_engines.gpsimd_dma:
+        _check_gpsimd_dma(check, src)
+    _check_chip(check)
+
+    pipe, ranks, form = int(pipe_id), (int(send_to_rank), int(recv_from_rank)), (dst.dtype.name, dst.shape)
+
+    def compute(source: Array, destination: Array) -> None:
+        core = current_core("nisa.sendrecv")
+        received = _exchange(core, pipe, ranks, (form, np.array(source)))
+        np.copyto(destination, received.reshape(destination.shape))
+
+    return Plan("dma", dma(check.chip, dst, src), compute)
+
+
+def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
+    """NK107: what the GpSimd Engine's DMA moves at once."""
+    most = GPSIMD_DMA_ELEMENTS * min(src.dtype.itemsize, 4)
+    used = src.layout.free_elements * src.dtype.itemsize
+    if used > most:
+        check.fail(
+            "NK107",
+            f"`src`, {describe(src)}, has {used} bytes in each partition; `dma_engine`={dma_engines.gpsimd_dma} moves "
+            f"at most {most}",
+            src,
+            remedy="Send it in parts, or leave dma_engine out.",
+        )
+
+
+def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
+    """What the other core sends; NK613, NK607 where there is no other core, or it is not the one that is named."""
+    if len(core.team) != len(BOTH):
+        refuse("NK613", f"sendrecv: an exchange {_ONE_CORE}", remedy=_LAUNCH)
+    own = core.team.index(core.baton.running)
+    for role, rank in zip(("send_to_rank", "recv_from_rank"), ranks, strict=True):
+        if rank == own:
+            not_modelled(
+                f"sendrecv: `{role}`={rank} is this core itself; the reference describes an exchange of two cores",
+                remedy=f"Pass {1 - own}, the other core: 1 - nl.program_id(0).",
+            )
+    place = _place(core)
+
+    def settle(offered: dict[int, Any]) -> None:
+        _check_partners(offered, core, pipe)
+        core.record.met([(number,) for number in BOTH])
+
+    offered = core.baton.meet(
+        ("sendrecv", pipe),
+        core.team,
+        (*mine, place),
+        lambda: f"waits in nisa.sendrecv with pipe_id={pipe} at {place}",
+        settle,
+    )
+    received: Array = offered[core.team[1 - own]][1]
+    return received
+
+
+def _check_partners(offered: dict[int, Any], core: Core, pipe: int) -> None:
+    """NK109, NK102, NK301: the two cores exchange tiles of one form."""
+    (first, _, first_place), (second, _, second_place) = (offered[number] for number in core.team)
+    if first == second:
+        return
+    (dtype, shape), (other_dtype, other_shape) = first, second
+    rule = "NK301" if dtype != other_dtype else "NK102" if shape[0] != other_shape[0] else "NK109"
+    if rule == "NK109" and np.prod(shape) == np.prod(other_shape):
+        return
+    refuse(
+        rule,
+        f"sendrecv: on pipe_id={pipe} program 0 exchanges {dtype} {list(shape)} at {first_place} and program 1 "
+        f"{other_dtype} {list(other_shape)} at {second_place}",
+        remedy="Exchange tiles of one shape and dtype, and give each exchange a pipe_id of its own.",
+    )
+
+
+# --- both ------------------------------------------------------------------------------------------------------------
+
+
+def _check_chip(check: Check) -> None:
+    """NK606: cores of NeuronCore-v2 do not share a memory."""
+    if check.chip.version < _SINCE:
+        check.fail("NK606", f"{check.instruction} came with NeuronCore-v3; {check.chip.name} does not have it")
+
+
+def _place(core: Core) -> str:
+    """``kernel.py:12``: the author's current line."""
+    site = core.record.sites[core.record.site()]
+    return f"{os.path.basename(site.file)}:{site.line}"

@@ -1,0 +1,189 @@
+"""Run communicating ranks: the same kernel, each rank with arguments, memory and cores of its own.
+
+All programs of all ranks take turns by one baton. What a rank does is kept in a record of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import CORE, World
+from nkitools.chip.generations import generation_of, resolve_chip
+from nkitools.chip.numerics import Array
+from nkitools.launch import settings
+from nkitools.launch.baton import Baton
+from nkitools.launch.containers import mapped
+from nkitools.launch.frameworks import FRAMEWORKS
+from nkitools.launch.programs import Launch, Programs, record_of
+from nkitools.launch.source_rules import report_source
+from nkitools.record import collect
+from nkitools.record.pausing import PausingRecord
+from nkitools.record.record import Record
+from nkitools.record.reporter import Reporter
+from nkitools.record.run import Run
+from nkitools.rules.finding import REPORTER, KernelError, StopRun, not_modelled, refuse
+
+_FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
+
+
+def arguments_by_rank(ranks: Any, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The arguments of each rank. TypeError and ValueError say what is no number of ranks, or no tuple of arguments."""
+    if isinstance(ranks, bool) or not isinstance(ranks, (int, np.integer)):
+        raise TypeError(f"ranks: must be an integer, it is {ranks!r}. {_FORM}")
+    if ranks < 1:
+        raise ValueError(f"ranks: must be at least 1, it is {ranks}. {_FORM}")
+    for rank, each in enumerate(given):
+        if not isinstance(each, (tuple, list)):
+            raise TypeError(
+                f"ranks={ranks}: the arguments of rank {rank} must be a tuple or a list, they are "
+                f"{type(each).__name__}. {_FORM}"
+            )
+    if len(given) != ranks:
+        raise ValueError(f"ranks={ranks}: there must be as many tuples of arguments, there are {len(given)}. {_FORM}")
+    return [tuple(each) for each in given]
+
+
+def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
+    """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
+
+    The run's outputs are a tuple of what each rank returned; its prints and findings are those of all ranks, in the
+    order in which they came. One array given to several ranks, as keywords are, is one memory here: it may be read by
+    all, and a rank that writes it is NK609. Exceptions of the kernel pass through.
+    """
+    if CORE.get() is not None:
+        refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
+    if launch.wrap is not None or launch.undefined_travels:
+        not_modelled(
+            f"kernel {launch.name} is of the legacy dialect, which has no collectives here",
+            remedy="Leave ranks= out, or port the kernel to nki and nki.collectives.",
+        )
+    chip = resolve_chip(launch.chip)
+    level = settings.resolve_level(launch.rules)
+    precision = settings.resolve_precision(launch.precision, launch.usual_precision)
+    seed = settings.resolve_seed()
+    run = Run(launch.name, "builtin", chip, precision)
+    run.records = tuple(_record(run, launch, rank, seed) for rank in range(len(by_rank)))
+    run.record = run.records[0]
+    collect.announce(run)
+    world = World(len(by_rank))
+    is_shared = _shared_among(by_rank, kwargs)
+    programs = [
+        Programs(
+            launch, generation_of(chip), record, Reporter(level, record), precision, world=world, is_shared=is_shared
+        )
+        for record in run.records
+    ]
+    try:
+        report_source(launch.function, programs[0].reporter)
+        run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
+    except StopRun:
+        pass
+    except BaseException as error:
+        run.error = error
+        programs[0].reporter.add(error)
+        raise
+    return run
+
+
+def _record(run: Run, launch: Launch, rank: int, seed: int | None) -> Record:
+    # Ranks are interrupted, too, so that a collective is met in any order.
+    record = record_of(launch, seed) if seed is None else PausingRecord()
+    record.prints, record.findings, record.echo, record.rank = run.prints, run.findings, launch.echo, rank
+    return record
+
+
+class _Ranks:
+    """The programs of all ranks: those of rank 0 come first, then those of rank 1."""
+
+    def __init__(self, programs: list[Programs], seed: int | None) -> None:
+        self.programs = programs
+        self.cores = len(programs[0].programs)
+        names = [
+            f"rank {rank}, {name}" if self.cores > 1 else f"rank {rank}"
+            for rank, each in enumerate(programs)
+            for name in each.names
+        ]
+        self.baton = Baton(names, self._turn_of, seed)
+
+    def run(self, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Run them all; returns the results in kind, rank by rank."""
+        for each, args in zip(self.programs, by_rank, strict=True):
+            _reporting(each, partial(each.enter, args, kwargs))
+            each.join(self.baton)
+        results = self.baton.run(self._play)
+        return tuple(
+            _reporting(each, partial(each.finish, results[rank * self.cores : (rank + 1) * self.cores]))
+            for rank, each in enumerate(self.programs)
+        )
+
+    def _turn_of(self, number: int) -> None:
+        self.programs[number // self.cores].turn_of(number % self.cores)
+
+    def _play(self, number: int) -> Any:
+        each = self.programs[number // self.cores]
+        return _reporting(each, partial(each.play, number % self.cores))
+
+
+def _reporting(programs: Programs, work: Callable[[], Any]) -> Any:
+    """Work of a rank: what is reported meanwhile is its own."""
+    token = REPORTER.set(programs.reporter)
+    try:
+        return work()
+    finally:
+        REPORTER.reset(token)
+
+
+# --- arrays of several ranks -----------------------------------------------------------------------------------------
+
+_WORK = 100_000  # candidates that NumPy tries before it says that two strided arrays may have an element in common
+
+
+def _shared_among(by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Callable[[Array], bool]:
+    """Whether an argument's elements are also another rank's: a device's ranks have memories of their own."""
+    found = sorted(
+        ((*_bounds(array), rank, array) for rank, args in enumerate(by_rank) for array in _arrays((args, kwargs))),
+        key=lambda each: each[:3],
+    )
+    shared: set[tuple[Any, ...]] = set()
+    before: list[tuple[int, int, int, Array]] = []
+    for each in found:
+        before = [other for other in before if other[1] > each[0]]
+        for other in before:
+            if other[2] != each[2] and _have_in_common(other[3], each[3]):
+                shared |= {_place(other[3]), _place(each[3])}
+        before.append(each)
+    return lambda array: _place(array) in shared
+
+
+def _arrays(arguments: Any) -> list[Array]:
+    """The arrays that a kernel could write into."""
+    found: list[Array] = []
+
+    def keep(value: Any) -> Any:
+        framework = next((each for each in FRAMEWORKS if each.has(value)), None)
+        if framework is not None:
+            with suppress(KernelError):  # what cannot be an argument is said when it enters
+                found.append(framework.to_numpy("", value))
+        return value
+
+    mapped(arguments, keep)
+    return [array for array in found if array.size and array.flags.writeable]
+
+
+def _have_in_common(first: Array, second: Array) -> bool:
+    return np.may_share_memory(first, second, max_work=_WORK)  # type: ignore[arg-type]  # NumPy's stub has 0 and -1 only
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """The first byte of an array, and the one behind its last."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return int(low), int(high)
+
+
+def _place(array: Array) -> tuple[Any, ...]:
+    return (array.__array_interface__["data"][0], array.shape, array.strides)

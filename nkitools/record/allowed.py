@@ -1,0 +1,57 @@
+"""Rules whose findings somebody accepts: they are kept apart from the findings, and end no run that can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from nkitools.rules.catalogue import rule_named
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+_allowances: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("nkitools_allowed", default=())
+
+
+def allowance(rule: str) -> str | None:
+    """Why findings of the rule with this id are accepted ('' where nobody said), None where they are not."""
+    return next((reasons[rule] for reasons in reversed(_allowances.get()) if rule in reasons), None)
+
+
+@contextmanager
+def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
+    """Accept the findings of ``rules`` (ids, slugs or legacy codes) in the runs started inside.
+
+    They go to ``run.allowed`` in place of ``run.findings``. An error of an allowed rule raises nothing: the run goes on
+    where a result can still be computed; where none can, the error speaks as if it were not allowed.
+    Raises ValueError for what is no rule and for NK607: what is not modelled has no result that could be accepted.
+    """
+    reasons = {rule_named(rule).id: reason for rule in rules}
+    if "NK607" in reasons:
+        raise ValueError("NK607 (not-modelled) cannot be allowed: nothing was computed that could be accepted")
+    _allowances.set((*_allowances.get(), reasons))
+    try:
+        yield
+    finally:
+        # Not by a token: those of generator fixtures may be closed in another context than they were opened in.
+        _allowances.set(tuple(each for each in _allowances.get() if each is not reasons))
+
+
+def set_aside(run: Run) -> None:
+    """Move the allowed findings of a run to ``run.allowed``, where whoever ran it has not done so.
+
+    What ended the run stays: nobody has gone on from there.
+    """
+    if not _allowances.get():
+        return
+    ended_by = getattr(run.error, "finding", None)
+    kept = []
+    for finding in run.findings:
+        reason = None if finding is ended_by else allowance(finding.rule)
+        if reason is None:
+            kept.append(finding)
+        else:
+            run.set_aside.append((finding, reason))
+    run.findings[:] = kept

@@ -1,0 +1,134 @@
+"""The record by columns: what questions about a whole run are asked of, with NumPy, once it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.numerics import Array
+from nkitools.record.record import Record
+
+_LOW = (1 << 32) - 1
+
+
+class Columns:
+    """The instructions of a run in their order, and their operands one after the other; read when asked for."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+    # --- of each instruction ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where its row begins: how long a row is its plan says, so that they are found one after the other."""
+        rows = self.record.rows
+        words = {number: planned.words for number, planned in self.record.plans.items()}
+        starts = []
+        start = 0
+        for _ in range(self.record.count):
+            starts.append(start)
+            start += words[rows[start] >> 32]
+        return np.array(starts, np.int64)
+
+    @cached_property
+    def heads(self) -> Array:
+        """Its first word: plan and site."""
+        return self._rows[self.starts]
+
+    @cached_property
+    def _rows(self) -> Array:
+        # A copy: while NumPy looks at an array.array itself, that cannot grow.
+        return np.array(self.record.rows, np.int64)
+
+    @cached_property
+    def _counts(self) -> Array:
+        """How many operands it has."""
+        return np.asarray(np.diff(self.starts, append=self._rows.size) // 2)
+
+    def layouts_at(self, position: int) -> list[Layout]:
+        """The layouts of its operands, which are those of all instructions of its plan."""
+        start = int(self.starts[position])
+        words = self._rows[start + 1 : start + 1 + 2 * int(self._counts[position]) : 2]
+        return [LAYOUTS[word & _LOW] for word in words.tolist()]
+
+    # --- of each operand -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def positions(self) -> Array:
+        """Which instruction's it is."""
+        return np.repeat(np.arange(self.starts.size), self._counts)
+
+    @cached_property
+    def _words(self) -> Array:
+        is_operand = np.ones(self._rows.size, np.bool_)
+        is_operand[self.starts] = False
+        return self._rows[is_operand][::2]
+
+    @cached_property
+    def storages(self) -> Array:
+        """Its storage."""
+        return self._words >> 32
+
+    def among(self, storages: Array) -> Array:
+        """Which of some storages (ascending) it is, by their places there; -1 where it is none of them."""
+        own = self.storages
+        if not own.size or not storages.size:
+            return np.full(own.size, -1)
+        # The storages of a run are numbered one after the other: a table is shorter than the operands, mostly.
+        lowest, highest = min(own.min(), storages[0]), max(own.max(), storages[-1])
+        places = np.full(int(highest - lowest) + 1, -1)
+        places[storages - lowest] = np.arange(storages.size)
+        return np.asarray(places[own - lowest])
+
+    @cached_property
+    def layouts(self) -> Array:
+        """Its layout, by number."""
+        return self._words & _LOW
+
+    @cached_property
+    def touched(self) -> Array:
+        """Whether it is read or written, and not only named."""
+        return self._of_plans(lambda plan: [not plan.names_only] * len(plan.written))
+
+    @cached_property
+    def written(self) -> Array:
+        """Whether it is written."""
+        return self._of_plans(lambda plan: plan.written)
+
+    @cached_property
+    def overwritten(self) -> Array:
+        """Whether nothing is left of what it held."""
+        return self._of_plans(_overwrites)
+
+    def _of_plans(self, answer: Callable[[Any], Sequence[bool]]) -> Array:
+        """What ``answer`` says of its plan: that is asked for a truth value for each operand."""
+        answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
+        return np.array(answers, np.bool_)[self._in_plans]
+
+    @cached_property
+    def _in_plans(self) -> Array:
+        """Its place among the operands of all plans, one plan after the other."""
+        plans = self.record.plans
+        first = np.zeros(max(plans, default=-1) + 1, np.int64)
+        counts = [len(planned.plan.written) for planned in plans.values()]
+        first[list(plans)] = np.cumsum([0, *counts[:-1]]) if plans else 0
+        before = np.cumsum(self._counts) - self._counts
+        shift = first[self.heads >> 32] - before
+        return np.arange(self.positions.size) + np.repeat(shift, self._counts)
+
+
+def _overwrites(plan: Any) -> list[bool]:
+    adds = not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh
+    partly = adds or bool(plan.touches) or plan.chooses is not None
+    return [written and not partly for written in plan.written]
+
+
+def nbytes_of(layouts: Array) -> Array:
+    """The bytes of the views that some layouts (by number) show."""
+    distinct, which = np.unique(layouts, return_inverse=True)
+    return np.array([LAYOUTS[int(number)].nbytes for number in distinct], np.int64)[which]

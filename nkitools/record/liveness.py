@@ -1,0 +1,209 @@
+"""Which tensors on chip are alive when, and how much of a partition they take together.
+
+A tensor is alive from its first write to its last read. A write to all of it ends what it held before: between the
+last read of that and the write its bytes are free, since a compiler may give the two values places of their own. What
+one call of the author's makes and uses up, a part of nl.softmax say, does not count: what the compiler needs inside is
+not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
+
+A tensor takes its bytes of the partitions that it lies on. Those of at most 32 or 64 partitions may lie beside each
+other in the same bytes (start partitions 0, 32, 64, 96 and 0, 64, trainium_inferentia2_arch), so that they count for a
+quarter and a half: what is found not to fit does not fit in any arrangement. Likewise PSUM is counted in bytes, not in
+banks: that a small tile has a bank of its own is documented for the legacy dialect's direct allocation only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.generations import Generation
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns, nbytes_of
+from nkitools.record.record import Record, StorageRecord
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What an instruction needs: its position, how many bytes of a partition, in which tensors.
+
+    ``tensors``: their storages and where the life of each begins. ``beside``: some of them lie on so few partitions
+    that they are taken to lie beside each other.
+    """
+
+    position: int
+    nbytes: int
+    tensors: tuple[tuple[int, int], ...]
+    beside: bool
+
+
+_FORM = attrgetter("memory", "dtype", "shape", "has_address")
+
+
+def partition_bytes(storage: StorageRecord) -> int:
+    """The bytes of each partition that a tensor on chip takes."""
+    return prod(storage.shape[1:]) * as_dtype(storage.dtype).itemsize
+
+
+def _sizes(form: tuple[str, str, tuple[int, ...], bool], chip: Generation) -> tuple[int, int, int]:
+    """Its bytes of a partition, these times the quarters of the partitions that it lies on, and all its bytes."""
+    _, dtype, shape, _ = form
+    nbytes = prod(shape[1:]) * as_dtype(dtype).itemsize
+    quarters = min(chip.partitions, shape[0] + chip.start_partition_step - 1) // chip.start_partition_step
+    return nbytes, nbytes * quarters, nbytes * shape[0]
+
+
+class Tiles:
+    """The tensors that one memory has to find a place for, by their storages."""
+
+    def __init__(self, ids: Array, sizes: Array, quarters: int) -> None:
+        self.ids = ids  # ascending: storages are numbered as they are made
+        self.quarters = quarters
+        self.nbytes: Array = sizes[:, 0]  # of each partition
+        self.areas: Array = sizes[:, 1]  # the same, times the quarters of the partitions that it lies on
+        self.whole: Array = sizes[:, 2]  # of all partitions
+
+    @classmethod
+    def of_memories(cls, record: Record, chip: Generation) -> dict[str, Tiles]:
+        """The tensors of SBUF and of PSUM."""
+        quarters = chip.partitions // chip.start_partition_step
+        forms = list(map(_FORM, record.storages.values()))
+        kinds = list(dict.fromkeys(forms))  # few, of however many tensors
+        number = {kind: at for at, kind in enumerate(kinds)}
+        which = np.fromiter(map(number.__getitem__, forms), np.int64, len(forms))
+        ids = np.fromiter(record.storages, np.int64, len(forms))
+        sizes = np.array([_sizes(kind, chip) for kind in kinds], np.int64).reshape(-1, 3)
+        tiles = {}
+        for memory in ("SBUF", "PSUM"):
+            wanted = np.array([kind[0] == memory and not kind[3] for kind in kinds], np.bool_)[which]
+            tiles[memory] = cls(ids[wanted], sizes[which[wanted]], quarters)
+        return tiles
+
+    def may_exceed(self, capacity: int) -> bool:
+        """Whether all of them together, or one alone, are more than ``capacity``; else there is nothing to look for."""
+        return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
+
+    def demand(self, position: int, tiles: Array, begins: Array) -> Demand:
+        """That of some of them at an instruction."""
+        area, largest = int(self.areas[tiles].sum()), int(self.nbytes[tiles].max())
+        beside = bool((self.areas[tiles] < self.nbytes[tiles] * self.quarters).any())
+        tensors = tuple(zip(self.ids[tiles].tolist(), begins.tolist(), strict=True))
+        return Demand(position, max(-(-area // self.quarters), largest), tensors, beside)
+
+
+class _Accesses(NamedTuple):
+    """The accesses to tiles, tile by tile in their order."""
+
+    tiles: Array
+    positions: Array
+    written: Array
+    begins: Array  # whether a life begins here
+
+
+class Liveness:
+    """The lives of the tiles of a run."""
+
+    def __init__(self, columns: Columns, tiles: Tiles) -> None:
+        self._columns = columns
+        self._tiles = tiles
+
+    def oversized(self, capacity: int) -> Demand | None:
+        """The first use of a tile that alone is more than ``capacity``."""
+        accesses = self._accesses
+        found = np.flatnonzero(self._tiles.nbytes[accesses.tiles] > capacity)
+        if not found.size:
+            return None
+        first = found[[np.argmin(accesses.positions[found])]]
+        return self._demand(int(accesses.positions[first[0]]), accesses.tiles[first])
+
+    def busiest(self) -> Demand | None:
+        """The first of the instructions whose own operands take the most."""
+        accesses, count = self._accesses, self._tiles.ids.size
+        counts = ~self._passing[accesses.tiles]
+        pairs = np.unique(accesses.positions[counts] * count + accesses.tiles[counts])
+        if not pairs.size:
+            return None
+        positions, tiles = np.divmod(pairs, count)
+        firsts = np.flatnonzero(np.diff(positions, prepend=-1))
+        position = positions[firsts[np.argmax(np.add.reduceat(self._tiles.areas[tiles], firsts))]]
+        return self._demand(int(position), tiles[positions == position])
+
+    def peaks(self) -> Iterator[Demand]:
+        """Of each program the first of the instructions at which what is alive takes the most."""
+        tiles, begins, ends = self._lives
+        owners = self._owners[tiles]
+        for owner in np.unique(owners):
+            own = owners == owner
+            mine, first, last = tiles[own], begins[own], ends[own]
+            areas = self._tiles.areas[mine]
+            times, which = np.unique(np.concatenate([first, last + 1]), return_inverse=True)
+            changes = np.bincount(which, np.concatenate([areas, -areas]))
+            position = int(times[np.argmax(np.cumsum(changes))])
+            alive = (first <= position) & (position <= last)
+            yield self._tiles.demand(position, mine[alive], first[alive])
+
+    def _demand(self, position: int, tiles: Array) -> Demand:
+        """That of some tiles, whose first accesses begin their lives."""
+        accesses = self._accesses
+        return self._tiles.demand(position, tiles, accesses.positions[np.searchsorted(accesses.tiles, tiles)])
+
+    @cached_property
+    def _accesses(self) -> _Accesses:
+        columns, known = self._columns, self._tiles
+        tiles = columns.among(known.ids)
+        found = (tiles >= 0) & columns.touched
+        tiles, positions, written = tiles[found], columns.positions[found], columns.written[found]
+        begins = columns.overwritten[found] & (nbytes_of(columns.layouts[found]) == known.whole[tiles])
+        order = np.argsort(tiles, kind="stable")
+        tiles, positions, written, begins = tiles[order], positions[order], written[order], begins[order]
+        again = (tiles[1:] == tiles[:-1]) & (positions[1:] == positions[:-1])
+        begins[1:] &= ~again  # an instruction that also reads it goes on with what it held
+        begins[:-1] &= ~again
+        begins[np.flatnonzero(np.diff(tiles, prepend=-1))] = True
+        return _Accesses(tiles, positions, written, begins)
+
+    @cached_property
+    def _lives(self) -> tuple[Array, Array, Array]:
+        """Of each life its tile, and the positions of its beginning and its end."""
+        accesses = self._accesses
+        firsts = np.flatnonzero(accesses.begins)
+        if not firsts.size:
+            return firsts, firsts, firsts
+        tiles, begins = accesses.tiles[firsts], accesses.positions[firsts]
+        # What nobody reads takes its place while it is written.
+        ends = np.maximum.reduceat(np.where(accesses.written, -1, accesses.positions), firsts)
+        counts = ~self._passing[tiles]
+        return tiles[counts], begins[counts], np.maximum(begins, ends)[counts]
+
+    @cached_property
+    def _passing(self) -> Array:
+        """Of each tile whether one call of the author's writes and reads it, and nobody else."""
+        tiles, positions, written, _ = self._accesses
+        sites = self._columns.heads[positions] & 0xFFFFFFFF
+        passing = np.zeros(self._tiles.ids.size, np.bool_)
+        firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
+        if firsts.size:
+            alone = np.minimum.reduceat(sites, firsts) == np.maximum.reduceat(sites, firsts)
+            passing[tiles[firsts]] = alone & ~np.logical_and.reduceat(written, firsts)
+        return passing
+
+    @cached_property
+    def _owners(self) -> Array:
+        """Of each tile the program (by number) that touches it first: every program has a core of its own."""
+        record = self._columns.record
+        owners = np.zeros(self._tiles.ids.size, np.int64)
+        numbers: dict[tuple[int, ...], int] = {}
+        turns = [(position, numbers.setdefault(program, len(numbers))) for position, program in record.programs]
+        if len(numbers) > 1:
+            tiles, positions, _, _ = self._accesses
+            firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
+            begun, program = np.array(turns, np.int64).T
+            owners[tiles[firsts]] = program[np.searchsorted(begun, positions[firsts], "right") - 1]
+        return owners
+

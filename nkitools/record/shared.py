@@ -1,0 +1,52 @@
+"""The record of a launch with several programs: also what each of them wrote into shared HBM, as a checksum.
+
+Programs that write the same values to the same place do redundant work, and no harm (NK508); programs that write
+different ones race (NK502). The views alone do not tell these apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+from nkitools.chip.memory import LAYOUTS, MemoryRegion, Storage
+from nkitools.record.record import Record
+
+_LOW = 0xFFFFFFFF
+
+
+class SharedRecord(Record):
+    """A record that knows the values of writes to shared HBM, where ``keeps_values`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keeps_values = False
+        self._shared: dict[int, Storage] = {}
+        self._outputs: dict[int, tuple[int, ...]] = {}  # by plan: which operands it writes
+
+    def allocated(self, storage: Storage) -> None:
+        """Remember a storage."""
+        super().allocated(storage)
+        if storage.memory is MemoryRegion.shared_hbm:
+            self._shared[storage.id] = storage
+
+    def issued(self, plan: Any, site: int, operands: list[int]) -> None:
+        """Add an instruction, which has been carried out."""
+        if self.keeps_values:
+            outputs = self._outputs.get(plan.id)
+            if outputs is None:
+                outputs = self._outputs[plan.id] = tuple(2 * at for at, written in enumerate(plan.written) if written)
+            for at in outputs:
+                if operands[at] >> 32 in self._shared:
+                    self._keep(operands[at], operands[at + 1])
+        super().issued(plan, site, operands)
+
+    def _keep(self, word: int, byte_offset: int) -> None:
+        layout = LAYOUTS[word & _LOW]
+        array = self._shared[word >> 32].window(layout.shape, layout.dtype, byte_offset, layout.strides)
+        key = (len(self.meetings), self.programs[-1][1], word, byte_offset)
+        self.values[key] = crc32(array.tobytes(), self.values.get(key, 0))
+
+    def forget(self) -> None:
+        """Let go of the storages, which the record would keep alive."""
+        self._shared.clear()
