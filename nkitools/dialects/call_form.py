@@ -5,33 +5,64 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, NoReturn
 
-from nkitools.rules.finding import refuse
+from nkitools.chip.core import CORE
+from nkitools.rules.catalogue import removed_argument
+from nkitools.rules.finding import KernelError, error_of, refuse
 
 
-def with_call_forms(prefix: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The plain functions among ``names``, each refusing a call that its signature does not take."""
-    return {name: _checked(prefix, name, value) for name, value in names.items() if isinstance(value, FunctionType)}
+def with_call_forms(
+    prefix: str, names: dict[str, Any], check: Callable[[str], None] | None = None, outside: str = ""
+) -> dict[str, Any]:
+    """The plain functions among ``names``, each refusing a call that its signature does not take.
+
+    ``check`` is told of each call first; ``outside``: the dialect's code for a call outside of a kernel, where no run
+    adds it to the message (NK611).
+    """
+    return {
+        name: _checked(prefix, name, value, check or _nothing, outside)
+        for name, value in names.items()
+        if isinstance(value, FunctionType)
+    }
 
 
-def _checked(prefix: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _nothing(called: str) -> None:
+    """No check."""
+
+
+def _checked(
+    prefix: str, name: str, function: Callable[..., Any], check: Callable[[str], None], outside: str
+) -> Callable[..., Any]:
+    called = f"{prefix}.{name}"
+
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        check(called)
         try:
             return function(*args, **kwargs)
+        except KernelError as error:
+            found = error.finding
+            if not outside or found.rule != "NK611" or outside in found.message:
+                raise
+            raise error_of(replace(found, message=f"{found.message} ({outside})")) from None
         except TypeError as error:
             # Binding fails before the function has a frame: what is raised inside of it is another matter.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             wrong = error
-        _wrong_call(f"{prefix}.{name}", function, wrong)
+        _wrong_call(called, function, wrong)
 
     return checked
 
 
 def _wrong_call(name: str, function: Callable[..., Any], error: TypeError) -> NoReturn:
+    core = CORE.get()
+    argument, instead = removed_argument(error)
+    if instead and (core is None or not core.undefined_travels):  # the legacy dialect still has it
+        refuse("NK608", f"{name}: the argument `{argument}` was removed from NKI", remedy=instead)
     form = str(inspect.signature(function)).replace("'", "")
     text = str(error).replace(f"{function.__qualname__}()", f"{name}()")
     refuse("NK609", text, remedy=f"The call form is {name}{form}.")

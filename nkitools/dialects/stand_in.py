@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 _ROOM = "nkitools.dialects"
 _SOURCES = {
@@ -23,18 +24,34 @@ _SOURCES = {
     "nki.collectives": "modern.collectives",
     "nki.typing": "modern.typing",
     "nki.dtype": "modern.dtype",
+    "nki.compiler": "modern.compiler",
+    "nki.compiler.kernel_builder": "modern.kernel_builder",
     "neuronxcc.nki": "legacy",
     "neuronxcc.nki.isa": "legacy.isa",
     "neuronxcc.nki.isa.constants": "legacy.constants",
     "neuronxcc.nki.language": "legacy.language",
+    "neuronxcc.nki.language.constants": "legacy.language_constants",
     "neuronxcc.nki.typing": "legacy.typing",
     "neuronxcc.nki.compiler": "legacy.compiler",
 }
-_PACKAGES = frozenset({"nki", "nki.isa", "neuronxcc", "neuronxcc.nki", "neuronxcc.nki.isa"})
+# What AWS's kernel library imports beside it: the simulator before NKI 0.3 was a package of its own.
+_SIMULATOR = "nki_cpu_simulator"
+_SOURCES |= {f"{_SIMULATOR}.{name}": source for name, source in _SOURCES.items() if name.partition(".")[0] == "nki"} | {
+    f"{_SIMULATOR}.nki.language.dtypes": "modern.dtype",
+    "neuron_dtypes": "neuron_dtypes",
+}
+# Modules of which nkitools knows that they are imported, and no name of what is in them.
+_UNKNOWN = frozenset({_SIMULATOR, f"{_SIMULATOR}.nki.builtin", f"{_SIMULATOR}.nki.tensor"})
+_BESIDE = (_SIMULATOR, "neuron_dtypes")
 _OURS = "nkitools_stand_in"
 
 Root = Literal["nki", "neuronxcc.nki"]
 _ROOTS: tuple[Root, ...] = ("nki", "neuronxcc.nki")
+
+
+def source_of(name: str) -> str | None:
+    """The module of nkitools that stands in for AWS's module ``name``; None where there is none."""
+    return f"{_ROOM}.{_SOURCES[name]}" if name in _SOURCES else None
 
 
 class _DialectLoader(Loader):
@@ -45,6 +62,8 @@ class _DialectLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         setattr(module, _OURS, True)
+        if module.__name__ in _UNKNOWN:
+            module.__getattr__ = partial(_unknown_name, module.__name__)  # type: ignore[method-assign]
         if module.__name__ not in _SOURCES:
             return
         source = importlib.import_module(f"{_ROOM}.{_SOURCES[module.__name__]}")
@@ -54,8 +73,11 @@ class _DialectLoader(Loader):
         module.__doc__ = source.__doc__
         module.__all__ = names  # type: ignore[attr-defined]
 
+        if module.__name__.endswith("nki.dtype"):
+            module.__class__ = _AnnotationModule
+
         def absent(name: str) -> Any:
-            if f"{module.__name__}.{name}" in _SOURCES:
+            if f"{module.__name__}.{name}" in (*_SOURCES, *_UNKNOWN):
                 return importlib.import_module(f"{module.__name__}.{name}")
             found = vars(source).get("__getattr__")
             if found is None:
@@ -63,6 +85,24 @@ class _DialectLoader(Loader):
             return found(name)
 
         module.__getattr__ = absent  # type: ignore[method-assign]
+
+
+class _AnnotationModule(ModuleType):
+    """``nki.dtype``, which kernels annotate with as if it were a type: ``dtype: nki.dtype | None``."""
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007 - with `|` it would ask itself again
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
+
+
+def _unknown_name(module: str, name: str) -> Any:
+    from nkitools.dialects.absent import missing
+
+    if f"{module}.{name}" in (*_SOURCES, *_UNKNOWN):
+        return importlib.import_module(f"{module}.{name}")
+    return missing(module, name, frozenset())
 
 
 class _ParentLoader(Loader):
@@ -99,12 +139,34 @@ class StandInFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname == "neuronxcc" and "neuronxcc.nki" in self.roots:
             return _parent_spec()
-        root = "nki" if fullname.partition(".")[0] == "nki" else "neuronxcc.nki"
-        return _spec(fullname) if fullname in _SOURCES and root in self.roots else None
+        first = fullname.partition(".")[0]
+        if first in _BESIDE:
+            root, wanted = "nki", _installed_spec(first) is None
+        else:
+            root, wanted = ("nki" if first == "nki" else "neuronxcc.nki"), True
+        if root not in self.roots or not wanted:
+            return None
+        if fullname in _SOURCES or fullname in _UNKNOWN:
+            return _spec(fullname)
+        if _is_under(fullname, (root, *_BESIDE)) and not fullname.rpartition(".")[2].startswith("__") and _imports():
+            from nkitools.dialects.absent import refuse_module
+
+            refuse_module(fullname)
+        return None
+
+
+def _imports() -> bool:
+    """Whether an import asks; ``importlib.util.find_spec``, which only asks whether there is such a module, is none."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_find_and_load_unlocked":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _spec(fullname: str) -> ModuleSpec:
-    return ModuleSpec(fullname, _DialectLoader(), origin="nkitools", is_package=fullname in _PACKAGES)
+    return ModuleSpec(fullname, _DialectLoader(), origin="nkitools", is_package=True)
 
 
 def _parent_spec() -> ModuleSpec:
@@ -169,7 +231,7 @@ def install_stand_in(prefer: Literal["auto", "builtin"] = "auto") -> None:
     sys.meta_path.insert(0, _finder)
 
 
-def _is_under(name: str, roots: frozenset[Root]) -> bool:
+def _is_under(name: str, roots: Iterable[str]) -> bool:
     return any(name == root or name.startswith(f"{root}.") for root in roots)
 
 

@@ -176,10 +176,10 @@ class TestImports:
     def test_documented_names_that_are_not_modelled_refuse(self) -> None:
         """NK607 when they are called."""
         install_stand_in()
-        collectives = importlib.import_module("nki.collectives")
-        assert hasattr(collectives, "all_reduce")
-        with pytest.raises(nkitools.NotModelled, match=r"nki\.collectives\.all_reduce"):
-            collectives.all_reduce()
+        builder = importlib.import_module("nki.compiler.kernel_builder")
+        assert hasattr(builder, "compile_kernel")
+        with pytest.raises(nkitools.NotModelled, match=r"kernel_builder\.compile_kernel"):
+            builder.compile_kernel()
 
     def test_a_kernel_file_runs(self, site: Path) -> None:
         """An unmodified file of an author's."""
@@ -334,6 +334,30 @@ class TestRealPackages:
 
         monkeypatch.setattr(sys, "meta_path", [Editable, *sys.meta_path])
         assert real_package("nki")
+
+
+class TestBeside:
+    """The packages beside NKI that tests of public kernels import."""
+
+    @pytest.mark.parametrize("name", ["neuron_dtypes", "nki_cpu_simulator"])
+    def test_an_installed_one_keeps_its_name(self, site: Path, name: str) -> None:
+        """Whoever is preferred for NKI itself."""
+        put(site, **{f"{name}____init__": "real = True\n"})
+        install_stand_in("builtin")
+        assert is_real(name)
+        del sys.modules[name]
+
+    @pytest.mark.parametrize("name", ["neuron_dtypes", "nki_cpu_simulator"])
+    def test_they_come_and_go_with_the_modern_dialect(self, site: Path, name: str) -> None:
+        """Beside a real nki there is none of ours."""
+        install_stand_in()
+        importlib.import_module(name)
+        remove_stand_in()
+        assert name not in sys.modules
+        put_real_nki(site)
+        install_stand_in()
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module(name)
 
 
 class TestPlaceholders:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.dialects.absent import missing
+from nkitools.dialects.call_form import with_call_forms
 from nkitools.isa.activation import activation
 from nkitools.isa.activation_fused import activate2, activation_reduce, exponential
 from nkitools.isa.dma import dma_compute, dma_transpose
@@ -19,6 +20,7 @@ from nkitools.isa.fused import (
 from nkitools.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
 from nkitools.isa.instruction import NkiInstruction
 from nkitools.isa.matmul import nc_matmul, nc_transpose
+from nkitools.isa.microscaling import nc_matmul_mx, quantize_mx
 from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
 from nkitools.isa.random import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
 from nkitools.isa.reduce import tensor_reduce
@@ -32,8 +34,10 @@ from nkitools.isa.select import (
     tensor_copy_predicated,
 )
 from nkitools.isa.statistics import bn_aggr, bn_stats, tensor_partition_reduce
+from nkitools.isa.sync import core_barrier, sendrecv
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import KernelError as NkiValidationError
+from nkitools.rules.removed import ISA as REMOVED
 
 tensor_engine = engine.tensor
 vector_engine = engine.vector
@@ -52,22 +56,7 @@ def get_nc_sub_version() -> int:
     return 0
 
 
-DOCUMENTED = frozenset(
-    {
-        "core_barrier",
-        "nc_matmul_mx",
-        "quantize_mx",
-        "sendrecv",
-    }
-)
-
-_DYNAMIC = "Use nisa.tensor_copy with .ap(scalar_offset=...)."
-REMOVED = {
-    "builtin_custom_op": "Write the operator as a kernel, or run it as a custom operator of the framework.",
-    "fp32": "Write the number itself.",
-    "tensor_copy_dynamic_dst": _DYNAMIC,
-    "tensor_copy_dynamic_src": _DYNAMIC,
-}
+DOCUMENTED: frozenset[str] = frozenset()  # what this version refuses: nothing
 
 __all__ = [
     "NkiInstruction",
@@ -79,6 +68,7 @@ __all__ = [
     "affine_select",
     "bn_aggr",
     "bn_stats",
+    "core_barrier",
     "dge_mode",
     "dma_compute",
     "dma_copy",
@@ -98,12 +88,14 @@ __all__ = [
     "nc_find_index8",
     "nc_match_replace8",
     "nc_matmul",
+    "nc_matmul_mx",
     "nc_n_gather",
     "nc_stream_shuffle",
     "nc_transpose",
     "nc_version",
     "nonzero_with_count",
     "oob_mode",
+    "quantize_mx",
     "rand2",
     "rand_get_state",
     "rand_set_state",
@@ -118,6 +110,7 @@ __all__ = [
     "scalar_engine",
     "scalar_tensor_tensor",
     "select_reduce",
+    "sendrecv",
     "sequence_bounds",
     "set_rng_seed",
     "tensor_copy",
@@ -134,6 +127,8 @@ __all__ = [
     "unknown_engine",
     "vector_engine",
 ]
+
+core_barrier = with_call_forms("nisa", {"core_barrier": core_barrier})["core_barrier"]
 
 
 def __getattr__(name: str) -> Any:

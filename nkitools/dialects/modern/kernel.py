@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
 from nkitools.launch.kernel import KernelObject, lnc_grid
-from nkitools.launch.programs import run_launch
+from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.schedule import Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
@@ -31,25 +33,57 @@ def print_now(text: str) -> None:
 
 
 class Kernel(KernelObject):
-    """A kernel of the modern dialect: ``kernel[2]`` sets the LNC degree; inside a running kernel it runs inline."""
+    """A kernel of the modern dialect: ``kernel[2]`` sets the LNC degree; inside a running kernel it runs inline.
+
+    ``schedule``: the dependency edges of `with_schedule`, checked when a launch of the kernel has run.
+    """
+
+    schedule: Schedule | None
+
+    def __init__(
+        self, function: Any, grid: tuple[int, ...] = (), schedule: Schedule | None = None, **options: Any
+    ) -> None:
+        inner = function.schedule if isinstance(function, Kernel) else None
+        super().__init__(function, grid, **options)
+        self.schedule = schedule or inner
 
     def __getitem__(self, lnc: Any) -> KernelObject:
         with AuthorsTraceback():
             return self.with_grid(lnc)
 
     def with_grid(self, grid: Any) -> KernelObject:
-        """The same kernel under an LNC degree. Errors: NK613."""
-        return super().with_grid(lnc_grid(self.__name__, grid))
+        """The same kernel under an LNC degree. Errors: NK609, NK613."""
+        return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
+
+    def with_function(self, function: Callable[..., Any]) -> KernelObject:
+        """The same launch of another function (a method bound to its object)."""
+        return Kernel(function, self.grid, self.schedule, **self.options)
 
     def with_schedule(self, edges: Any) -> KernelObject:
-        """The same kernel with dependency edges: pairs of an instruction's name and the names that it runs after.
+        """The same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs after.
 
-        They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes.
-        Errors: NK609. Source: How to Use the NKI Scheduling APIs (SDK 2.32).
+        They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes; what
+        a launch has issued tells whether the names exist and the order is possible. The edges are a property of the
+        kernel: a second call replaces those of the first.
+        Errors: NK609 (here: form, cycles; at the end of a launch: unknown and ambiguous names, an order that the data
+        do not allow), NK610. Source: How to Use the NKI Scheduling APIs (SDK 2.32).
         """
         with AuthorsTraceback():
-            _check_edges(edges)
-            return KernelObject.with_grid(self, self.grid)
+            return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
+
+    def launch(self) -> Launch:
+        """How a call of this kernel is launched."""
+        return replace(super().launch(), schedule=self.schedule)
+
+    def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The kernel called inside a running kernel. A schedule, like a grid, belongs to the outermost (NK610)."""
+        if self.schedule is not None:
+            refuse(
+                "NK610",
+                f"kernel {self.__name__} is called with a schedule inside a running kernel",
+                remedy="Give the schedule to the kernel that the host calls; its names may be those of inner kernels.",
+            )
+        return super().inline(args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -59,33 +93,26 @@ class Kernel(KernelObject):
             return run_launch(replace(self.launch(), echo=print_now), args, kwargs).outputs
 
 
-def _check_edges(edges: Any) -> None:
-    if not isinstance(edges, (list, tuple)):
-        refuse("NK609", f"with_schedule takes a list of pairs of names, it is given {type(edges).__name__}")
-    for edge in edges:
-        pair = edge if isinstance(edge, (list, tuple)) and len(edge) == 2 else (None, None)
-        producers = pair[1] if isinstance(pair[1], (list, tuple)) else [pair[1]]
-        if not all(isinstance(name, str) for name in (pair[0], *producers)):
-            refuse(
-                "NK609",
-                f"with_schedule: {edge!r} is no pair of an instruction's name and the names that it runs after",
-                remedy='Write ("later", "earlier") or ("later", ["earlier", "another"]), by the name= of instructions.',
-            )
-
-
 def jit(fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """Make a function a kernel, with or without keywords. Without a Neuron device a call runs on the simulator.
 
-    The compiler's own keywords change nothing here. Errors: NK608 (platform_target), NK609 for others and for what is
-    no function.
+    Functions, methods, ``functools.partial`` and objects with ``__call__`` can be kernels. The compiler's own keywords
+    change nothing here. Errors: NK608 (platform_target), NK609 for others and for what is no function.
     """
     with AuthorsTraceback():
         _check_keywords(kwargs)
         if fn is None:
             return functools.partial(jit, **kwargs)
-        if not callable(fn):
-            refuse("NK609", f"nki.jit decorates a function, it is given {type(fn).__name__}")
+        _check_function("nki.jit decorates a function", fn)
         return Kernel(fn, **kwargs)
+
+
+def _check_function(sentence: str, value: Any) -> None:
+    """NK609: what is called, or is a class, whose call makes an object and computes nothing."""
+    if inspect.isclass(value):
+        refuse("NK609", f"{sentence}, it is given the class {value.__name__}")
+    if not callable(value):
+        refuse("NK609", f"{sentence}, it is given {type(value).__name__}")
 
 
 def _check_keywords(keywords: dict[str, Any]) -> None:
@@ -101,17 +128,40 @@ def _check_keywords(keywords: dict[str, Any]) -> None:
         refuse("NK609", f"nki.jit does not know {', '.join(unknown)}", remedy=f"It knows {known}.")
 
 
-def simulate(kernel: Any) -> Callable[..., Any]:
-    """The kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator."""
-    with AuthorsTraceback():
-        if not callable(kernel):
-            refuse("NK609", f"nki.simulate takes a kernel, it is given {type(kernel).__name__}")
-        target = kernel if isinstance(kernel, KernelObject) else Kernel(kernel)
+class Simulated:
+    """What `simulate` returns: the kernel as a function that runs on the simulator."""
 
-    @functools.wraps(cast("Callable[..., Any]", target))
-    def simulated(*args: Any, **kwargs: Any) -> Any:
+    def __init__(self, kernel: KernelObject) -> None:
+        functools.update_wrapper(cast("Callable[..., Any]", self), cast("Callable[..., Any]", kernel))
+        self.kernel = kernel
+
+    def __repr__(self) -> str:
+        return f"<simulated {self.kernel!r}>"
+
+    def __getitem__(self, grid: Any) -> Simulated:
+        """The same under a launch grid: ``nki.simulate(kernel)[2]`` is ``nki.simulate(kernel[2])``."""
+        with AuthorsTraceback():
+            return Simulated(self.kernel.with_grid(grid))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
-            return run_launch(replace(target.launch(), echo=print_now), args, kwargs).outputs
+            return run_launch(replace(self.kernel.launch(), echo=print_now), args, kwargs).outputs
 
-    return simulated
+
+def simulate(kernel: Any) -> Callable[..., Any]:
+    """The kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
+
+    NumPy arrays and torch tensors give results in kind, and are updated in place; so do jax arrays, which no kernel
+    can write into. Errors: NK609. Source: nki.simulate (NKI 0.6).
+    """
+    with AuthorsTraceback():
+        if isinstance(kernel, Simulated):
+            kernel = kernel.kernel
+        if not isinstance(kernel, KernelObject):
+            _check_function("nki.simulate takes a kernel", kernel)
+        return Simulated(kernel if isinstance(kernel, KernelObject) else Kernel(kernel))
+
+
+# The simulator's name before NKI 0.3, undocumented, which AWS's kernel library calls as cpu_simulate(kernel)[lnc](...).
+cpu_simulate = simulate

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+from difflib import get_close_matches
 from typing import Any
+
+from nkitools.rules.finding import refuse
 
 _METHODS = (property, classmethod, staticmethod)
 
 
 class NKIObject:
-    """Base class of kernel dataclasses and configuration objects: keywords become attributes."""
+    """Base class of kernel dataclasses and configuration objects.
+
+    With or without ``@dataclass``: annotated attributes are the fields, in order, those of bases first; what is not
+    given has its default, else None; ``__post_init__`` runs at the end. Two objects of one class are equal where their
+    attributes are. Errors: NK609. Source: NKI Language Guide, Class Support (NKI 0.6).
+    """
 
     __nki_object__ = True  # arguments of this kind are searched for arrays
 
@@ -26,6 +35,60 @@ class NKIObject:
                 annotations.setdefault(name, Any)
         cls.__annotations__ = annotations
 
-    def __init__(self, **kwargs: Any) -> None:
-        for name, value in kwargs.items():
-            setattr(self, name, value)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        fields = _fields(type(self))
+        name = type(self).__name__
+        if len(args) > len(fields):
+            refuse(
+                "NK609", f"{name} takes {len(fields)} values and is given {len(args)}", remedy=_call_form(name, fields)
+            )
+        given = dict(zip(fields, args, strict=False))
+        for key in kwargs:
+            if key in given:
+                refuse("NK609", f"{name}: `{key}` is given twice", remedy=_call_form(name, fields))
+            # A class that declares nothing takes what it is given.
+            if fields and key not in fields:
+                near = get_close_matches(key, fields, n=1)
+                hint = f" Did you mean {near[0]}?" if near else ""
+                refuse("NK609", f"{name} has no field `{key}`", remedy=_call_form(name, fields) + hint)
+        for key, value in (given | kwargs).items():
+            setattr(self, key, value)
+        for key in fields:
+            if key not in vars(self):
+                setattr(self, key, _default(type(self), key))
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Runs when the fields are set; for subclasses to define."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+def _fields(cls: type) -> list[str]:
+    """The annotated attributes of a class, those of its bases first."""
+    annotated = (
+        name
+        for base in reversed(cls.__mro__)
+        for name, annotation in inspect.get_annotations(base).items()
+        if "ClassVar" not in str(annotation) and base is not NKIObject
+    )
+    return list(dict.fromkeys(annotated))
+
+
+def _default(cls: type, name: str) -> Any:
+    default = getattr(cls, name, None)
+    if isinstance(default, dataclasses.Field):
+        if default.default_factory is not dataclasses.MISSING:
+            return default.default_factory()
+        return None if default.default is dataclasses.MISSING else default.default
+    return default
+
+
+def _call_form(name: str, fields: list[str]) -> str:
+    return f"The call form is {name}({', '.join(fields)})."

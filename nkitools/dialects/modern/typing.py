@@ -1,31 +1,48 @@
-"""``nki.typing``: annotations of kernel parameters; undocumented, but public kernels import it."""
+"""``nki.typing``: annotations of kernel parameters (NKI 0.3 migration guide; no reference page documents it)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 from nkitools.dialects.absent import missing
 
 
-class _Annotation:
-    """An annotation that may be subscripted with sizes and a dtype; it promises nothing to the simulator."""
+class TensorAnnotation:
+    """``nt.tensor[128, 512]`` declares the shape that a parameter must have; bare, it declares a tensor.
+
+    A launch compares the shape where all sizes are integers (NK609). What else may stand in the brackets
+    (``nt.mutable``, a dtype) says nothing that the simulator needs: every input may be written.
+    """
 
     def __init__(self, name: str, sizes: tuple[Any, ...] = ()) -> None:
         self.name = name
         self.sizes = sizes
 
-    def __getitem__(self, sizes: Any) -> _Annotation:
-        return _Annotation(self.name, sizes if isinstance(sizes, tuple) else (sizes,))
+    @property
+    def declared_shape(self) -> tuple[int, ...] | None:
+        """The shape that an argument must have; None where the annotation does not say one."""
+        whole = self.sizes and all(isinstance(size, int) and not isinstance(size, bool) for size in self.sizes)
+        return self.sizes if whole else None
+
+    def __getitem__(self, sizes: Any) -> TensorAnnotation:
+        return TensorAnnotation(self.name, sizes if isinstance(sizes, tuple) else (sizes,))
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007 - with `|` it would ask itself again
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
 
     def __repr__(self) -> str:
         return f"nki.typing.{self.name}{list(self.sizes) if self.sizes else ''}"
 
 
-tensor = _Annotation("tensor")
-mutable_tensor = _Annotation("mutable_tensor")
-scalar = _Annotation("scalar")
+tensor = TensorAnnotation("tensor")
+mutable_tensor = TensorAnnotation("mutable_tensor")
+mutable = TensorAnnotation("mutable")
+scalar = TensorAnnotation("scalar")
 
-__all__ = ["mutable_tensor", "scalar", "tensor"]
+__all__ = ["mutable", "mutable_tensor", "scalar", "tensor"]
 
 
 def __getattr__(name: str) -> Any:

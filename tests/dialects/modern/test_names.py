@@ -10,7 +10,7 @@ import pytest
 
 import nkitools
 from nkitools.dialects import modern as nki
-from nkitools.dialects.modern import collectives, constants, dtype, language, objects
+from nkitools.dialects.modern import collectives, constants, dtype, kernel_builder, language, objects
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.modern import typing as nt
@@ -21,6 +21,7 @@ MODULES = {
     "nki.isa.constants": constants,
     "nki.language": nl,
     "nki.collectives": collectives,
+    "nki.compiler.kernel_builder": kernel_builder,
     "nki.typing": nt,
     "nki.dtype": dtype,
 }
@@ -65,10 +66,10 @@ class TestDocumented:
     def test_they_serve_as_annotations_and_in_isinstance(self) -> None:
         """Kernels annotate with registers and ask what they are given."""
 
-        group = collectives.ReplicaGroup
-        assert not isinstance(3, group)
-        assert Optional[group]  # noqa: UP045
-        assert group | None
+        compiler = kernel_builder.compile_kernel
+        assert not isinstance(3, compiler)
+        assert Optional[compiler]  # noqa: UP045
+        assert compiler | None
 
 
 class TestMissing:

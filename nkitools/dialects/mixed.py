@@ -1,0 +1,78 @@
+"""Kernels that mix the two dialects: the legacy ``neuronxcc.nki`` and the modern ``nki`` (NK608).
+
+"Usage of the ``neuronxcc.nki.*`` namespace inside NKI kernels raises a compilation error as of NKI 0.4.0" (migration
+guide, Migrating from NKI 0.1.0 to NKI 0.2.0); the legacy compiler knows nothing of ``nki`` either.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable
+from functools import lru_cache
+from types import FrameType
+from typing import NoReturn
+
+from nkitools.chip.core import CORE
+from nkitools.record.sites import author_frame
+from nkitools.rules.finding import refuse
+
+MODERN, LEGACY = "nki", "neuronxcc.nki"
+_MODULES = {"nl": "language", "nisa": "isa"}
+_REMEDY = (
+    "Write the whole kernel in one dialect (a function without a decorator runs as one of nki). To migrate it, import "
+    "nki, nki.isa and nki.language in the place of neuronxcc.nki and its modules; `nkitools explain NK608` lists what "
+    "replaces the names that are gone."
+)
+
+
+def in_dialect(dialect: str) -> Callable[[str], None]:
+    """A check for the functions of a dialect: the kernel that calls one is of the same."""
+    legacy = dialect == LEGACY
+
+    def check(called: str) -> None:
+        core = CORE.get()
+        # Undefined lanes travel in legacy kernels only: it tells the dialect of what runs.
+        if core is not None and core.undefined_travels is not legacy:
+            _mixed(called, dialect, MODERN if legacy else LEGACY)
+
+    return check
+
+
+def _mixed(called: str, dialect: str, kernel: str) -> NoReturn:
+    """NK608: a function of one dialect in a kernel of the other, and which line belongs to which."""
+    frame = author_frame(2)
+    module, _, name = called.partition(".")
+    refuse(
+        "NK608",
+        f"{dialect}.{_MODULES[module]}.{name} is called in a kernel of {kernel}{imports_of(frame)}",
+        remedy=_REMEDY,
+    )
+
+
+def imports_of(frame: FrameType | None) -> str:
+    """``; line 1 imports nki, line 3 neuronxcc.nki.language as nl`` of the author's file, where its source is known."""
+    if frame is None:
+        return ""
+    lines = _imports("".join(linecache.getlines(frame.f_code.co_filename)))
+    return "; " + ", ".join(f"line {line} imports {text}" for line, text in lines) if lines else ""
+
+
+@lru_cache(maxsize=32)
+def _imports(source: str) -> tuple[tuple[int, str], ...]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ()
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [each for each in node.names if _is_nki(each.name)]
+            found += [(node.lineno, each.name + (f" as {each.asname}" if each.asname else "")) for each in names]
+        elif isinstance(node, ast.ImportFrom) and _is_nki(node.module or ""):
+            found.append((node.lineno, f"{', '.join(each.name for each in node.names)} from {node.module}"))
+    return tuple(sorted(found))
+
+
+def _is_nki(module: str) -> bool:
+    return module.partition(".")[0] in ("nki", "neuronxcc")

@@ -1,0 +1,176 @@
+"""What production kernels and their tests rely on and AWS never documented: it works, or a sentence refuses it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects.modern import constants
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.dialects.stand_in import install_stand_in, remove_stand_in, stand_in_installed
+
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture
+def stand_in() -> Iterator[None]:
+    """The stand-in, as it was before afterwards."""
+    was = stand_in_installed()
+    before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in ("nki", "neuronxcc")}
+    install_stand_in("builtin")
+    yield
+    remove_stand_in()
+    if was:
+        install_stand_in("builtin")
+        sys.modules.update(before)
+
+
+@pytest.mark.usefixtures("stand_in")
+class TestUndocumented:
+    """The table of names that are used and not documented."""
+
+    def test_modules_hold_the_same_objects(self) -> None:
+        """nki.isa.constants and nki.dtype, from every side."""
+        isa, dtype = importlib.import_module("nki.isa"), importlib.import_module("nki.dtype")
+        for name in ("oob_mode", "dge_mode", "matmul_perf_mode"):
+            assert getattr(importlib.import_module("nki.isa.constants"), name) is getattr(isa, name)
+            assert getattr(constants, name) is getattr(nisa, name)
+        language = importlib.import_module("nki.language")
+        assert dtype.float8_e4m3 is language.float8_e4m3
+        assert language.bool is language.bool_
+        assert list(language.range(3)) == [0, 1, 2]
+        assert dtype | None
+        assert None | dtype
+        assert Optional[dtype]  # noqa: UP045
+
+    def test_the_simulator_before_nki_0_3(self) -> None:
+        """nki.cpu_simulate(kernel)[lnc](...) as AWS's kernel library calls it, from both packages."""
+        program = (
+            "import nki_cpu_simulator.nki.builtin as sim_builtin\n"
+            "import nki_cpu_simulator.nki.compiler as sim_compiler\n"
+            "import nki_cpu_simulator.nki.isa.constants as sim_constants\n"
+            "import nki_cpu_simulator.nki.language as sim_nl\n"
+            "import nki_cpu_simulator.nki.language.dtypes as sim_dtypes\n"
+            "import nki_cpu_simulator.nki.tensor as sim_tensor\n"
+            "import nki_cpu_simulator.nki.typing as sim_nt\n"
+            "from nki_cpu_simulator import nki as sim_nki\n"
+        )
+        names: dict[str, Any] = {}
+        exec(program, names)
+        assert names["sim_dtypes"].float32 is names["sim_nl"].float32
+        seen: list[int] = []
+
+        def kernel(x: Any) -> Any:
+            seen.append(nl.num_programs())
+            return x
+
+        for package in (importlib.import_module("nki"), names["sim_nki"]):
+            assert package.cpu_simulate(kernel)[2](x=X) is X
+            assert package.cpu_simulate(package.jit(kernel))[1](X) is X
+        assert seen == [2, 2, 1, 2, 2, 1]
+        with pytest.raises(nkitools.NotModelled, match=r"nki_cpu_simulator\.nki\.builtin has no `load`"):
+            _ = names["sim_builtin"].load
+
+    @pytest.mark.parametrize(
+        ("program", "said"),
+        [
+            ("import nki.no_such_module", "nki has no module `nki.no_such_module`"),
+            ("import nki.language.no_such", "nki.language has no module `nki.language.no_such`"),
+            ("from nki.compiler.frontend import Frontend", "nki.compiler has no module `nki.compiler.frontend`"),
+            ("import neuronxcc.nki.no_such", "neuronxcc.nki has no module `neuronxcc.nki.no_such`"),
+            ("from nki.compiler import compile", "nki.compiler has no `compile`"),
+            ("from nki import no_such", "nki has no `no_such`"),
+            ("from neuron_dtypes import no_such", "neuron_dtypes has no `no_such`"),
+            ("from nki_cpu_simulator.nki.tensor import Tensor", "nki_cpu_simulator.nki.tensor has no `Tensor`"),
+        ],
+    )
+    def test_what_nobody_knows_is_refused_with_a_sentence(self, program: str, said: str) -> None:
+        """NK607, which is an ImportError, too: authors try an import and go without."""
+        with pytest.raises(ImportError) as raised:
+            exec(program)
+        assert isinstance(raised.value, nkitools.NotModelled)
+        assert raised.value.finding.message.startswith(said)
+
+    def test_to_ask_for_a_module_is_no_import(self) -> None:
+        """importlib.util.find_spec says no."""
+        assert importlib.util.find_spec("nki.no_such_module") is None
+        assert importlib.util.find_spec("nki.isa") is not None
+
+    def test_what_the_guide_shows_of_the_compiler_is_refused_when_called(self) -> None:
+        """compile_kernel of nki.compiler.kernel_builder; names of the legacy dialect say where they are."""
+        builder = importlib.import_module("nki.compiler.kernel_builder")
+        with pytest.raises(nkitools.NotModelled, match=r"nki\.compiler\.kernel_builder\.compile_kernel is documented"):
+            builder.compile_kernel(None)
+        with pytest.raises(ImportError, match=r"nki\.compiler\.force_auto_alloc was removed"):
+            exec("from nki.compiler import force_auto_alloc")
+
+    def test_static_cast(self) -> None:
+        """To a float it rounds to nearest even, to an integer it takes whole numbers; packed dtypes take four."""
+        dt = importlib.import_module("neuron_dtypes")
+        values = np.array([[1.0, 1 + 2**-8, 1 + 2**-8 + 2**-9, -3.0]], np.float32)
+        np.testing.assert_array_equal(
+            dt.static_cast(values, nl.bfloat16).astype(np.float32), [[1.0, 1.0, 1 + 2**-7, -3.0]]
+        )
+        assert dt.static_cast(np.eye(2), np.uint8).dtype == np.uint8
+        assert dt.static_cast(values, np.float32) is values
+        eight = np.array([[0, 1, -2, 3, 4, -6, 0.5, 1.5]], np.float32)
+        packed = dt.static_cast(eight, nl.float8_e4m3fn_x4)
+        assert packed.shape == (1, 2)
+        np.testing.assert_array_equal(packed.view(ml_dtypes.float8_e4m3fn).astype(np.float32), eight)
+        nibbles = dt.static_cast(eight, dt.float4_e2m1fn_x4).view(np.uint8)
+        lower = (nibbles & 15).view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+        np.testing.assert_array_equal(lower, eight[:, 0::2])
+        np.testing.assert_array_equal(dt.static_cast([[1.2, np.nan]], nl.float16), np.float16([[1.2, np.nan]]))
+        assert dt.static_cast(np.float32([np.inf]), nl.bfloat16) == np.inf
+        np.testing.assert_array_equal((nibbles >> 4).view(ml_dtypes.float4_e2m1fn).astype(np.float32), eight[:, 1::2])
+
+    @pytest.mark.parametrize(
+        ("value", "dtype"),
+        [
+            (500.0, "float8_e4m3"),
+            (500.0, "float8_e4m3fn"),
+            (np.inf, "float8_e4m3fn"),
+            (7.0, "float4_e2m1fn_x4"),
+            (1.5, "int32"),
+            (300.0, "uint8"),
+        ],
+    )
+    def test_a_cast_without_a_published_meaning_is_refused(self, value: float, dtype: str) -> None:
+        """NK607: beyond the range, fractions as integers."""
+        dt = importlib.import_module("neuron_dtypes")
+        with pytest.raises(nkitools.NotModelled, match=f"static_cast of {value}"):
+            dt.static_cast(np.full((1, 4), value, np.float32), getattr(nl, dtype))
+
+    def test_what_dtypes_are(self) -> None:
+        """Sizes, kinds and limits."""
+        dt = importlib.import_module("neuron_dtypes")
+        assert [dt.sizeinbytes(each) for each in (np.float32, nl.float8_e4m3, nl.float4_e2m1fn_x4, "float64")] == [
+            4,
+            1,
+            2,
+            8,
+        ]
+        assert [dt.is_float_type(each) for each in (np.float32, nl.bfloat16, nl.float8_e5m2_x4, nl.int8, np.int64)] == [
+            True,
+            True,
+            True,
+            False,
+            False,
+        ]
+        assert [dt.is_int_type(each) for each in (np.int64, nl.uint8, nl.bool_, np.float64)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        assert dt.is_x4_dtype(nl.float8_e5m2_x4)
+        assert dt.finfo(nl.bfloat16).dtype == nl.bfloat16
