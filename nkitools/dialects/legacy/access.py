@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
-from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.indices import Box, Index, NonAffine, whole
-from nkitools.rules.finding import KernelError, refuse
+from nkitools.rules.finding import Drawing, KernelError, refuse
 
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
 _CODE = " (err_tensor_access_out_of_bound)"
@@ -23,13 +25,13 @@ def out_of_bounds(tensor: NkiTensor, dim: int, low: int, high: int, size: int) -
         f"Out-of-bound access for tensor {name}on dimension {dim}: "
         f"index range [{low}, {high}] exceed dimension size of {size}"
     )
-    bare_index_error(tensor, text)
+    bare_index_error(tensor, text, lambda: picture_of_range(size, low, high))
 
 
-def bare_index_error(tensor: NkiTensor, text: str) -> NoReturn:
+def bare_index_error(tensor: NkiTensor, text: str, picture: Drawing | None = None) -> NoReturn:
     """NK402 as an IndexError of exactly that text, since AWS's own tests compare both; the finding travels with it."""
     try:
-        refuse("NK402", f"{text}{_CODE}", about=(tensor,), remedy=_MASK)
+        refuse("NK402", f"{text}{_CODE}", about=(tensor,), remedy=_MASK, picture=picture)
     except KernelError as error:
         finding = error.finding
     bare = IndexError(finding.message.removesuffix(_CODE))
@@ -38,26 +40,69 @@ def bare_index_error(tensor: NkiTensor, text: str) -> NoReturn:
     raise bare
 
 
+class Pattern:
+    """How the dimensions of a tensor vary along the axes of a tile: ``slopes`` of each dimension, for each axis.
+
+    Interned, since loops ask for the same pattern at ever new places. ``lows`` and ``highs`` are what each dimension's
+    index reaches below and above its constant; ``axes`` are the (dimension, slope) pairs of each axis.
+    """
+
+    __slots__ = ("_steps", "axes", "box", "highs", "lows", "shape", "slopes")
+
+    def __init__(self, slopes: tuple[tuple[int, ...], ...], shape: tuple[int, ...]) -> None:
+        self.slopes = slopes
+        self.shape = shape
+        self.box: Box = tuple((0, size) for size in shape)
+        bounds = [Index(0, each, shape).bounds() for each in slopes]
+        self.lows = tuple(low for low, _ in bounds)
+        self.highs = tuple(high for _, high in bounds)
+        self.axes = tuple(
+            tuple((dim, each[axis]) for dim, each in enumerate(slopes) if each[axis]) for axis in range(len(shape))
+        )
+        if len(shape) == len(slopes):  # an axis of one position has the stride that a slice would have
+            self.axes = tuple(
+                pairs or (((axis, 1),) if shape[axis] == 1 else ()) for axis, pairs in enumerate(self.axes)
+            )
+        self._steps: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def steps(self, strides: tuple[int, ...]) -> tuple[int, ...]:
+        """The stride of each axis, in bytes, in a tensor with these strides."""
+        found = self._steps.get(strides)
+        if found is None:
+            found = self._steps[strides] = tuple(
+                sum(slope * strides[dim] for dim, slope in pairs) for pairs in self.axes
+            )
+        return found
+
+
+pattern_of = lru_cache(maxsize=65536)(Pattern)
+
+
 class Access:
     """A tensor under affine indices: for each of its dimensions a constant, and slopes along the axes of the tile."""
 
-    __slots__ = ("constants", "shape", "slopes", "tensor")
+    __slots__ = ("constants", "pattern", "shape", "tensor")
 
-    def __init__(
-        self, tensor: NkiTensor, constants: tuple[int, ...], slopes: tuple[tuple[int, ...], ...], shape: tuple[int, ...]
-    ) -> None:
+    def __init__(self, tensor: NkiTensor, constants: Sequence[int], pattern: Pattern) -> None:
         self.tensor = tensor
         self.constants = constants
-        self.slopes = slopes
-        self.shape = shape
+        self.pattern = pattern
+        self.shape = pattern.shape
 
-    def whole(self) -> Box:
-        """All lanes of the tile."""
-        return tuple((0, size) for size in self.shape)
+    def violation(self, box: Box | None = None) -> tuple[int, int, int, int] | None:
+        """The first dimension that the tile (or a box of it) leaves, the range of its indices, and its size."""
+        if box is not None and box != self.pattern.box:
+            return self._violation_in(box)
+        pattern, sizes = self.pattern, self.tensor.shape
+        dim = 0
+        for constant, reach in zip(self.constants, pattern.highs, strict=True):
+            if constant + pattern.lows[dim] < 0 or constant + reach >= sizes[dim]:
+                return dim, constant + pattern.lows[dim], constant + reach, sizes[dim]
+            dim += 1
+        return None
 
-    def violation(self, box: Box) -> tuple[int, int, int, int] | None:
-        """The first dimension that a box leaves, the range of its indices, and its size."""
-        for dim, (constant, slopes) in enumerate(zip(self.constants, self.slopes, strict=True)):
+    def _violation_in(self, box: Box) -> tuple[int, int, int, int] | None:
+        for dim, (constant, slopes) in enumerate(zip(self.constants, self.pattern.slopes, strict=True)):
             low, high = Index(constant, slopes, self.shape).bounds(box)
             if low < 0 or high >= self.tensor.shape[dim]:
                 return dim, low, high, self.tensor.shape[dim]
@@ -65,44 +110,23 @@ class Access:
 
     def view(self, box: Box | None = None) -> NkiTensor:
         """The tile (or a box of it) as a view of the tensor. Errors: NK402."""
-        lanes = self.whole() if box is None else box
-        found = self.violation(lanes)
+        found = self.violation(box)
         if found is not None:
             out_of_bounds(self.tensor, *found)
-        return self.inside(lanes)
+        return self.inside(box)
 
-    def inside(self, lanes: Box) -> NkiTensor:
-        """The view of a box that is known to lie within the tensor."""
-        firsts = [
-            constant + sum(slope * lane[0] for slope, lane in zip(slopes, lanes, strict=True))
-            for constant, slopes in zip(self.constants, self.slopes, strict=True)
-        ]
-        array = self._sliced(firsts, lanes)
-        if array is None:
-            array = self._strided(firsts, lanes)
-        steps = zip(firsts, self.tensor.array.strides, strict=True)
-        return self.tensor._view(array, self.tensor.byte_offset + sum(first * stride for first, stride in steps))
-
-    def _sliced(self, firsts: list[int], box: Box) -> Array | None:
-        """By NumPy slices, where each dimension is one axis of the tile, in order: the common case, and fast."""
-        if len(self.shape) != len(firsts):
-            return None
-        key = []
-        for dim, (first, lane, slopes) in enumerate(zip(firsts, box, self.slopes, strict=True)):
-            slope = slopes[dim]
-            if any(slopes[:dim]) or any(slopes[dim + 1 :]) or slope < 0 or (slope == 0 and self.shape[dim] > 1):
-                return None
-            key.append(slice(first, first + (lane[1] - lane[0] - 1) * slope + 1, slope or 1))
-        return self.tensor.array[tuple(key)]
-
-    def _strided(self, firsts: list[int], box: Box) -> Array:
-        array = self.tensor.array
-        strides = tuple(
-            sum(slopes[axis] * stride for slopes, stride in zip(self.slopes, array.strides, strict=True))
-            for axis in range(len(box))
-        )
-        origin = array[tuple(slice(first, first + 1) for first in firsts)]
-        return np.lib.stride_tricks.as_strided(origin, tuple(end - first for first, end in box), strides)
+    def inside(self, box: Box | None = None) -> NkiTensor:
+        """The view of the tile, or of a box of it, that is known to lie within the tensor."""
+        tensor, shape = self.tensor, self.shape
+        strides = tensor.array.strides
+        offset, steps = tensor.byte_offset, self.pattern.steps(strides)
+        for constant, stride in zip(self.constants, strides, strict=True):
+            offset += constant * stride
+        if box is not None:
+            for (first, _), step in zip(box, steps, strict=True):
+                offset += first * step
+            shape = tuple(end - first for first, end in box)
+        return tensor._view(tensor.storage.window(shape, tensor.dtype, offset, steps), offset)
 
 
 # --- from an index tuple to an access --------------------------------------------------------------------------------
@@ -113,8 +137,35 @@ def is_advanced(item: Any) -> bool:
     return isinstance(item, (Index, NonAffine))
 
 
+_MAX_PATTERNS = 50_000
+_patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were found to be good
+
+
 def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
     """The access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111, NK603."""
+    constants: list[int] = []
+    form: list[Any] = [tensor.storage.on_chip]
+    for item in items:
+        if type(item) is Index:
+            constants.append(item.constant)
+            form += (item.coefficients, item.shape)
+        elif type(item) is int and item >= 0:
+            constants.append(item)
+            form.append(None)
+        else:
+            return _checked_access(tensor, items)
+    if len(constants) != len(tensor.shape):
+        return _checked_access(tensor, items)
+    key = tuple(form)
+    pattern = _patterns.get(key)
+    if pattern is None:
+        if len(_patterns) > _MAX_PATTERNS:
+            _patterns.clear()
+        pattern = _patterns[key] = _checked_access(tensor, items).pattern
+    return Access(tensor, constants, pattern)
+
+
+def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
     ndim = max((item.ndim for item in items if isinstance(item, Index)), default=0)
     _check_form(tensor, items, ndim)
     constants, slopes, shapes = [], [], []
@@ -138,7 +189,7 @@ def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
         )
     if tensor.on_chip:
         _check_partition(tensor, slopes, shape)
-    return Access(tensor, tuple(constants), tuple(slopes), shape)
+    return Access(tensor, constants, pattern_of(tuple(slopes), shape))
 
 
 def _position(tensor: NkiTensor, item: Any) -> int:
@@ -209,36 +260,3 @@ def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tu
             f"the partitions of {describe(tensor)} are indexed with a step of {partition[0]}, not 1",
             about=(tensor,),
         )
-
-
-# --- basic indexing --------------------------------------------------------------------------------------------------
-
-
-def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor:
-    """The view of an index tuple of integers, slices, ``nl.ds`` and one ``...``. Errors: NK402, NK603."""
-    dims = iter(range(len(tensor.shape)))
-    for number, item in enumerate(items):
-        if item is Ellipsis:
-            dims = iter(range(max(len(tensor.shape) - (len(items) - number - 1), 0), len(tensor.shape)))
-            continue
-        dim = next(dims, None)
-        if dim is not None:
-            _check_bounds(tensor, dim, item)
-    return tensor[items]
-
-
-def _check_bounds(tensor: NkiTensor, dim: int, item: Any) -> None:
-    size = tensor.shape[dim]
-    if type(item) is slice and (item.stop is None or (type(item.stop) is int and 0 <= item.stop <= size)):
-        return
-    if isinstance(item, slice):
-        first, end = whole(item.start or 0), whole(size if item.stop is None else item.stop)
-    elif isinstance(item, DynamicSlice):
-        first, count = whole(item.start), whole(item.size)
-        end = None if first is None or count is None else first + count
-    else:
-        first = whole(item)
-        end = None if first is None else first + 1 if first >= 0 else first + size + 1
-        first = first if first is None or first >= 0 else first + size
-    if first is not None and end is not None and first < end and (end > size or first < -size):
-        out_of_bounds(tensor, dim, first, end - 1, size)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.core import current_core
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy import folding
+from nkitools.dialects.legacy.dependences import note_update
 from nkitools.dialects.legacy.dtypes import is_number
 from nkitools.dialects.legacy.elementwise import check_tile, in_place
 from nkitools.dialects.legacy.results import part
@@ -56,6 +58,10 @@ def assign(dst: Any, value: Any) -> None:
 
     Errors: NK109, NK201, NK402, NK609.
     """
+    combine = getattr(type(value), "reduce_into", None)  # the value of nl.loop_reduce: the destination is an operand
+    if combine is not None:
+        combine(value, dst)
+        return
     target = dst.resolved()
     _on_chip(target, "is assigned to", "Write to HBM with nl.store or nisa.dma_copy.")
     if is_number(value):
@@ -63,6 +69,14 @@ def assign(dst: Any, value: Any) -> None:
         return
     check_tile("assignment", "value", value)
     source = value.resolved()
+    if source.on_chip and source.is_indirect():
+        refuse(
+            "NK603",
+            f"{describe(source)} is assigned with an index that is known only when the kernel runs "
+            "(err_copy_dynamic_indirect_indices_not_natively_supported)",
+            about=(source,),
+            remedy="Copy it by an instruction: tile[...] = nisa.tensor_copy_dynamic_src(source[...]).",
+        )
     if is_same_view(target, source):
         return
     _on_chip(source, "is assigned to a tile", "Read from HBM with nl.load or nisa.dma_copy.")
@@ -87,11 +101,26 @@ def _on_chip(tensor: NkiTensor, what: str, remedy: str) -> None:
 
 
 def update(what: str, dst: Any, value: Any) -> None:
-    """``dst <what>= value``. A matrix product is accumulated where it is, in PSUM, in float32."""
-    if what == "add" and not is_number(value) and hasattr(value, "lanes") and value.is_fresh:
-        target, product, lanes = dst.resolved(), value.resolved(), value.lanes
-        if lanes is not None and lanes.where is None and not lanes.empty and target.shape == product.shape:
-            target, product = (part(each, each.shape, lanes.box) for each in (target, product))
-        if folding.accumulate(target, product, value.made_at):
-            return
-    in_place(what, dst, value, _SYMBOLS[what])
+    """``dst <what>= value``, of a call under a mask on the lanes that the mask left.
+
+    A matrix product is accumulated where it is, in PSUM, in float32.
+    """
+    lanes = value.lanes if not is_number(value) and hasattr(value, "lanes") and value.is_fresh else None
+    if lanes is not None and lanes.empty:
+        return
+    where = None
+    made_at = -1 if is_number(value) else getattr(value, "made_at", -1)
+    if lanes is not None and dst.shape == value.shape:
+        dst, value, where = _boxed(dst, lanes), _boxed(value, lanes), lanes.where
+    product = what == "add" and where is None and made_at >= 0
+    if product and folding.accumulate(dst.resolved(), value.resolved(), made_at):
+        note_update(what, made_at - 1)
+        return
+    before = current_core("nki").record.count
+    in_place(what, dst, value, _SYMBOLS[what], where)
+    note_update(what, before)
+
+
+def _boxed(tile: Any, lanes: Any) -> Any:
+    """The part of a tile in the box that a mask left."""
+    return type(tile)(part(tile.resolved(), tile.shape, lanes.box))

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
 from nkitools.chip.dtypes import DType
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.access import out_of_bounds
@@ -98,7 +100,10 @@ class BlockTensor(Tensor):
 
 
 def new_blocks(
-    shape: tuple[int, ...], count: int, dtype: DType, make: Callable[[tuple[int, ...], DType], NkiTensor]
+    shape: tuple[int, ...],
+    count: int,
+    dtype: DType,
+    make: Callable[[tuple[int, ...], DType, tuple[int, ...]], NkiTensor],
 ) -> BlockTensor:
     """A tensor whose first ``count`` dimensions are block dimensions; NK612 says that they are deprecated."""
     report(
@@ -107,4 +112,4 @@ def new_blocks(
         "deprecated (err_leading_dimension_of_tensor_must_be_partition)",
     )
     leading = shape[:count]
-    return BlockTensor(leading, [make(shape[count:], dtype) for _ in range(math.prod(leading))])
+    return BlockTensor(leading, [make(shape[count:], dtype, block) for block in np.ndindex(leading)])

@@ -1,28 +1,52 @@
-"""``nki.compiler``: compiler switches, which change no result here; direct allocation is not modelled yet."""
+"""``nki.compiler``: direct allocation, and switches of AWS's compiler."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any
 
-from nkitools.chip.memory import MemoryRegion
 from nkitools.dialects.absent import missing
-from nkitools.rules.finding import not_modelled
+from nkitools.dialects.legacy.allocation import psum, sbuf
+from nkitools.dialects.legacy.form import FORCE_AUTO_ALLOC, SKIP_MIDDLE_END, STACK_ALLOCATOR, switched
+from nkitools.dialects.legacy.indices import whole
+from nkitools.rules.finding import refuse
 
 
-def _switch(name: str, doc: str) -> Callable[..., Any]:
-    def decorator(func: Any = None, log_level: int = 50) -> Any:
-        return func if func is not None else lambda function: function
+def _decorated(name: str, function: Any) -> Any:
+    """``function`` marked, or where it is None a decorator that marks. Errors: NK609."""
+    if function is None:
+        return lambda found: _decorated(name, found)
+    if not callable(function):
+        refuse("NK609", f"nki.compiler.{name} decorates a kernel, it is given {type(function).__name__}")
+    return switched(function, name)
 
-    decorator.__name__ = decorator.__qualname__ = name
-    decorator.__doc__ = f"{doc} A decorator for kernels, with or without brackets; it changes no result."
-    return decorator
+
+def enable_stack_allocator(func: Any = None, log_level: Any = 50) -> Any:
+    """Let the compiler allocate on chip like a stack; together with skip_middle_end_transformations only (NK614).
+
+    A decorator for kernels, with or without brackets; it changes no result. ``log_level``: an integer, how much the
+    compiler says about it. Errors: NK609.
+    """
+    if whole(log_level) is None:
+        refuse("NK609", f"nki.compiler.enable_stack_allocator: `log_level` must be an integer, it is {log_level!r}")
+    return _decorated(STACK_ALLOCATOR, func)
 
 
-enable_stack_allocator = _switch("enable_stack_allocator", "Let the compiler allocate on chip like a stack.")
-force_auto_alloc = _switch("force_auto_alloc", "Let the compiler allocate on chip.")
-skip_middle_end_transformations = _switch("skip_middle_end_transformations", "Leave out the compiler's middle end.")
+def force_auto_alloc(func: Any = None) -> Any:
+    """Ignore direct allocation in the kernel: every tensor has bytes of its own. A decorator for kernels.
+
+    AWS's guide recommends it to find out whether wrong numbers come from overlapping lifetimes. Errors: NK609.
+    """
+    return _decorated(FORCE_AUTO_ALLOC, func)
+
+
+def skip_middle_end_transformations(func: Any = None) -> Any:
+    """Leave out the compiler's middle end, which reorders and fuses. A decorator for kernels; it changes no result.
+
+    Errors: NK609.
+    """
+    return _decorated(SKIP_MIDDLE_END, func)
 
 
 def no_reorder() -> contextlib.AbstractContextManager[None]:
@@ -30,37 +54,27 @@ def no_reorder() -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
 
 
-class _Allocator:
-    """``nki.compiler.sbuf`` and ``nki.compiler.psum``."""
+@dataclass(frozen=True)
+class MultiBuffer:
+    """``directives=`` of nl.sequential_range: how many buffers the compiler may give to each tensor of the loop."""
 
-    def __init__(self, memory: MemoryRegion) -> None:
-        self.memory = memory
-
-    def auto_alloc(self) -> MemoryRegion:
-        """The memory, for ``buffer=``: the compiler chooses addresses."""
-        return self.memory
-
-    def alloc(self, func: Any) -> NoReturn:
-        """Not modelled yet (NK607)."""
-        self._not_modelled("alloc")
-
-    def mod_alloc(self, **kwargs: Any) -> NoReturn:
-        """Not modelled yet (NK607)."""
-        self._not_modelled("mod_alloc")
-
-    def _not_modelled(self, what: str) -> NoReturn:
-        name = f"nki.compiler.{self.memory.value}"
-        not_modelled(f"{name}.{what} (direct allocation) is not modelled yet", remedy=f"Pass {name}.auto_alloc().")
+    factor: int
 
 
-psum = _Allocator(MemoryRegion.psum)
-sbuf = _Allocator(MemoryRegion.sbuf)
+def multi_buffer(factor: Any = 2) -> MultiBuffer:
+    """A directive for a loop, which changes no result. Errors: NK609."""
+    number = whole(factor)
+    if number is None or number < 1:
+        refuse("NK609", f"nki.compiler.multi_buffer: `factor` must be a number of buffers, it is {factor!r}")
+    return MultiBuffer(number)
 
-DOCUMENTED = frozenset({"allocation_scope", "multi_buffer"})
+
+DOCUMENTED = frozenset({"allocation_scope"})
 
 __all__ = [
     "enable_stack_allocator",
     "force_auto_alloc",
+    "multi_buffer",
     "no_reorder",
     "psum",
     "sbuf",

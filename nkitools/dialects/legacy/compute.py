@@ -5,42 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.chip import dtypes
-from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.core import current_core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
+from nkitools.dialects.legacy.calls import check_box, defined, memory_of, new_result
 from nkitools.dialects.legacy.dtypes import result_type
 from nkitools.dialects.legacy.elementwise import check_tile
-from nkitools.dialects.legacy.keywords import check_keywords
-from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.enums import engine, reduce_cmd, translated
+from nkitools.dialects.legacy.form import form_of
 from nkitools.dialects.legacy.reductions import reduce
-from nkitools.dialects.legacy.results import new_tile, write_lanes
+from nkitools.dialects.legacy.results import write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa import activation as _activation
+from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
 from nkitools.isa import move as _move
 from nkitools.isa import reduce as _reduce
-from nkitools.isa.enums import engine, reduce_cmd
-from nkitools.language.creation import region
 from nkitools.rules.finding import report
 
 _BIAS = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
-
-
-def _result(
-    what: str, data: Any, dtype: Any, mask: Any, kwargs: dict[str, Any], *operands: Any
-) -> tuple[NkiTensor, Lanes | None]:
-    """A new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves."""
-    memory = _memory(what, kwargs)
-    check_tile(what, "data", data)
-    lanes = lanes_of(mask, data.shape, what)
-    return new_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
-
-
-def _memory(what: str, kwargs: dict[str, Any]) -> MemoryRegion:
-    """``buffer=``, of which only nisa.activation's text speaks, but which public kernels also pass elsewhere."""
-    memory = region(kwargs.pop("buffer", None) or MemoryRegion.sbuf)
-    check_keywords(what, kwargs)
-    return memory
 
 
 def activation(
@@ -60,27 +43,65 @@ def activation(
 
     Errors: those of nkitools.isa.activation, NK604.
     """
-    dst, lanes = _result("nisa.activation", data, dtype, mask, kwargs)
-    if lanes is not None and lanes.where is not None and (reduce_op is not None or reduce_res is not None):
-        not_affine("nisa.activation: the mask of a reduction must leave a box of the tile")
+    dst, lanes = new_result("nisa.activation", data, dtype, mask, kwargs)
+    if reduce_op is not None or reduce_res is not None:
+        check_box("nisa.activation", lanes)
+    _check_bias("nisa.activation", bias)
+    command = translated(reduce_cmd)
+
+    def into(target: NkiTensor, tile: NkiTensor, bias: Any, scale: Any, result: Any) -> None:
+        _activation.activation(target, op, tile, bias, scale, reduce_op, result, command)
+
+    issued = lanes if reduce_op is None else defined(lanes, data)
+    write_lanes(into, dst, (data, bias, scale, reduce_res), issued)
+    return Tensor.made(dst, lanes)
+
+
+def _check_bias(what: str, bias: Any) -> None:
+    """NK301 in AWS's words; that there is no bias is noted, for kernels that must have one (NK614)."""
+    if bias is None:
+        form_of().unbiased.add(current_core(what).record.count)
     if isinstance(bias, Tensor) and bias.element not in _BIAS:
         report(
             "NK301",
-            f"nisa.activation: `bias` must be float32, float16 or bfloat16, it is {describe(bias.base)} "
+            f"{what}: `bias` must be float32, float16 or bfloat16, it is {describe(bias.base)} "
             "(err_activation_bias_invalid_type)",
             about=(bias.base,),
         )
 
-    def into(target: NkiTensor, tile: NkiTensor, bias: Any, scale: Any, result: Any) -> None:
-        _activation.activation(target, op, tile, bias, scale, reduce_op, result, reduce_cmd)
 
-    write_lanes(into, dst, (data, bias, scale, reduce_res), lanes)
+def activation_reduce(
+    op: Any,
+    data: Any,
+    *,
+    reduce_op: Any,
+    reduce_res: Any,
+    bias: Any = None,
+    scale: Any = 1.0,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``op(data * scale + bias)``, and its sum along all free dimensions into ``reduce_res``, in place.
+
+    Errors: those of nkitools.isa.activation_fused.activation_reduce, NK604.
+    """
+    what = "nisa.activation_reduce"
+    dst, lanes = new_result(what, data, dtype, mask, kwargs)
+    check_box(what, lanes)
+    check_tile(what, "reduce_res", reduce_res)
+    _check_bias(what, bias)
+
+    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: Any, scale: Any) -> None:
+        _fused.activation_reduce(target, op, tile, reduce_op, result, bias, scale)
+
+    write_lanes(into, dst, (data, reduce_res, bias, scale), defined(lanes, data))
     return Tensor.made(dst, lanes)
 
 
 def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
     """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
-    dst, lanes = _result("nisa.reciprocal", data, dtype, mask, kwargs)
+    dst, lanes = new_result("nisa.reciprocal", data, dtype, mask, kwargs)
     write_lanes(_elementwise.reciprocal, dst, (data,), lanes)
     return Tensor.made(dst, lanes)
 
@@ -89,8 +110,9 @@ def tensor_copy(
     src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **kwargs: Any
 ) -> Tensor:
     """A copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
-    dst, lanes = _result("nisa.tensor_copy", src, dtype, mask, kwargs)
-    write_lanes(lambda target, tile: _move.tensor_copy(target, tile, engine), dst, (src,), lanes)
+    dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
+    chosen = translated(engine)
+    write_lanes(lambda target, tile: _move.tensor_copy(target, tile, chosen), dst, (src,), lanes)
     return Tensor.made(dst, lanes)
 
 
@@ -102,10 +124,12 @@ def tensor_tensor(
     Errors: those of the instruction, NK604.
     """
     check_tile("nisa.tensor_tensor", "data2", data2)
-    dst, lanes = _result("nisa.tensor_tensor", data1, dtype, mask, kwargs, data2)
+    dst, lanes = new_result("nisa.tensor_tensor", data1, dtype, mask, kwargs, data2)
+
+    chosen = translated(engine)
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
-        _elementwise.tensor_tensor(target, first, second, op, engine)
+        _elementwise.tensor_tensor(target, first, second, op, chosen)
 
     write_lanes(into, dst, (data1, data2), lanes)
     return Tensor.made(dst, lanes)
@@ -129,10 +153,12 @@ def tensor_scalar(
 
     Errors: those of the instruction, NK604.
     """
-    dst, lanes = _result("nisa.tensor_scalar", data, dtype, mask, kwargs)
+    dst, lanes = new_result("nisa.tensor_scalar", data, dtype, mask, kwargs)
+
+    chosen = translated(engine)
 
     def into(target: NkiTensor, tile: NkiTensor, first: Any, second: Any) -> None:
-        _elementwise.tensor_scalar(target, tile, op0, first, bool(reverse0), op1, second, bool(reverse1), engine)
+        _elementwise.tensor_scalar(target, tile, op0, first, bool(reverse0), op1, second, bool(reverse1), chosen)
 
     write_lanes(into, dst, (data, operand0, operand1), lanes)
     return Tensor.made(dst, lanes)
@@ -150,7 +176,7 @@ def tensor_reduce(
     **kwargs: Any,
 ) -> Tensor:
     """``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
-    memory = _memory("nisa.tensor_reduce", kwargs)
+    memory = memory_of("nisa.tensor_reduce", kwargs)
     check_tile("nisa.tensor_reduce", "data", data)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:

@@ -11,30 +11,34 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import cast
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.allocation import Allocation, Allocator
 from nkitools.dialects.legacy.blocks import block_dimensions, new_blocks
 from nkitools.dialects.legacy.dtypes import element_type, is_number
 from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.form import form_of
 from nkitools.dialects.legacy.keywords import check_keywords
+from nkitools.dialects.legacy.shared import check_kernel_level
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa.move import fill as fill_with
 from nkitools.language import creation
 from nkitools.language.creation import checked_shape, region
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 sbuf = MemoryRegion.sbuf
 
 
 def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = None) -> Tensor:
-    memory = sbuf if buffer is None else region(buffer)
+    memory, allocation = _placed(buffer)
     sizes = checked_shape(shape, what)
-    if fill is not None and memory not in ON_CHIP:
-        refuse(
-            "NK205",
-            f"{what}: a tensor in HBM cannot be created with a value (err_hbm_tensor_with_init_value_not_supported)",
-        )
+    if fill is not None:
+        _check_value(what, memory, allocation)
+    if memory is MemoryRegion.shared_hbm:
+        check_kernel_level(what)
 
-    def make(tile_shape: tuple[int, ...], kind: DType) -> NkiTensor:
-        tensor = creation.ndarray(tile_shape, kind, memory, name)
+    def make(tile_shape: tuple[int, ...], kind: DType, block: tuple[int, ...] = ()) -> NkiTensor:
+        where = None if allocation is None else allocation.address(what, block, tile_shape, kind.itemsize)
+        tensor = creation.ndarray(tile_shape, kind, memory, name, where)
+        form_of().declare(tensor)
         if fill is not None:
             fill_with(tensor, fill)
         return tensor
@@ -46,14 +50,45 @@ def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = 
     return Tensor(make(sizes, kind)) if fill is None else Tensor.made(make(sizes, kind))
 
 
+def _placed(buffer: Any) -> tuple[MemoryRegion, Allocation | None]:
+    """The memory that ``buffer=`` names, and where in it the author places the tensor, if they do."""
+    if isinstance(buffer, Allocation):
+        return buffer.memory, None if form_of().automatic else buffer
+    if isinstance(buffer, Allocator):
+        return buffer.memory, None
+    return sbuf if buffer is None else region(buffer), None
+
+
+def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None) -> None:
+    if memory not in ON_CHIP:
+        refuse(
+            "NK205",
+            f"{what}: a tensor in HBM cannot be created with a value (err_hbm_tensor_with_init_value_not_supported)",
+        )
+    if allocation is not None:
+        report(
+            "NK614",
+            f"{what}: a tensor that is allocated directly cannot be created with a value "
+            "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)",
+            remedy="Create it with nl.ndarray and assign the value: tensor[...] = 0.",
+        )
+
+
 def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor (in SBUF unless ``buffer`` says otherwise), not initialised. Errors: NK110, NK301, NK609, NK612."""
+    """A new tensor (in SBUF unless ``buffer`` says otherwise), not initialised.
+
+    ``buffer``: a memory, or where in SBUF or PSUM it is placed (``nki.compiler.sbuf.mod_alloc(...)``).
+    Errors: NK106, NK108, NK110, NK208, NK301, NK402, NK609, NK612, NK614.
+    """
     check_keywords("nl.ndarray", kwargs)
     return _new("nl.ndarray", shape, dtype, buffer, name)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor on chip, filled with a number. Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK612."""
+    """A new tensor on chip, filled with a number.
+
+    Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK612, NK614.
+    """
     check_keywords("nl.full", kwargs)
     if not is_number(fill_value):
         refuse("NK609", f"nl.full: `fill_value` must be a number, it is {type(fill_value).__name__}")

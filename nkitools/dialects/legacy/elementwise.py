@@ -8,10 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.dtypes import is_number, result_type
+from nkitools.dialects.legacy.indirect import DynamicIndex
 from nkitools.dialects.legacy.masks import Lanes, lanes_of
 from nkitools.dialects.legacy.results import new_tile, view_of, write_lanes
 from nkitools.isa.activation import activation
@@ -20,6 +23,8 @@ from nkitools.isa.move import tensor_copy
 from nkitools.isa.operators import ACTIVATIONS, OPERATORS
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import binary_into
+from nkitools.language.rounding import ceil_into, floor_into, trunc_into
+from nkitools.language.trigonometry import cos_into, sin_into, tan_into
 from nkitools.rules.finding import refuse
 
 
@@ -29,6 +34,8 @@ def not_a_tile(what: str, role: str, value: Any) -> NoReturn:
         hint = "NumPy arrays enter a kernel as its arguments."
     elif hasattr(value, "coefficients"):
         hint = "An index becomes a tile with nisa.iota(index, dtype=nl.int32)."
+    elif isinstance(value, DynamicIndex):
+        hint = "The sum of a tile and an index is an address. As numbers: nl.add(tile, nisa.iota(index, nl.int32))."
     else:
         hint = "Load tensors with nl.load first."
     refuse("NK609", f"{what}: `{role}` must be a tile, it is {type(value).__name__}", remedy=hint)
@@ -80,12 +87,13 @@ def binary_instructions(what: str) -> Callable[..., None]:
     """``dst = x <what> y``; an operand of one partition is broadcast to those of ``dst``."""
 
     def into(dst: NkiTensor, x: Any, y: Any) -> None:
-        binary_into(dst, what, _spread(x, dst), _spread(y, dst))
+        binary_into(dst, what, spread(x, dst), spread(y, dst))
 
     return into
 
 
-def _spread(operand: Any, dst: NkiTensor) -> Any:
+def spread(operand: Any, dst: NkiTensor) -> Any:
+    """An operand of one partition copied to as many as ``dst`` has; all else as it is."""
     if isinstance(operand, NkiTensor) and operand.shape[0] == 1 < dst.shape[0]:
         return spread_partitions(operand, dst.shape[0])
     return operand
@@ -98,13 +106,23 @@ def binary(
     called = name or f"nl.{what}"
     shape = common_shape(called, x, y, partitions=partitions)
     lanes = lanes_of(mask, shape, called)
-    dst = new_tile(shape, result_type(dtype, called, x, y))
+    dst = new_tile(shape, _binary_type(what, dtype, called, x, y))
     write_lanes(binary_instructions(what), dst, (x, y), lanes)
     return dst, lanes
 
 
-def in_place(what: str, dst: Any, other: Any, name: str) -> None:
-    """``dst <what>= other``; the dtype stays."""
+def _binary_type(what: str, dtype: Any, called: str, x: Any, y: Any) -> DType:
+    """The dtype of ``x <what> y``.
+
+    A quotient of integers is float32, as NumPy's is a float. The table of type promotion would have it an integer, but
+    AWS's resize_nearest, which is tested on the chip, rounds it with nl.floor.
+    """
+    found = result_type(dtype, called, x, y)
+    return float32 if what == "divide" and dtype is None and not found.is_float else found
+
+
+def in_place(what: str, dst: Any, other: Any, name: str, where: Array | None = None) -> None:
+    """``dst <what>= other``, or only where a mask of the tiles' shape is true; the dtype stays."""
     shape = common_shape(name, dst, other, partitions=False)
     target = dst.resolved()
     if shape != target.shape:
@@ -120,7 +138,7 @@ def in_place(what: str, dst: Any, other: Any, name: str) -> None:
         copied = new_tile(value.shape, value.dtype)  # the Vector Engine reads one of its two inputs from PSUM, not both
         tensor_copy(copied, value)
         value = copied
-    binary_into(target, what, target, value)
+    binary_into(target if where is None else MaskedTensor.of(target, where), what, target, value)
 
 
 def _activated(what: str) -> Callable[..., Any]:
@@ -132,7 +150,13 @@ def _with_scalar(operator: str, number: float | None) -> Callable[..., Any]:
 
 
 UNARY: dict[str, Callable[..., Any]] = {
-    **{name: _activated(name) for name in ACTIVATIONS if name not in ("copy", "reciprocal", "abs", "sin", "arctan")},
+    **{name: _activated(name) for name in ACTIVATIONS if name not in ("copy", "reciprocal", "abs", "sin")},
+    "sin": sin_into,
+    "cos": cos_into,
+    "tan": tan_into,
+    "floor": floor_into,
+    "ceil": ceil_into,
+    "trunc": trunc_into,
     "abs": _with_scalar("abs", None),
     "reciprocal": reciprocal,
     "invert": _with_scalar("invert", None),

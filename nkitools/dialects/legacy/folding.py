@@ -14,9 +14,11 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
+from nkitools.dialects.legacy.form import form_of
 from nkitools.dialects.legacy.results import write_lanes
 from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.isa.move import tensor_copy
+from nkitools.isa.overwritten import report_lost
 from nkitools.rules.finding import report
 
 # Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
@@ -38,10 +40,16 @@ def copy(dst: NkiTensor, value: NkiTensor, made_at: int) -> None:
     once = record.count == made_at + 1
     if plan is not None and once and dst.buffer in _REACHES.get(plan.engine, ()) and sum(plan.written) == 1:
         _fold(record)
+    elif record.count > made_at >= 0:
+        form_of().assigned.add(value.storage.id)
 
 
 def accumulate(dst: NkiTensor, product: NkiTensor, made_at: int) -> bool:
-    """``dst += product`` as the accumulation of the matmul that has just made ``product``; False where it is none."""
+    """``dst += product`` as the accumulation of the matmul that has just made ``product``; False where it is none.
+
+    Into a tile that was never written the first product is written, as the matmuls of an accumulation group do it:
+    AWS's attention tutorial adds to tiles made with nl.ndarray.
+    """
     record = current_core("nki").record
     if (
         record.count != made_at
@@ -52,16 +60,26 @@ def accumulate(dst: NkiTensor, product: NkiTensor, made_at: int) -> bool:
     ):
         return False
     missing = dst.storage.unwritten(dst.layout, dst.byte_offset)
-    if missing is not None:
-        report(
-            "NK401",
-            f"`+=` adds a matrix product to elements of {describe(dst)} that were never written",
-            about=(dst,),
-            remedy="Create the tile with nl.zeros(..., buffer=nl.psum).",
-        )
+    if missing is not None and not report_lost("+=", dst, missing):
+        if missing.all():
+            copy(dst, product, made_at)
+            return True
+        _check_defined(dst, missing, product)
     accumulating_matmul(dst, product)
     _fold(record)
     return True
+
+
+def _check_defined(dst: NkiTensor, missing: Array, product: NkiTensor) -> None:
+    """NK401: a product that is defined is added where nothing was written."""
+    undefined = product.storage.unwritten(product.layout, product.byte_offset)
+    if undefined is None or (missing & ~undefined).any():
+        report(
+            "NK401",
+            f"`+=` adds a matrix product to {describe(dst)}, of which some elements were written and others never",
+            about=(dst,),
+            remedy="Write to all of the tile before, or create it with nl.zeros(..., buffer=nl.psum).",
+        )
 
 
 @instruction
@@ -80,7 +98,7 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
     def compute(destination: Array, values: Array) -> None:
         destination += values.astype(destination.dtype, copy=False)
 
-    return Plan("tensor", 0.0, compute)
+    return Plan("tensor", 0.0, compute, lanes="travel")
 
 
 # --- the record ------------------------------------------------------------------------------------------------------
@@ -110,3 +128,13 @@ def _fold(record: Any) -> None:
     record.states.pop()
     before = _row(record, -1)
     record.rows[before + 1 : before + 3] = destination
+    _move_parts(record)
+
+
+def _move_parts(record: Any) -> None:
+    """What was said of the copy's destination holds of that of the instruction before it."""
+    copied = record.parts.pop(record.count, {})
+    known = record.parts.get(record.count - 1, {})
+    known.pop(0, None)
+    if 0 in copied:
+        record.parts.setdefault(record.count - 1, known)[0] = copied[0]

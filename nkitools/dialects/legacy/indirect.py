@@ -1,39 +1,138 @@
-"""Indirect indices: a tile in SBUF chooses the rows of a tensor in HBM, one for each partition (gather and scatter)."""
+"""Indices that are known only when the kernel runs: tiles of row numbers in HBM, and scalars in SBUF.
+
+A tile of shape (n, 1) chooses the rows of a tensor in HBM, one for each partition (gather and scatter). A tile of one
+element, alone or plus an affine index, moves a whole access: along the block dimensions of HBM, and along the free
+dimensions of a tile on chip, which only nisa.tensor_copy_dynamic_src and nisa.tensor_copy_dynamic_dst take.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
-from nkitools.chip.dynamic import VectorTensor, chosen_rows
+from nkitools.chip.dynamic import DynamicTensor, Term, VectorTensor, checked_source, chosen_rows
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
-from nkitools.dialects.legacy.access import access_of, bare_index_error
-from nkitools.dialects.legacy.indices import Index, whole
+from nkitools.dialects.legacy.access import Access, access_of, bare_index_error
+from nkitools.dialects.legacy.enums import translated
+from nkitools.dialects.legacy.indices import Box, Index, NonAffine, whole
+from nkitools.dialects.legacy.masks import not_affine
+from nkitools.dialects.legacy.results import Tile
 from nkitools.isa.enums import oob_mode
 from nkitools.rules.finding import not_modelled, refuse
 
+_FREE = "(err_indirect_indices_free_dim)"
 
-def indirect_rows(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> NkiTensor:
-    """``tensor[idx, i_f]``: the rows that ``idx``, a tile of shape (n, 1), names. Errors: NK603, NK607."""
+
+class DynamicIndex:
+    """The value of a tile of one element plus an affine index: ``offset_tile + nl.arange(64)[None, :]``."""
+
+    __slots__ = ("index", "tile")
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, tile: Any, index: Any) -> None:
+        self.tile = tile
+        self.index = index
+
+    def _plus(self, other: Any, sign: int) -> Any:
+        if whole(other) is None and not isinstance(other, Index):
+            return NonAffine("arithmetic of a dynamic offset with something that is no index")
+        return DynamicIndex(self.tile, self.index + other * sign)
+
+    def __add__(self, other: Any) -> Any:
+        return self._plus(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._plus(other, -1)
+
+    def _other_operator(self, other: Any = None) -> NonAffine:
+        return NonAffine("a dynamic offset under another operator than + and -")
+
+    __mul__ = __rmul__ = __rsub__ = __floordiv__ = __mod__ = __truediv__ = __neg__ = _other_operator
+
+    def _in_mask(self, other: object) -> NoReturn:
+        not_affine("it compares an offset that is known only when the kernel runs")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _in_mask
+    __eq__ = __ne__ = _in_mask
+
+    def __bool__(self) -> NoReturn:
+        refuse("NK602", "control flow depends on a dynamic offset (err_dynamic_control_flow_not_supported)")
+
+
+def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> RowAccess | OffsetAccess:
+    """What an index tuple with one tile in it addresses. Errors: NK402, NK603, NK607."""
     places = [dim for dim, item in enumerate(items) if is_tile(item)]
+    if len(places) > 1:
+        not_modelled(f"indirect addressing by several tiles is not modelled; it is asked of {describe(tensor)}")
     place = places[0]
-    if tensor.on_chip or len(places) > 1:
-        not_modelled(
-            f"indirect addressing on chip, or by several tiles, is not modelled yet; it is asked of {describe(tensor)}",
-            remedy="One tile may choose the rows of a tensor in HBM.",
+    item = items[place]
+    tile = item.tile if isinstance(item, DynamicIndex) else item
+    if math.prod(tile.shape[1:]) != 1:
+        refuse(
+            "NK603",
+            f"an index tile has one element a partition, it is {describe(tile.base)}",
+            about=(tile.base,),
+            remedy="Load the indices into a tile of shape (n, 1), and index it: tile[nl.arange(n)[:, None], 0].",
         )
+    if tensor.on_chip or isinstance(item, DynamicIndex) or (tile.shape[0] == 1 and _has_partitions(items)):
+        return _moved(tensor, items, place)
+    return _gathered(tensor, items, place)
+
+
+def _has_partitions(items: tuple[Any, ...]) -> bool:
+    return any(isinstance(item, Index) and item.ndim > 1 and item.coefficients[0] for item in items)
+
+
+# --- rows of HBM, one for each partition -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RowAccess:
+    """Rows of a tensor that an index tile names; ``rows`` is the access of all that may be named, in axis 0."""
+
+    rows: Access
+    index: Tile
+
+    @property
+    def tensor(self) -> NkiTensor:
+        """The tensor whose rows they are."""
+        return self.rows.tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One row for each partition of the index tile."""
+        return (self.index.shape[0], *self.rows.shape[1:])
+
+    def violation(self, box: Box) -> tuple[int, int, int, int] | None:
+        """What leaves the tensor apart from the row numbers, which are known when the kernel runs."""
+        return self.rows.violation(((0, self.rows.shape[0]), *box[1:]))
+
+    def view(self, box: Box | None = None) -> NkiTensor:
+        """The rows of the box's partitions, and of them the box's part. Errors: NK402."""
+        lanes = tuple((0, size) for size in self.shape) if box is None else box
+        found = self.rows.view(((0, self.rows.shape[0]), *lanes[1:]))
+        partitions = (lanes[0], *((0, size) for size in self.index.shape[1:]))
+        return chosen_rows(found, self.index.within(self.index.shape, partitions))
+
+
+def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAccess:
+    """``tensor[idx, i_f]``: the rows that ``idx``, a tile of shape (n, 1), names."""
     if any(whole(item) is None for item in items[:place]):
         refuse(
             "NK603",
-            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension "
-            "(err_indirect_indices_free_dim)",
+            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension {_FREE}",
             about=(tensor,),
             remedy="A tile stands first, or behind integers: tensor[b, tile, nl.arange(n)[None, :]].",
         )
     ndim = max((item.ndim for item in items if isinstance(item, Index)), default=2)
     rows = Index(0, (1, *[0] * (ndim - 1)), (tensor.shape[place], *[1] * (ndim - 1)))
     free = tuple(_without_partitions(item) for item in items[place + 1 :])
-    return chosen_rows(access_of(tensor, (*items[:place], rows, *free)).view(), items[place].resolved())
+    return RowAccess(access_of(tensor, (*items[:place], rows, *free)), items[place])
 
 
 def _without_partitions(item: Any) -> Any:
@@ -45,7 +144,7 @@ def _without_partitions(item: Any) -> Any:
 
 def check_rows(mode: Any, *tensors: NkiTensor) -> None:
     """NK402: a row that an index tile names lies outside; an IndexError with AWS's text, which counts elements."""
-    if mode is oob_mode.skip:
+    if translated(mode) is oob_mode.skip:
         return
     for tensor in tensors:
         if isinstance(tensor, VectorTensor):
@@ -54,3 +153,91 @@ def check_rows(mode: Any, *tensors: NkiTensor) -> None:
                 row = tensor.rows.array.strides[0] // tensor.dtype.itemsize
                 size = row * tensor.rows.shape[0]
                 bare_index_error(tensor, f"index {invalid[1] * row} is out of bounds for axis 0 with size {size}")
+
+
+# --- an access that a scalar moves -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shifted(Term):
+    """An offset whose own smallest position is not 0: ``tile + shift`` steps."""
+
+    shift: int = 0
+
+    def value(self, what: str) -> int:
+        return super().value(what) + self.shift
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetAccess:
+    """An affine access that the value of a tile of one element moves along dimension ``dim``."""
+
+    affine: Access
+    dim: int
+    source: Tile
+
+    @property
+    def tensor(self) -> NkiTensor:
+        """The tensor."""
+        return self.affine.tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tile."""
+        return self.affine.shape
+
+    def violation(self, box: Box) -> tuple[int, int, int, int] | None:
+        """What leaves the tensor wherever the access is moved to."""
+        return self._at_start(box)[0].violation(box)
+
+    def view(self, box: Box | None = None) -> NkiTensor:
+        """The moved view in HBM. On chip no instruction but the two dynamic copies has such an address (NK603)."""
+        if self.tensor.on_chip:
+            refuse(
+                "NK603",
+                f"{describe(self.tensor)} is addressed by an offset that is known only when the kernel runs "
+                "(err_copy_dynamic_indirect_indices_not_natively_supported)",
+                about=(self.tensor,),
+                remedy="Copy the tile out with nisa.tensor_copy_dynamic_src, or in with nisa.tensor_copy_dynamic_dst.",
+            )
+        return self.moved(box)
+
+    def moved(self, box: Box | None = None) -> NkiTensor:
+        """The view that is moved when an instruction uses it. Errors: NK402."""
+        lanes = self.affine.pattern.box if box is None else box
+        access, low, high = self._at_start(lanes)
+        stride = self.tensor.array.strides[self.dim]
+        limit = self.tensor.shape[self.dim] - 1 - (high - low)
+        source = checked_source(self.tensor, self.source.resolved(), "a dynamic offset")
+        return DynamicTensor.of(access.view(lanes), _Shifted(source, stride, limit, low))
+
+    def _at_start(self, box: Box) -> tuple[Access, int, int]:
+        """The access with its smallest position in the moved dimension at 0; the smallest and the largest there."""
+        constants, slopes = self.affine.constants, self.affine.pattern.slopes
+        low, high = Index(constants[self.dim], slopes[self.dim], self.shape).bounds(box)
+        moved = (*constants[: self.dim], constants[self.dim] - low, *constants[self.dim + 1 :])
+        return Access(self.tensor, moved, self.affine.pattern), low, high
+
+
+def _moved(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> OffsetAccess:
+    """``tensor[i_p, offset + i_f]``: an access that begins where ``offset`` says."""
+    item = items[place]
+    tile, index = (item.tile, item.index) if isinstance(item, DynamicIndex) else (item, 0)
+    if tile.shape[0] != 1:
+        refuse(
+            "NK603",
+            f"{describe(tensor)} is addressed by a tile of {tile.shape[0]} partitions along dimension {place}; one "
+            f"value moves such an access {_FREE}",
+            about=(tensor,),
+            remedy="Loop over the offsets and copy one tile for each; rows of HBM are chosen by tensor[tile, i_f].",
+        )
+    if tensor.on_chip and place == 0:
+        refuse(
+            "NK603",
+            f"a tile chooses a partition of {describe(tensor)}; a dynamic offset lies within each partition",
+            about=(tensor,),
+        )
+    others = [each for dim, each in enumerate(items) if dim != place]
+    if not any(isinstance(each, Index) for each in (*others, index)):
+        index = Index(whole(index) or 0, (0, 0), (1, 1))
+    return OffsetAccess(access_of(tensor, (*items[:place], index, *items[place + 1 :])), place, tile)

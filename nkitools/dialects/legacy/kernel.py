@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import functools
-import inspect
+import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from nkitools.chip.core import current_core
 from nkitools.dialects.legacy.codes import with_codes
-from nkitools.dialects.legacy.immutable import IMMUTABLE
+from nkitools.dialects.legacy.form import switches_of
+from nkitools.dialects.legacy.indices import whole
+from nkitools.dialects.legacy.running import as_program
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.dialects.legacy.typing import FakeInput
 from nkitools.launch.kernel import KernelObject, grid_of
 from nkitools.launch.programs import Launch, run_launch
-from nkitools.launch.tracebacks import AuthorsTraceback, hands_over
+from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
 MODES = ("auto", "jax", "torchxla", "baremetal", "benchmark", "simulation", "trace")
 _ON_DEVICE = ("baremetal", "benchmark", "profile")
+
+# AWS's own ways to simulate compute all floating-point dtypes in float32, and old test suites were tuned to that.
+# Source: NKI Known Issues, Simulation (SDK 2.26): "custom data types like nl.float32r, nl.bfloat16 ... simulate in fp32".
+FULL = "full"
 
 # Keywords that speak to AWS's compiler, runtime or profiler and change no result of a simulated kernel.
 COMPILER_KEYWORDS = frozenset(
@@ -93,20 +97,26 @@ class Kernel(KernelObject):
     def launch(self) -> Launch:
         """How a call of this kernel is launched."""
         return Launch(
-            as_program(self.function, returns_outputs=self._returns_outputs),
+            as_program(
+                self.function,
+                returns_outputs=self._returns_outputs,
+                switches=switches_of(self.function, self.options),
+            ),
             self.__name__,
             grid=self.grid,
             chip=self.options.get("platform_target"),
             wrap=Tensor,
             undefined_travels=True,
+            returns_on_chip=True,
             reported=with_codes,
         )
 
-    def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, usual_precision: str = "precise") -> Any:
         """Run the kernel on the simulator; device prints reach stdout as they come, as AWS's simulator does it."""
         real = tuple(_real(value) for value in args)
         named = {name: _real(value) for name, value in kwargs.items()}
-        return run_launch(replace(self.launch(), echo=_print_now), real, named).outputs
+        launch = replace(self.launch(), echo=_print_now, usual_precision=usual_precision, results_as_declared=True)
+        return run_launch(launch, real, named).outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -115,7 +125,7 @@ class Kernel(KernelObject):
                 return self.inline(args, kwargs)
             if self.mode in _ON_DEVICE:
                 _say_that_there_is_no_device(self.mode)
-            return self.simulate(args, kwargs)
+            return self.simulate(args, kwargs, usual_precision=FULL if self.mode == "simulation" else "precise")
 
 
 def _print_now(text: str) -> None:
@@ -126,36 +136,15 @@ def _real(value: Any) -> Any:
     return value.array() if isinstance(value, FakeInput) else value
 
 
-def as_program(function: Callable[..., Any], *, returns_outputs: bool) -> Callable[..., Any]:
-    """``function`` as a program of this dialect: it knows which inputs are immutable."""
-    signature = inspect.signature(function)
-    mutable = {each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)}
-
-    @hands_over
-    def program(*args: Any, **kwargs: Any) -> Any:
-        arguments = signature.bind(*args, **kwargs).arguments
-        free = {id_ for name in mutable for id_ in _storages(arguments.get(name))}
-        inputs = current_core("nki.jit").input_ids if returns_outputs else frozenset()
-        immutable = IMMUTABLE.set(inputs - free)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            IMMUTABLE.reset(immutable)
-
-    return functools.wraps(function)(program)
-
-
-def _storages(value: Any) -> set[int]:
-    """The ids of the storages in an argument, which may be a list or tuple of tensors."""
-    if isinstance(value, Tensor):
-        return {value.storage.id}
-    return {id_ for item in value for id_ in _storages(item)} if isinstance(value, (list, tuple)) else set()
-
-
 @functools.cache
 def _say_that_there_is_no_device(mode: str) -> None:
     """Once a process and way in."""
     print(f"nkitools: no Neuron device here, nki.{mode} runs the simulator and measures nothing", file=sys.stderr)
+
+
+# Of these the values are looked at: how often, and which files.
+_COUNTS = frozenset({"iters", "num_execs", "profile_nth", "warmup"})
+_NAMES = frozenset({"artifacts_dir", "save_neff_name", "save_trace_name", "working_directory"})
 
 
 def _checked(name: str, kwargs: dict[str, Any]) -> None:
@@ -163,6 +152,15 @@ def _checked(name: str, kwargs: dict[str, Any]) -> None:
     if unknown:
         known = ", ".join(sorted(COMPILER_KEYWORDS | {"platform_target"}))
         refuse("NK609", f"nki.{name} does not know {', '.join(unknown)}", remedy=f"It knows {known}.")
+    for keyword, value in kwargs.items():
+        number = whole(value)
+        if keyword in _COUNTS and (number is None or number < 0):
+            refuse("NK609", f"nki.{name}: `{keyword}` must be a number of executions, it is {value!r}")
+        if keyword in _NAMES and not isinstance(value, (str, os.PathLike)):
+            refuse("NK609", f"nki.{name}: `{keyword}` must be a path, it is {value!r}")
+    directory = kwargs.get("working_directory")
+    if directory is not None and not os.path.isabs(directory):
+        refuse("NK609", f"nki.{name}: `working_directory` must be an absolute path, it is {directory!r}")
 
 
 def _decorated(name: str, function: Any, mode: str, kwargs: dict[str, Any]) -> Any:
@@ -181,6 +179,7 @@ def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
     """Make a function a kernel, with or without keywords.
 
     ``mode``: ``auto jax torchxla baremetal benchmark simulation``, which here all run the simulator, or ``trace``.
+    ``simulation`` does as `simulate_kernel`; the others round each value to its dtype, as the chip does.
     The kernel's inputs are immutable (NK406) except those annotated ``nt.mutable_tensor``. ``platform_target`` picks
     the chip; keywords of the compiler and the profiler change nothing; others are refused (NK609).
     """
@@ -213,11 +212,13 @@ def profile(func: Any = None, **kwargs: Any) -> Any:
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
     """Run a kernel (or ``kernel[grid]``, or a plain function) on the simulator; returns what the kernel returns.
 
-    A kernel that takes its outputs by reference writes them into the arrays passed.
+    A kernel that takes its outputs by reference writes them into the arrays passed. Values of bfloat16, float16 and
+    other narrow floating-point dtypes are kept in float32 and rounded to them at the end, as AWS documents it for its
+    simulator; ``NKI_PRECISE_FP=1`` or the option ``precision`` rounds each of them, as `nkitools.simulate` does.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():
         if (isinstance(kernel, KernelObject) and not isinstance(kernel, Kernel)) or not callable(kernel):
             refuse("NK609", f"nki.simulate_kernel takes a kernel of neuronxcc.nki, it is given {kernel!r}")
         target = kernel if isinstance(kernel, Kernel) else Kernel(kernel, mode="trace")
-        return target.simulate(args, kwargs)
+        return target.simulate(args, kwargs, usual_precision=FULL)

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from nkitools.isa.enums import oob_mode
+from nkitools.dialects.legacy.enums import oob_mode
 from nkitools.rules.finding import refuse
 
 _DEBUG = "a name for the compiler's messages"
 _SPEED = "a hint to the compiler's scheduler"
+_ANY = {"name": _DEBUG}
 
 # Function: keyword and why it changes no result of a simulated kernel.
 UNDOCUMENTED: dict[str, dict[str, str]] = {
-    "nl.load": {"mode": "what an out-of-bounds indirect index does, as in nisa.dma_copy"},
-    "nl.store": {"mode": "what an out-of-bounds indirect index does, as in nisa.dma_copy"},
+    "nl.load": {"mode": "what an out-of-bounds indirect index does, as in nisa.dma_copy", **_ANY},
+    "nl.store": {"mode": "what an out-of-bounds indirect index does, as in nisa.dma_copy", **_ANY},
     "nl.ndarray": {"lazy_initialization": "when the compiler fills a tensor"},
     "nl.zeros": {"lazy_initialization": "when the compiler fills a tensor"},
     "nl.full": {"lazy_initialization": "when the compiler fills a tensor"},
@@ -27,7 +28,7 @@ UNDOCUMENTED: dict[str, dict[str, str]] = {
 
 def check_keywords(function: str, given: dict[str, Any]) -> None:
     """NK609 for keywords that the function neither documents nor is known to take."""
-    known = UNDOCUMENTED.get(function, {"name": _DEBUG} if function.startswith("nisa.") else {})
+    known = UNDOCUMENTED.get(function, _ANY)
     unknown = sorted(set(given) - set(known))
     if unknown:
         refuse(

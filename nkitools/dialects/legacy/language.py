@@ -9,7 +9,11 @@ import numpy as np
 
 from nkitools.chip.tensor import DynamicSlice
 from nkitools.dialects.absent import missing
+from nkitools.dialects.call_form import with_call_forms
+from nkitools.dialects.legacy.accumulating import atomic_rmw
+from nkitools.dialects.legacy.across import all_reduce, loop_reduce
 from nkitools.dialects.legacy.blocks import par_dim
+from nkitools.dialects.legacy.codes import OUTSIDE
 from nkitools.dialects.legacy.creation import (
     empty_like,
     full,
@@ -36,21 +40,27 @@ from nkitools.dialects.legacy.dtypes import (
     uint16,
     uint32,
 )
-from nkitools.dialects.legacy.indices import arange, mgrid
+from nkitools.dialects.legacy.gather import gather_flattened
+from nkitools.dialects.legacy.indices import Grid, arange, mgrid
 from nkitools.dialects.legacy.limits import bfp16, fp32
 from nkitools.dialects.legacy.linear import matmul, transpose
 from nkitools.dialects.legacy.math import (
     abs,
     add,
     all,
+    arctan,
     bitwise_and,
     bitwise_or,
     bitwise_xor,
+    ceil,
+    cos,
     divide,
     equal,
     erf,
     erf_dx,
     exp,
+    floor,
+    fmod,
     gelu,
     gelu_apprx_sigmoid,
     gelu_apprx_tanh,
@@ -72,6 +82,7 @@ from nkitools.dialects.legacy.math import (
     min,
     minimum,
     mish,
+    mod,
     multiply,
     negative,
     not_equal,
@@ -85,15 +96,20 @@ from nkitools.dialects.legacy.math import (
     sign,
     silu,
     silu_dx,
-    softmax,
+    sin,
     softplus,
     sqrt,
     square,
     subtract,
     sum,
+    tan,
     tanh,
+    trunc,
     var,
+    where,
 )
+from nkitools.dialects.legacy.moving import load_transpose2d
+from nkitools.dialects.legacy.normalization import rms_norm, softmax
 from nkitools.dialects.legacy.programs import (
     affine_range,
     nc,
@@ -104,12 +120,12 @@ from nkitools.dialects.legacy.programs import (
     spmd_dim,
     static_range,
 )
+from nkitools.dialects.legacy.random import dropout, rand, random_seed
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.dialects.legacy.transfer import broadcast_to, copy, device_print, expand_dims, load, store
-from nkitools.isa.operators import token
+from nkitools.dialects.mixed import LEGACY, in_dialect
 from nkitools.language.creation import hbm, private_hbm, psum, sbuf, shared_hbm
 from nkitools.language.programs import tile_size
-from nkitools.rules.finding import not_modelled
 
 ds = DynamicSlice
 
@@ -127,60 +143,38 @@ def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(element_type(dtype).dtype)  # type: ignore[no-untyped-call]
 
 
-class _Token:
-    """A function that is only an operator token in this version."""
+def gemm_grid() -> Grid:
+    """The indices of a tile of a matrix product's result, and of its moving operand: (128, 512).
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        token(name)(self)
-
-    def __repr__(self) -> str:
-        return f"nl.{self.name}"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        not_modelled(f"nl.{self.name} as a function is not modelled yet; nisa.activation takes it as op")
+    The reference says "tile definition" and no more; a grid of nl.mgrid is what such a name gives.
+    """
+    return mgrid[0 : tile_size.gemm_stationary_fmax, 0 : tile_size.gemm_moving_fmax]
 
 
-arctan = _Token("arctan")
-sin = _Token("sin")
+def gemm_stationary_grid() -> Grid:
+    """The indices of a tile of a matrix product's stationary operand: (128, 128). As nl.gemm_grid."""
+    return mgrid[0 : tile_size.pmax, 0 : tile_size.gemm_stationary_fmax]
 
-DOCUMENTED = frozenset(
-    [
-        "all_reduce",
-        "atomic_rmw",
-        "ceil",
-        "cos",
-        "dropout",
-        "floor",
-        "fmod",
-        "gather_flattened",
-        "gemm_grid",
-        "gemm_stationary_grid",
-        "load_transpose2d",
-        "loop_reduce",
-        "mod",
-        "rand",
-        "random_seed",
-        "rms_norm",
-        "tan",
-        "trunc",
-        "where",
-    ]
-)
+
+DOCUMENTED: frozenset[str] = frozenset()
 _OWN = (
     "Any",
     "DOCUMENTED",
     "DynamicSlice",
+    "Grid",
+    "LEGACY",
+    "OUTSIDE",
     "Tensor",
     "annotations",
     "element_type",
+    "in_dialect",
     "missing",
     "ml_dtypes",
-    "not_modelled",
     "np",
-    "token",
+    "with_call_forms",
 )
 __all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OWN)
+globals().update(with_call_forms("nl", {name: globals()[name] for name in __all__}, in_dialect(LEGACY), OUTSIDE))
 
 
 def __getattr__(name: str) -> Any:

@@ -10,13 +10,17 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy import reshaping
+from nkitools.dialects.legacy.calls import box_lanes, first_in_row
 from nkitools.dialects.legacy.dtypes import element_type
 from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.enums import engine as engines
+from nkitools.dialects.legacy.enums import translated
+from nkitools.dialects.legacy.form import form_of
 from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.results import new_tile, part
 from nkitools.dialects.legacy.tensor import MaskedOperand, Tensor
-from nkitools.isa.enums import engine as engines
+from nkitools.isa.enums import engine as modern_engines
 from nkitools.isa.enums import matmul_perf_mode
 from nkitools.isa.matmul import nc_matmul as _nc_matmul
 from nkitools.isa.matmul import nc_transpose as _nc_transpose
@@ -66,12 +70,23 @@ def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options
     dst = new_tile((rows, *columns), float32, PSUM)
     if left is None or right is None:
         return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
+    left, right = _evicted(left), _evicted(right)
     if chosen_left is None and chosen_right is None:
         _nc_matmul(dst, left, right, **options)
         return Tensor.made(dst)
     box = (_free(chosen_left, stationary), _free(chosen_right, moving))
     _nc_matmul(part(dst, dst.shape, box), left, right, **options)
     return Tensor.made(dst, Lanes(box))
+
+
+def _evicted(view: NkiTensor) -> NkiTensor:
+    """An operand that is a call's result in PSUM, copied to SBUF; one that the author has declared there stays (NK201).
+
+    AWS's flash attention (backward) multiplies what nisa.nc_transpose returns: "the compiler may aid in the support of
+    these instruction calls by adding additional instructions" (known issues, SDK 2.26).
+    """
+    is_result = view.buffer is PSUM and view.storage.id not in form_of().created
+    return reshaping.converted(view, view.dtype) if is_result else view
 
 
 def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes | None]:
@@ -115,10 +130,10 @@ def transposed(x: NkiTensor) -> NkiTensor:
     small = 32  # what the Vector Engine transposes (nc_transpose docs)
     if max(shape) <= small:
         dst = new_tile(shape, x.dtype)
-        _nc_transpose(dst, x, engines.vector)
+        _nc_transpose(dst, x, modern_engines.vector)
         return dst
     swapped = new_tile(shape, x.dtype, PSUM)
-    _nc_transpose(swapped, x, engines.tensor)
+    _nc_transpose(swapped, x, modern_engines.tensor)
     return reshaping.converted(swapped, x.dtype)
 
 
@@ -190,16 +205,23 @@ def nc_transpose(
 ) -> Tensor:
     """Partition and free dimension swapped: in PSUM by the Tensor Engine, in SBUF by the Vector Engine.
 
-    Errors: those of nkitools.isa.matmul.nc_transpose, NK604.
+    With a mask only the part that it leaves is transposed. Errors: those of nkitools.isa.matmul.nc_transpose, NK604.
     """
-    check_keywords("nisa.nc_transpose", kwargs)
-    check_tile("nisa.nc_transpose", "data", data)
-    lanes = lanes_of(mask, data.shape, "nisa.nc_transpose")
-    if lanes is not None:
-        not_modelled("nisa.nc_transpose(mask=...) is not modelled yet", remedy="Transpose a slice of the tile instead.")
-    source = data.resolved()
-    memory = MemoryRegion.sbuf if engine is engines.vector else MemoryRegion.psum
-    dst = new_tile((source.layout.free_elements, source.shape[0]), source.dtype, memory)
-    _nc_transpose(dst, source, engine)
-    kind = source.dtype if dtype is None else element_type(dtype)
-    return Tensor.made(dst if kind is source.dtype else reshaping.converted(dst, kind))
+    what = "nisa.nc_transpose"
+    check_keywords(what, kwargs)
+    check_tile(what, "data", data)
+    lanes = box_lanes(what, mask, data.shape)
+    chosen = translated(engine)
+    memory = MemoryRegion.sbuf if chosen is modern_engines.vector else MemoryRegion.psum
+    dst = new_tile((math.prod(data.shape[1:]), data.shape[0]), data.element, memory)
+    kept = None
+    if lanes is None:
+        _nc_transpose(dst, data.resolved(), chosen)
+    else:
+        first = first_in_row(what, lanes, data.shape)
+        count = math.prod(end - start for start, end in lanes.box[1:])
+        kept = Lanes(((first, first + count), lanes.box[0]))
+        if not lanes.empty:
+            _nc_transpose(part(dst, dst.shape, kept.box), data.within(data.shape, lanes.box), chosen)
+    kind = data.element if dtype is None else element_type(dtype)
+    return Tensor.made(dst if kind is data.element else reshaping.converted(dst, kind), kept)

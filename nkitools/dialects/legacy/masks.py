@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.dialects.legacy.joining import waits, was_lost, with_left_side
 from nkitools.record.sites import author_frame
 from nkitools.rules.finding import refuse
 
@@ -121,7 +122,10 @@ class Mask:
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         refuse("NK603", "a mask does not support item assignment (err_cannot_assign_to_index)")
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
+        check_joined()
+        if waits(self):
+            return True
         if _joined_by_words(author_frame(2)):
             not_affine("it is joined by `and`, `or`, `not` or a chain of comparisons, which ask for one truth value")
         refuse(
@@ -182,9 +186,15 @@ def compare(left: Index, symbol: str, right: Any) -> Mask:
     if difference is None or isinstance(right, (bool, np.bool_)):
         not_affine(f"it compares an index with {type(right).__name__} instead of an integer or an index")
     if symbol == "==":
-        return Mask((Constraint(difference, True),))
+        return with_left_side(Mask((Constraint(difference, True),)))
     expression = difference if symbol in (">", ">=") else -difference
-    return Mask((Constraint(expression - 1 if symbol in ("<", ">") else expression, False),))
+    return with_left_side(Mask((Constraint(expression - 1 if symbol in ("<", ">") else expression, False),)))
+
+
+def check_joined() -> None:
+    """NK604: of ``i_p < h and flag`` Python keeps only the flag."""
+    if was_lost():
+        not_affine("it is joined by `and` with a plain truth value, which takes the place of the comparison")
 
 
 def lanes_of(mask: Any, shape: tuple[int, ...], what: str) -> Lanes | None:
@@ -194,6 +204,7 @@ def lanes_of(mask: Any, shape: tuple[int, ...], what: str) -> Lanes | None:
     """
     if mask is None:
         return None
+    check_joined()
     if isinstance(mask, Mask):
         lanes = mask.lanes(shape, what)
         whole = lanes.where is None and lanes.box == tuple((0, size) for size in shape)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.dtypes import float32
-from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy import elementwise
 from nkitools.dialects.legacy.dtypes import result_type
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.keywords import check_keywords
-from nkitools.dialects.legacy.reductions import (
-    reduce,
-    reduce_defined,
-    reduce_into,
-    reduced_lanes,
-    reduction_axes,
-    trailing,
-)
-from nkitools.dialects.legacy.results import new_tile, part
+from nkitools.dialects.legacy.masks import lanes_of
+from nkitools.dialects.legacy.reductions import reduce, reduce_into, trailing
+from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
-from nkitools.isa.operators import token
-from nkitools.language.math import mean_into, softmax_into
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
+from nkitools.language.math import mean_into
+from nkitools.language.select import where_into
 
 Function = Callable[..., Tensor]
 
@@ -33,7 +28,7 @@ Function = Callable[..., Tensor]
 def _named(function: Any, name: str, doc: str) -> Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} Errors: NK101, NK109, NK201, NK301, NK602 to NK604, NK609."
-    marked: Function = token(name)(function)
+    marked: Function = token(name)(function) if name in OPERATORS or name in ACTIVATIONS else function
     return marked
 
 
@@ -45,6 +40,15 @@ def _binary(name: str, doc: str) -> Function:
     return _named(
         function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
     )
+
+
+def _remainder(name: str, doc: str) -> Function:
+    def function(x: Any, y: Any, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+        check_keywords(f"nl.{name}", kwargs)
+        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
+
+    sentence = "Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
+    return _named(function, name, f"{doc} {sentence} Only NKI 0.6 says that chips lack it (nkitools.language.modulo).")
 
 
 def _comparison(name: str, doc: str) -> Function:
@@ -66,10 +70,12 @@ def _unary(name: str, doc: str, default: Any = None) -> Function:
 add = _binary("add", "``x + y``.")
 subtract = _binary("subtract", "``x - y``.")
 multiply = _binary("multiply", "``x * y``.")
-divide = _binary("divide", "``x / y``.")
+divide = _binary("divide", "``x / y``, of integers float32.")
 maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
 minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
 power = _binary("power", "``x ** y``.")
+mod = _remainder("mod", "The remainder of ``x / y`` with the sign of ``y``, as Python's ``%`` has it.")
+fmod = _remainder("fmod", "The remainder of ``x / y`` with the sign of ``x``.")
 bitwise_and = _binary("bitwise_and", "``x & y`` of integers.")
 bitwise_or = _binary("bitwise_or", "``x | y`` of integers.")
 bitwise_xor = _binary("bitwise_xor", "``x ^ y`` of integers.")
@@ -105,11 +111,40 @@ erf = _unary("erf", "The error function.")
 erf_dx = _unary("erf_dx", "The derivative of the error function.")
 square = _unary("square", "``x * x``.")
 sign = _unary("sign", "-1, 0 or 1.")
+sin = _unary("sin", "The sine.")
+cos = _unary("cos", "The cosine.")
+tan = _unary("tan", "The tangent.")
+arctan = _unary("arctan", "The inverse tangent.")
+floor = _unary("floor", "The largest integer that is not above ``x``.")
+ceil = _unary("ceil", "The smallest integer that is not below ``x``.")
+trunc = _unary("trunc", "``x`` rounded towards zero.")
 abs = _unary("abs", "``|x|``.")
 reciprocal = _unary("reciprocal", "``1 / x``.")
 invert = _unary("invert", "``~x`` of integers.")
 negative = _unary("negative", "``-x``.")
 logical_not = _unary("logical_not", "Whether ``x`` is 0; of dtype bool.", default=bool)
+
+
+def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """``x`` where ``condition`` is not 0, else ``y``: tiles or numbers, at least one of the two a tile.
+
+    Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype. Errors: NK101, NK109, NK201, NK301,
+    NK604, NK609.
+    """
+    what = "nl.where"
+    check_keywords(what, kwargs)
+    check_tile(what, "condition", condition)
+    shapes = [elementwise.common_shape(what, condition, each, partitions=True) for each in (x, y)]
+    elementwise.common_shape(what, x, y, partitions=True)
+    shape = tuple(builtins.max(sizes) for sizes in zip(*shapes, strict=True))
+    lanes = lanes_of(mask, shape, what)
+    dst = new_tile(shape, result_type(dtype, what, x, y))
+
+    def into(target: NkiTensor, *operands: Any) -> None:
+        where_into(target, *(elementwise.spread(each, target) for each in operands))
+
+    write_lanes(into, dst, (condition, x, y), lanes)
+    return Tensor.made(dst, lanes)
 
 
 # --- reductions -----------------------------------------------------------------------------------------------------
@@ -169,24 +204,3 @@ def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any
     centred = subtract(x, mean(x, axis, dtype=np.float32, mask=mask, keepdims=True), dtype=np.float32, mask=mask)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.var", x)
     return mean(square(centred, mask=mask), axis, dtype=kind, mask=mask)
-
-
-def softmax(
-    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **kwargs: Any
-) -> Tensor:
-    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s); ``compute_dtype`` is another ``dtype``.
-
-    Errors: NK112, NK201, NK301, NK604, NK609.
-    """
-    check_keywords("nl.softmax", kwargs)
-    check_tile("nl.softmax", "x", x)
-    axes = reduction_axes("nl.softmax", x, axis)
-    lanes, _ = reduced_lanes("nl.softmax", mask, x.shape, axes)
-    dst = new_tile(
-        x.shape, result_type(dtype if dtype is not None else compute_dtype, "nl.softmax", x), MemoryRegion.sbuf
-    )
-    if lanes is None:
-        reduce_defined(softmax_into, dst, x.resolved(), axes)
-    elif not lanes.empty:
-        reduce_defined(softmax_into, part(dst, x.shape, lanes.box), x.within(x.shape, lanes.box), axes)
-    return Tensor.made(dst, lanes)

@@ -5,14 +5,33 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from nkitools.dialects.legacy.dependences import AffineRange
 from nkitools.dialects.legacy.indices import whole
 from nkitools.dialects.legacy.keywords import check_keywords
+from nkitools.dialects.legacy.loops import TracedRange
 from nkitools.language import programs
 from nkitools.language.programs import LoopRange
 from nkitools.rules.finding import refuse
 
-program_id = programs.program_id
 program_ndim = programs.program_ndim
+
+
+class ProgramId(int):
+    """The number of the running program, which also stands for the axis of the grid (``program_axes=[id]``)."""
+
+    axis: int
+
+    @classmethod
+    def along(cls, axis: int) -> ProgramId:
+        """The running program's along ``axis``. Errors: NK609, NK611."""
+        found = cls(programs.program_id(axis))
+        found.axis = axis
+        return found
+
+
+def program_id(axis: Any) -> int:
+    """The number of the running program along ``axis`` of the launch grid. Errors: NK609, NK611."""
+    return ProgramId.along(axis)
 
 
 def num_programs(axes: Any = None) -> int:
@@ -20,16 +39,19 @@ def num_programs(axes: Any = None) -> int:
     return programs.num_programs(axes)
 
 
+_RANGES = {"affine_range": AffineRange, "sequential_range": TracedRange, "static_range": LoopRange}
+
+
 def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
     numbers = [whole(arg) for arg in args]
     if not 1 <= len(args) <= 3 or None in numbers:
         refuse("NK609", f"nl.{kind} takes one to three integers, it is given {args!r}")
     start, stop, *step = numbers if len(numbers) > 1 else (0, numbers[0])
-    return LoopRange.of(kind, start, stop, step[0] if step else 1)
+    return _RANGES[kind].of(kind, start, stop, step[0] if step else 1)
 
 
 def affine_range(*args: Any, **kwargs: Any) -> LoopRange:
-    """A range whose iterations do not depend on each other, sums aside. Errors: NK609."""
+    """A range whose iterations do not depend on each other, sums aside. Errors: NK501, NK609."""
     check_keywords("nl.affine_range", kwargs)
     return _range("affine_range", args)
 

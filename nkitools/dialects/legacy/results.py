@@ -62,15 +62,18 @@ def part_of(operand: Any, shape: tuple[int, ...], box: Box) -> Any:
     return operand if within is None else within(shape, box)
 
 
-def write_lanes(into: Into, dst: NkiTensor, operands: tuple[Any, ...], lanes: Lanes | None) -> None:
-    """Issue ``into(dst, *operands)`` on the lanes of the mask: on a box of every operand, or under a predicate."""
+def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], lanes: Lanes | None) -> None:
+    """Issue ``into(dst, *operands)`` on the lanes of the mask: on a box of every operand, or under a predicate.
+
+    ``dst`` is a new tile, or one of the author's, of which only those lanes need to lie within the tensor.
+    """
     if lanes is None:
-        _issue(into, dst, [view_of(operand) for operand in operands])
+        _issue(into, view_of(dst), [view_of(operand) for operand in operands])
         return
     if lanes.empty:
         return
     parts = [part_of(operand, dst.shape, lanes.box) for operand in operands]
-    target = part(dst, dst.shape, lanes.box)
+    target = part(dst, dst.shape, lanes.box) if isinstance(dst, NkiTensor) else dst.within(dst.shape, lanes.box)
     if lanes.where is None:
         _issue(into, target, parts)
     else:

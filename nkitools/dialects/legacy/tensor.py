@@ -13,13 +13,15 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.absent import NotModelledAttribute
 from nkitools.dialects.legacy import elementwise, reshaping
-from nkitools.dialects.legacy.access import Access, access_of, basic_view
+from nkitools.dialects.legacy.access import Access, access_of
 from nkitools.dialects.legacy.assignment import assign, update
 from nkitools.dialects.legacy.dtypes import element_type, shown
+from nkitools.dialects.legacy.form import TENSOR_MADE
 from nkitools.dialects.legacy.indices import Box, Index, NonAffine
-from nkitools.dialects.legacy.indirect import indirect_rows
+from nkitools.dialects.legacy.indirect import DynamicIndex, OffsetAccess, RowAccess, chosen_access
 from nkitools.dialects.legacy.masks import Lanes, Mask, not_affine
 from nkitools.dialects.legacy.results import part
+from nkitools.dialects.legacy.slicing import basic_view
 from nkitools.language.broadcast import broadcast
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here, not_modelled, refuse
@@ -35,20 +37,28 @@ class Tensor:
     """
 
     __slots__ = ("access", "base", "element", "lanes", "made_at", "shape")
+    dialect = "neuronxcc.nki"
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the arithmetic to this class
     __hash__ = object.__hash__
 
     def __init__(self, tensor: NkiTensor) -> None:
         self.base = tensor
-        self.access: Access | None = None
+        self.access: Access | RowAccess | OffsetAccess | None = None
         self.element: DType = tensor.dtype
         self.shape: tuple[int, ...] = tensor.shape
         self.lanes: Lanes | None = None
         self.made_at = -1
+        tell = TENSOR_MADE.get()
+        if tell is not None:
+            tell()
 
     @classmethod
-    def beyond(cls, access: Access) -> Tensor:
-        """A tile of which some positions lie outside of the tensor: good for calls whose mask leaves those out."""
+    def beyond(cls, access: Access | RowAccess | OffsetAccess) -> Tensor:
+        """A tile that becomes a view where it is used.
+
+        Some of its positions lie outside of the tensor, which is good for calls whose mask leaves those out, or a tile
+        chooses what it addresses.
+        """
         result = Tensor(access.tensor)
         result.access = access
         result.shape = access.shape
@@ -127,13 +137,13 @@ class Tensor:
         for item in items:
             if isinstance(item, (Index, NonAffine)):
                 advanced = True
-            elif isinstance(item, Tensor):
-                return Tensor(indirect_rows(self.resolved(), items, lambda each: isinstance(each, Tensor)))
+            elif isinstance(item, (Tensor, DynamicIndex)):
+                return Tensor.beyond(chosen_access(self.resolved(), items, _is_tile))
         if not advanced:
-            return Tensor(basic_view(self.resolved(), tuple(items)))
+            found = basic_view(self.resolved(), tuple(items))
+            return Tensor.beyond(found) if isinstance(found, Access) else Tensor(found)
         access = access_of(self.resolved(), items)
-        box = access.whole()
-        return Tensor(access.inside(box)) if access.violation(box) is None else Tensor.beyond(access)
+        return Tensor(access.inside()) if access.violation() is None else Tensor.beyond(access)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         assign(self[key], value)
@@ -169,9 +179,11 @@ class Tensor:
     # --- operators -------------------------------------------------------------------------------------------------
 
     def _operate(self, what: str, other: Any, *, reverse: bool = False) -> Any:
-        if isinstance(other, (Index, NonAffine, Mask)):
+        if isinstance(other, (Index, NonAffine, Mask, DynamicIndex)):
+            if isinstance(other, Index) and (what == "add" or (what == "subtract" and not reverse)):
+                return DynamicIndex(self, other if what == "add" else -other)
             not_modelled(
-                "arithmetic of a tile with an index (dynamic addressing) is not modelled yet",
+                "arithmetic of a tile with an index other than its sum, a dynamic offset, is not modelled",
                 remedy="Where a tile of the index's values is wanted, make it first: nisa.iota(index, dtype=nl.int32).",
             )
         if not isinstance(other, (Tensor, bool, int, float, np.generic)):
@@ -318,6 +330,11 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"<legacy {self.base!r}>"
+
+
+def _is_tile(item: Any) -> bool:
+    """Whether an item of an index tuple is known only when the kernel runs."""
+    return isinstance(item, (Tensor, DynamicIndex))
 
 
 _OPERATORS = {

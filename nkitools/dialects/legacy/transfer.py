@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.chip.core import current_core
+from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.assignment import fitted
 from nkitools.dialects.legacy.dtypes import is_number, result_type
 from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.dialects.legacy.enums import dge_mode, oob_mode, translated
 from nkitools.dialects.legacy.immutable import check_writable
-from nkitools.dialects.legacy.indirect import check_rows
+from nkitools.dialects.legacy.indirect import RowAccess, check_rows
 from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
-from nkitools.isa.enums import dge_mode, oob_mode
 from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, fill, tensor_copy
 from nkitools.isa.operators import token
@@ -34,21 +35,29 @@ def copy_lanes(dst: Any, src: Any, lanes: Lanes | None, mode: Any = None, dge: A
     """
     mode = oob_mode.error if mode is None else mode
     if lanes is None:
-        target, source = dst.resolved(), src.resolved()
-        check_rows(mode, target, source)
-        dma_copy(target, source, oob_mode=mode, dge_mode=dge)
+        _copy(dst.resolved(), src.resolved(), mode, dge)
         return
     if lanes.empty:
         return
-    if lanes.where is None or (dst.reaches(lanes.box) and src.reaches(lanes.box)):
-        target, source = dst.within(dst.shape, lanes.box), src.within(dst.shape, lanes.box)
-        dma_copy(target if lanes.where is None else MaskedTensor.of(target, lanes.where), source)
-        return
-    for box in lanes.boxes():
-        dma_copy(dst.within(dst.shape, box), src.within(dst.shape, box))
+    if lanes.where is None:
+        _copy(dst.within(dst.shape, lanes.box), src.within(dst.shape, lanes.box), mode, dge)
+    elif dst.reaches(lanes.box) and src.reaches(lanes.box) and not isinstance(dst.access, RowAccess):
+        target = MaskedTensor.of(dst.within(dst.shape, lanes.box), lanes.where)
+        _copy(target, src.within(dst.shape, lanes.box), mode, dge)
+    else:
+        for box in lanes.boxes():
+            _copy(dst.within(dst.shape, box), src.within(dst.shape, box), mode, dge)
 
 
-def _in_hbm(what: str, role: str, tile: Any) -> None:
+def _copy(dst: NkiTensor, src: NkiTensor, mode: Any, dge: Any) -> None:
+    check_rows(mode, dst, src)
+    dma_copy(dst, src, oob_mode=translated(mode), dge_mode=translated(dge))
+    if isinstance(dst, VectorTensor):
+        dst.storage.excused.add("NK403")  # which rows are written is up to the data: AWS's own examples write half
+
+
+def check_in_hbm(what: str, role: str, tile: Any) -> None:
+    """NK201: loads and stores have an end in HBM."""
     if tile.buffer not in HBM:
         report(
             "NK201",
@@ -65,7 +74,7 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     """
     check_keywords("nl.load", kwargs)
     check_tile("nl.load", "src", src)
-    _in_hbm("nl.load", "src", src)
+    check_in_hbm("nl.load", "src", src)
     if len(src.shape) == 1:
         src = src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
@@ -94,7 +103,7 @@ def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
     """
     check_keywords("nl.store", kwargs)
     check_tile("nl.store", "dst", dst)
-    _in_hbm("nl.store", "dst", dst)
+    check_in_hbm("nl.store", "dst", dst)
     check_writable("nl.store", dst)
     lanes = lanes_of(mask, dst.shape, "nl.store")
     if lanes is not None and lanes.empty:

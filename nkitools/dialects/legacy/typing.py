@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from nkitools.dialects.absent import missing
 from nkitools.dialects.legacy.dtypes import element_type
-from nkitools.rules.finding import not_modelled
+from nkitools.dialects.legacy.scalars import scalar
 
 
 class FakeInput:
@@ -41,11 +41,6 @@ class Annotation:
 
     def __repr__(self) -> str:
         return f"nki.typing.{self.name}{list(self.sizes) if self.sizes else ''}"
-
-
-def scalar(value: Any) -> NoReturn:
-    """A tile as a number that control flow may ask for: not modelled yet (NK607)."""
-    not_modelled("nki.typing.scalar (control flow on values of tiles) is not modelled yet")
 
 
 tensor = Annotation("tensor")

@@ -171,8 +171,8 @@ def on_tile(use: Any) -> Any:
         (lambda t, p, f: t[0 * p, f], "NK111", "64 partitions"),
         (lambda t, p, f: t[p, "a"], "NK603", "'a'"),
         (lambda t, p, f: t[0.5, 0], "NK603", "0.5"),
-        (lambda t, p, f: t[t, f], "NK607", "indirect"),
-        (lambda t, p, f: t[p, t + f], "NK607", "dynamic"),
+        (lambda t, p, f: t[t, f], "NK603", "one element a partition"),
+        (lambda t, p, f: t[p, t + f], "NK603", "one element a partition"),
     ],
 )
 def test_what_is_no_index_of_a_tile(use: Any, rule: str, said: str) -> None:

@@ -87,7 +87,7 @@ def test_constants() -> None:
         (lambda x: nl.full((8, 6), x, nl.float32), "NK609"),
         (lambda x: nl.ndarray((8, 6), dtype=nl.float32, init=0), "NK609"),
         (lambda x: nl.ndarray((8, 6), dtype=nl.float32, buffer="dram"), "NK609"),
-        (lambda x: nl.ndarray((8, 6), dtype=nl.float32, buffer=ncc.sbuf.mod_alloc(base_addr=0)), "NK607"),
+        (lambda x: nl.ndarray((8, 6), dtype=nl.float32, buffer=ncc.sbuf.mod_alloc(base_addr=2)), "NK207"),
         (lambda x: nl.shared_constant(3.0), "NK609"),
         (lambda x: nl.zeros_like(np.ones((8, 6))), "NK609"),
     ],

@@ -132,7 +132,8 @@ def test_the_generation_is_that_of_the_chip() -> None:
         (lambda t: nisa.tensor_copy(t, engin=1), "NK609", "engin"),
         (lambda t: nisa.iota(nl.arange(8), dtype=nl.int32), "NK603", "two dimensions"),
         (lambda t: nisa.iota(nl.arange(8)[None, :] // 2, dtype=nl.int32), "NK603", "//"),
-        (lambda t: nisa.bn_stats(t), "NK607", "bn_stats"),
+        (lambda t: nisa.builtin_custom_op("f", "lib.so", "1", "1", [t], [t]), "NK607", "lib.so"),
+        (lambda t: nisa.tensor_copy(), "NK609", "missing 1 required positional argument"),
         (lambda t: nisa.tensor_tensors(t), "NK607", "tensor_tensors"),
     ],
 )

@@ -8,14 +8,24 @@ from typing import Any
 
 import ml_dtypes
 import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
 import numpy as np
 import pytest
 
 import nkitools
 from tests.dialects.legacy.running import outputs, random, refusal
 
-MODULES = ["nki", "nki.isa", "nki.isa.constants", "nki.language", "nki.typing", "nki.compiler"]
+MODULES = [
+    "nki",
+    "nki.isa",
+    "nki.isa.constants",
+    "nki.language",
+    "nki.language.constants",
+    "nki.typing",
+    "nki.compiler",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -98,3 +108,91 @@ def test_an_error_names_the_author_s_tensor_and_line() -> None:
     assert Path(finding.file).name == "test_language.py"
     assert "`tile`" in finding.message
     assert nki.__name__ == "neuronxcc.nki"
+
+
+def test_grids_of_matrix_products() -> None:
+    """The indices of a product's result, and of its stationary operand."""
+
+    def kernel(x: Any) -> Any:
+        assert [index.shape for index in (*nl.gemm_grid(), *nl.gemm_stationary_grid())] == [
+            (128, 512),
+            (128, 512),
+            (128, 128),
+            (128, 128),
+        ]
+        result = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+        grid = nl.gemm_grid()
+        nl.store(result[grid.p, grid.x], nl.load(x[grid.p, grid.x]))
+        return result
+
+    x = random(128, 512)
+    np.testing.assert_array_equal(outputs(kernel, x), x)
+
+
+def test_bytes_of_a_dtype() -> None:
+    """nki.language.constants.sizeinbytes, which public kernels import."""
+    sizeinbytes = import_module("neuronxcc.nki.language.constants").sizeinbytes
+    assert [sizeinbytes(each) for each in (nl.float32, nl.bfloat16, nl.int8, nl.tfloat32, "float16")] == [4, 2, 1, 4, 2]
+
+
+def test_a_while_loop_on_a_scalar() -> None:
+    """The reference's do-while form: entered once, then as long as the comparison holds."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((1, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        cond = nt.scalar(True)
+        while cond:
+            tile[...] = nl.add(tile, 3.0)
+            cond = nt.scalar(tile) < 10
+        nl.store(result, tile)
+        return result
+
+    for start, end in ((0.5, 12.5), (20.0, 23.0)):
+        np.testing.assert_array_equal(outputs(kernel, np.full((1, 1), start, np.float32)), [[end]])
+
+
+@pytest.mark.parametrize(
+    ("use", "rule"),
+    [
+        (lambda t: nt.scalar(t), "NK609"),
+        (lambda t: nt.scalar("x"), "NK609"),
+        (lambda t: nt.scalar(nl.ndarray((1, 1), dtype=nl.int32)), "NK401"),
+        (lambda t: nl.exp(t, mask=nt.scalar(t[0:1, 0:1]) > 2), "NK604"),
+    ],
+)
+def test_what_is_no_scalar(use: Any, rule: str) -> None:
+    """Tiles of several elements, other things, what was never written; and a scalar in a mask."""
+
+    def kernel(x: Any) -> Any:
+        use(nl.load(x))
+        return x
+
+    assert refusal(kernel, random(4, 4)).rule == rule
+
+
+def test_keywords_beyond_the_reference() -> None:
+    """What public kernels pass is taken where its meaning is known; anything else is refused by name."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((32, 16), dtype=nl.float32, buffer=nl.shared_hbm, name="result")
+        tile = nl.load(x, mode=nisa.oob_mode.error, name="x")
+        zeros = nl.zeros((32, 16), dtype=nl.float32, lazy_initialization=True)
+        total = nisa.tensor_tensor(tile, zeros, op=np.add, buffer=nl.psum, name="sum")
+        assert total.buffer is nl.psum
+        assert nisa.memset((4, 4), 1.0, nl.float32, buffer=nl.psum).buffer is nl.psum
+        nl.store(result, nl.exp(total, name="exp"), mode=nisa.oob_mode.skip)
+        return result
+
+    x = random(32, 16)
+    np.testing.assert_allclose(outputs(kernel, x), np.exp(x), rtol=1e-5)
+    for call in (
+        lambda t: nl.matmul(t, t, transpose_y=True),
+        lambda t: nl.exp(t, dytpe=nl.float32),
+        lambda t: nisa.max8(src=t, dst=t),
+        lambda t: nl.affine_range(4, name="i"),
+    ):
+        finding = refusal(lambda x, call=call: call(nl.load(x)), x)
+        assert finding.rule == "NK609"
+        assert "does not know the keyword argument" in finding.message
+    assert refusal(lambda x: nisa.nc_matmul(nl.load(x), nl.load(x), perf_mode="fast"), x).rule == "NK607"

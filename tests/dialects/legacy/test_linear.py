@@ -90,7 +90,6 @@ def test_a_mask_of_a_product_may_choose_contracted_partitions() -> None:
         (lambda t: nl.matmul(t.reshape((64, 8, 8)), t), "NK110"),
         (lambda t: nl.matmul(t, t, transpose_y=True), "NK609"),
         (lambda t: nl.matmul(t, 2.0), "NK609"),
-        (lambda t: nl.matmul(nl.matmul(t, t), t, transpose_x=True), "NK201"),
         (lambda t: nisa.nc_matmul(t, t, perf_mode="quadruple"), "NK607"),
     ],
 )

@@ -121,9 +121,9 @@ def test_other_masks_are_refused(mask: Any) -> None:
     assert "err_unsupported_expression_in_mask" in finding.message
 
 
-def with_and(x: Any) -> Any:
+def with_or(x: Any) -> Any:
     i_p = nl.arange(128)[:, None]
-    return nl.load(x, mask=(i_p > 2) and (i_p < 9))
+    return nl.load(x, mask=(i_p > 2) or (i_p < 9))
 
 
 def with_not(x: Any) -> Any:
@@ -134,9 +134,9 @@ def with_chain(x: Any) -> Any:
     return nl.load(x, mask=2 < nl.arange(128)[:, None] < 9)
 
 
-@pytest.mark.parametrize("kernel", [with_and, with_not, with_chain])
+@pytest.mark.parametrize("kernel", [with_or, with_not, with_chain])
 def test_words_and_chains_in_a_mask_are_refused(kernel: Any) -> None:
-    """`and`, `not` and chained comparisons ask a mask for one truth value (NK604)."""
+    """`or`, `not` and chained comparisons ask a mask for one truth value (NK604); of `and` see test_joining."""
     assert refusal(kernel, random(128, 8)).rule == "NK604"
 
 

@@ -158,17 +158,18 @@ def test_masked_calls_compute_their_box() -> None:
         i_p, i_f = nl.arange(16)[:, None], nl.arange(8)[None, :]
         mask = (i_p < 10) & (i_f < 6)
         tile = nl.load(x)
-        results = []
-        for made, shape in (
-            (nl.multiply(tile, tile, mask=mask), (10, 6)),
-            (nl.sum(tile, axis=1, mask=mask), (10, 1)),
-            (nl.softmax(tile, axis=1, mask=mask), (10, 6)),
-            (nl.copy(tile, mask=mask), (10, 6)),
+        product = nl.ndarray((10, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.ndarray((10, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        soft = nl.ndarray((10, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        copied = nl.ndarray((10, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        for result, made in (
+            (product, nl.multiply(tile, tile, mask=mask)),
+            (total, nl.sum(tile, axis=1, mask=mask)),
+            (soft, nl.softmax(tile, axis=1, mask=mask)),
+            (copied, nl.copy(tile, mask=mask)),
         ):
-            result = nl.ndarray(shape, dtype=x.dtype, buffer=nl.shared_hbm)
-            nl.store(result, made[0 : shape[0], 0 : shape[1]])
-            results.append(result)
-        return tuple(results)
+            nl.store(result, made[0 : result.shape[0], 0 : result.shape[1]])
+        return product, total, soft, copied
 
     x = random(16, 8)
     part = x[:10, :6]
@@ -177,6 +178,91 @@ def test_masked_calls_compute_their_box() -> None:
     np.testing.assert_allclose(total, part.sum(axis=1, keepdims=True), rtol=1e-5)
     np.testing.assert_allclose(soft, special.softmax(part, axis=1), rtol=1e-5)
     np.testing.assert_array_equal(copied, part)
+
+
+ROUNDING = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sin": np.sin, "cos": np.cos, "arctan": np.arctan}
+
+
+@pytest.mark.parametrize("name", sorted(ROUNDING))
+def test_rounding_and_trigonometry(name: str) -> None:
+    """Whole numbers exactly, angles within 1e-6; on the lanes of an oblique mask; in the input's dtype."""
+    x = 20 * random(16, 8) if name != "arctan" else 0.7 * random(16, 8)
+    expected = ROUNDING[name](x.astype(np.float64))
+    np.testing.assert_allclose(outputs(stored(getattr(nl, name)), x), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        outputs(stored(nl.tan), 0.1 * random(16, 8)), np.tan(0.1 * random(16, 8)), rtol=1e-5, atol=1e-6
+    )
+    narrow = x.astype(ml_dtypes.bfloat16)
+    assert outputs(stored(getattr(nl, name)), narrow).dtype == ml_dtypes.bfloat16
+
+    def kernel(a: Any) -> Any:
+        result = nl.ndarray((16, 8), dtype=a.dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros((16, 8), dtype=a.dtype)
+        tile[...] = getattr(nl, name)(nl.load(a), mask=nl.arange(16)[:, None] > nl.arange(8)[None, :])
+        nl.store(result, tile)
+        return result
+
+    p, f = np.mgrid[0:16, 0:8]
+    np.testing.assert_allclose(outputs(kernel, x), np.where(p > f, expected, 0), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "function"), [("mod", np.mod), ("fmod", np.fmod)])
+def test_remainders(name: str, function: Any) -> None:
+    """With the sign of the divisor or of the dividend, of tiles, rows and numbers."""
+    x, y = 10 * random(16, 8), random(16, 8, seed=1) + 3
+    call = getattr(nl, name)
+    np.testing.assert_allclose(outputs(stored(call), x, y), function(x, y), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(outputs(stored(call), x, y[:1]), function(x, y[:1]), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(outputs(stored(lambda a: call(a, 3.0)), x), function(x, 3), rtol=1e-5, atol=1e-5)
+    whole = np.arange(-64, 64, dtype=np.int32).reshape(16, 8)
+    np.testing.assert_array_equal(outputs(stored(lambda a: call(a, np.int32(7))), whole), function(whole, 7))
+
+
+def test_where() -> None:
+    """Of tiles that broadcast, numbers, and conditions of any dtype; the dtype is promoted."""
+    x, y, row = random(16, 8), random(16, 8, seed=1), random(1, 8, seed=2)
+    np.testing.assert_array_equal(outputs(stored(lambda a, b: nl.where(a > b, a, b)), x, y), np.maximum(x, y))
+    np.testing.assert_array_equal(outputs(stored(lambda a, r: nl.where(a > 0, a, r)), x, row), np.where(x > 0, x, row))
+    np.testing.assert_array_equal(outputs(stored(lambda a: nl.where(a, 1.0, a)), x), np.where(x != 0, 1, x))
+    narrow = x.astype(np.float16)
+    assert outputs(stored(lambda a: nl.where(a > 0, a, 0.0)), narrow).dtype == np.float32
+    assert outputs(stored(lambda a: nl.where(a > 0, a, np.float16(0))), narrow).dtype == np.float16
+
+    def kernel(a: Any) -> Any:
+        result = nl.ndarray((16, 8), dtype=a.dtype, buffer=nl.shared_hbm)
+        tile, mask = nl.load(a), nl.arange(16)[:, None] + nl.arange(8)[None, :] < 9
+        tile[...] = nl.where(tile > 0, tile, -1.0, mask=mask)
+        nl.store(result, tile)
+        return result
+
+    p, f = np.mgrid[0:16, 0:8]
+    np.testing.assert_array_equal(outputs(kernel, x), np.where((p + f < 9) & (x <= 0), -1, x))
+
+
+def test_rms_norm() -> None:
+    """x / sqrt(sum(x * x) / n + epsilon) * w, with one row of weights for all partitions, under a mask."""
+    x, w = random(16, 8), random(1, 8, seed=1)
+
+    def expected(a: Any) -> Any:
+        return a / np.sqrt(np.square(a).sum(axis=1, keepdims=True) / 8 + 1e-3) * w[:, : a.shape[1]]
+
+    found = outputs(stored(lambda a, b: nl.rms_norm(a, b, 1, 8, 1e-3)), x, w)
+    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+    narrow = outputs(stored(lambda a, b: nl.rms_norm(a, b, [1], 8, 1e-3, compute_dtype=nl.bfloat16)), x, w)
+    assert narrow.dtype == ml_dtypes.bfloat16
+    np.testing.assert_allclose(narrow.astype(np.float32), expected(x), rtol=0.05, atol=0.05)
+
+    def kernel(a: Any, b: Any) -> Any:
+        result = nl.ndarray((16, 8), dtype=a.dtype, buffer=nl.shared_hbm)
+        tile, mask = nl.zeros((16, 8), dtype=a.dtype), (nl.arange(16)[:, None] < 9) & (nl.arange(8)[None, :] < 6)
+        tile[...] = nl.rms_norm(nl.load(a), nl.load(b), axis=1, n=8, epsilon=1e-3, mask=mask)
+        nl.store(result, tile)
+        return result
+
+    masked = outputs(kernel, x, w)
+    np.testing.assert_allclose(masked[:9, :6], expected(x[:9, :6]), rtol=1e-5, atol=1e-6)
+    assert not masked[9:].any()
+    assert not masked[:, 6:].any()
 
 
 @pytest.mark.parametrize(
@@ -188,9 +274,13 @@ def test_masked_calls_compute_their_box() -> None:
         (lambda t: nl.sum(t, axis=1, mask=nl.arange(8)[:, None] >= nl.arange(8)[None, :]), "NK604"),
         (lambda t: nl.exp(t, typ=1), "NK609"),
         (lambda t: nl.bitwise_and(t, t), "NK301"),
-        (lambda t: nl.cos(t), "NK607"),
-        (lambda t: nl.sin(t), "NK607"),
         (lambda t: nl.add(t, t, dtype="float7"), "NK301"),
+        (lambda t: nl.where(t, 1.0, 2.0), "NK609"),
+        (lambda t: nl.where(t, t, t[:, 0:3]), "NK109"),
+        (lambda t: nl.rms_norm(t, t, 0, 8), "NK112"),
+        (lambda t: nl.rms_norm(t, t, 1, 0), "NK609"),
+        (lambda t: nl.rms_norm(t[:, 0:1], t, 1, 1), "NK109"),
+        (lambda t: nl.mod(t), "NK609"),
     ],
 )
 def test_what_is_refused(call: Any, rule: str) -> None:

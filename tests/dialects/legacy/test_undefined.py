@@ -76,12 +76,12 @@ def test_storing_an_undefined_lane_is_a_finding() -> None:
     [
         lambda tile: nl.sum(tile, axis=1),
         lambda tile: nl.softmax(tile, axis=1),
-        lambda tile: nl.matmul(tile, tile, transpose_x=True),
+        lambda tile: nl.matmul(tile, tile),
         lambda tile: nl.transpose(tile),
     ],
 )
 def test_mixing_undefined_lanes_with_others_is_a_finding(use: Any) -> None:
-    """A sum along half-loaded rows, a product and a transpose use the lanes that were never loaded (NK401)."""
+    """A sum along half-loaded rows, a product of them and a transpose use lanes that were never loaded (NK401)."""
 
     def kernel(x: Any) -> Any:
         return use(nl.load(x, mask=nl.arange(64)[None, :] < 40))

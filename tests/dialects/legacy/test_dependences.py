@@ -1,0 +1,233 @@
+"""nl.affine_range: what its iterations may write and read (NK501)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.dialects.legacy.errors import run
+from tests.dialects.legacy.running import random
+
+X = random(8, 48)
+TURNS, COLUMNS = 4, 24
+
+# (what, destination, source): columns slope * i + start of the tile, each `width` of them.
+Columns = tuple[int, int]
+Step = tuple[str, Columns, Columns, int]
+
+
+def _columns(at: Columns, turn: int, width: int) -> Any:
+    slope, start = at
+    return slice(slope * turn + start, slope * turn + start + width)
+
+
+def _loop(tile: Any, x: Any, turns: Iterable[int], steps: list[Step]) -> None:
+    for turn in turns:
+        for what, into, source, width in steps:
+            dst, src = _columns(into, turn, width), _columns(source, turn, width)
+            if what == "copy":
+                tile[:, dst] = nl.copy(tile[:, src])
+            elif what == "load":
+                tile[:, dst] = nl.load(x[:, src])
+            elif what == "add":
+                tile[:, dst] += nl.load(x[:, src])
+            else:
+                tile[:, dst] *= nl.load(x[:, src])
+
+
+def _after(order: Any, steps: list[Step]) -> Any:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((8, COLUMNS), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[:, 0:COLUMNS])
+        _loop(tile, x, nl.affine_range(TURNS) if order is None else order, steps)
+        nl.store(out, tile)
+        return out
+
+    return run(kernel, (X,))
+
+
+places = st.tuples(st.integers(0, 3), st.integers(0, 8))
+steps = st.tuples(st.sampled_from(["copy", "load", "add", "multiply"]), places, places, st.integers(1, 4))
+
+
+@given(st.lists(steps, min_size=1, max_size=3), st.permutations(range(TURNS)))
+@settings(max_examples=60)
+def test_a_loop_without_findings_may_run_in_any_order(found: list[Step], order: list[int]) -> None:
+    """Its results are those of every other order, up to rounding of sums and products."""
+    done = _after(None, found)
+    if not [each for each in done.findings if each.rule == "NK501"]:
+        assert done.findings == []
+        np.testing.assert_allclose(done.outputs, _after(order, found).outputs, rtol=1e-5, atol=1e-5)
+
+
+@given(st.lists(steps, min_size=1, max_size=2))
+@settings(max_examples=40)
+def test_a_loop_of_which_two_orders_differ_is_found(found: list[Step]) -> None:
+    """The converse: where the reverse order gives other elements, NK501 has spoken."""
+    done = _after(None, found)
+    if not np.allclose(done.outputs, _after(range(TURNS)[::-1], found).outputs, rtol=1e-5, atol=1e-5):
+        assert "NK501" in [each.rule for each in done.findings]
+
+
+def _findings(kernel: Any) -> list[tuple[str, int]]:
+    first = kernel.__code__.co_firstlineno
+    return [(each.rule, each.line - first) for each in run(kernel, (X,)).findings]
+
+
+def test_sums_into_psum_and_sbuf_are_no_dependence() -> None:
+    """Over all loops of a nest, in each of the ways to add up."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((3, 48, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        total = nl.zeros((48, 48), dtype=nl.float32, buffer=nl.psum)
+        kept = nl.zeros((48, 48), dtype=nl.float32)
+        product = nl.full((8, 48), 1.0, dtype=nl.float32)
+        for _ in nl.affine_range(2):
+            for _ in nl.affine_range(3):
+                total += nisa.nc_matmul(tile, tile)
+                kept += nl.matmul(tile, tile, transpose_x=True)
+                kept -= 1.0
+                product *= 2.0
+        nl.store(out[0], total)
+        nl.store(out[1], kept)
+        nl.store(out[2], 0)
+        nl.store(out[2, 0:8, :], product)
+        return out
+
+    done = run(kernel, (X,))
+    assert done.findings == []
+    np.testing.assert_allclose(done.outputs[0], 6 * (X.T @ X), rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(done.outputs[1], 6 * (X.T @ X) - 6, rtol=1e-5, atol=1e-4)
+    np.testing.assert_array_equal(done.outputs[2, :8], 64)
+
+
+def test_a_sum_that_is_used_on_the_way_is_a_dependence() -> None:
+    """A running sum, a sum that is also scaled, and one that each iteration begins anew."""
+
+    def used(x: Any) -> Any:
+        out = nl.ndarray((4, 8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((8, 48), dtype=x.dtype)
+        for i in nl.affine_range(4):
+            total += nl.load(x)
+            nl.store(out[i], total)
+        return out
+
+    def scaled(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((8, 48), dtype=x.dtype)
+        for _ in nl.affine_range(4):
+            total *= 0.5
+            total += nl.load(x)
+        nl.store(out, total)
+        return out
+
+    def begun(x: Any) -> Any:
+        out = nl.ndarray((4, 8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.ndarray((8, 48), dtype=x.dtype)
+        for i in nl.affine_range(4):
+            total[...] = 0
+            total += nl.load(x)
+            nl.store(out[i], total)
+        return out
+
+    assert _findings(used) == [("NK501", 5)]
+    assert _findings(scaled) == [("NK501", 4)]
+    assert _findings(begun) == [("NK501", 4)]
+
+
+def test_tensors_made_inside_belong_to_their_iteration() -> None:
+    """Also where a loop inside writes them again and again, in order."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((4, 8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(4):
+            tile = nl.ndarray((8, 48), dtype=x.dtype)
+            tile[...] = nl.load(x)
+            for _ in nl.sequential_range(3):
+                tile[...] = tile + 1.0
+            nl.store(out[i], tile)
+        return out
+
+    done = run(kernel, (X,))
+    assert done.findings == []
+    np.testing.assert_allclose(done.outputs, np.broadcast_to(X + 3, (4, 8, 48)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("step", "expected"), [(16, []), (15, [("NK501", 4)]), (0, [("NK501", 4)])])
+def test_stores_to_hbm_are_compared_by_their_elements(step: int, expected: list[Any]) -> None:
+    """Blocks of 16 columns, side by side, overlapping by one column, or all in one place."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, 0)
+        for i in nl.affine_range(3):
+            nl.store(out[:, nl.ds(step * i, 16)], nl.load(x[:, nl.ds(16 * i, 16)]))
+        return out
+
+    assert _findings(kernel) == expected
+
+
+def test_masks_say_which_elements_are_written() -> None:
+    """Iterations may share a tensor where masks keep them apart, in triangles, say."""
+
+    def overlapping(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros((8, 48), dtype=x.dtype)
+        i_p, i_f = nl.mgrid[0:8, 0:48]
+        for _ in nl.affine_range(2):
+            tile[i_p, i_f] = nl.full((8, 48), 1.0, dtype=x.dtype)[i_p, i_f]
+        nl.store(out[i_p, i_f], tile)
+        return out
+
+    def triangles(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.mgrid[0:8, 0:48]
+        for i in nl.affine_range(2):
+            nl.store(out[i_p, i_f], float(i), mask=(i_p + i_f < 24 + 100 * i) & (i_p + i_f >= 24 * i))
+        return out
+
+    done = run(triangles, (X,))
+    assert done.findings == []
+    np.testing.assert_array_equal(done.outputs, np.add.outer(np.arange(8), np.arange(48)) >= 24)
+    assert _findings(overlapping) == [("NK501", 5)]
+
+
+def test_a_loop_that_is_left_early_is_not_judged() -> None:
+    """Nor does it leave anything behind for the loops after it."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(4):
+            nl.store(out, nl.load(x))
+            if i == 1:
+                break
+        for i in nl.sequential_range(2):
+            nl.store(out, float(i))
+        return out
+
+    assert _findings(kernel) == []
+    assert _findings(kernel) == []
+
+
+def test_each_program_has_iterations_of_its_own() -> None:
+    """Programs write side by side what the loop of each one writes apart."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((2, 4, 8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(4):
+            nl.store(out[nl.program_id(0), i], nl.load(x))
+        return out
+
+    done = run(kernel[2], (X,))
+    assert done.findings == []
+    np.testing.assert_array_equal(done.outputs, np.broadcast_to(X, (2, 4, 8, 48)))

@@ -1,0 +1,206 @@
+"""Masks that are joined by ``and``, and the bytecode by which that is told from other uses of ``and``."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+
+from nkitools.dialects.legacy.joining import right_side
+from tests.dialects.legacy.running import random, refusal, run
+
+I_P, I_F = nl.mgrid[0:64, 0:32]
+P, F = np.mgrid[0:64, 0:32]
+
+
+def filled(mask: Callable[[int], Any]) -> Any:
+    """A kernel that writes 1 where ``mask`` of the loop counter leaves a lane."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((64, 32), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.zeros((64, 32), dtype=nl.float32)
+        for i in nl.static_range(2):
+            tile[I_P, I_F] = nisa.memset((64, 32), 1.0, nl.float32, mask=mask(i))
+        nl.store(out, tile)
+        return out
+
+    return kernel
+
+
+def helper(first: int) -> Any:
+    return I_P >= first and I_F < 8
+
+
+MASKS: dict[str, tuple[Callable[[int], Any], Any]] = {
+    "two": (lambda i: I_P < 40 and I_F < 20, (P < 40) & (F < 20)),
+    "with the counter": (lambda i: 16 * i + I_P < 40 and 30 > I_F, (P < 40) & (F < 30)),
+    "three": (lambda i: I_P < 40 and I_F < 20 and I_P > 3, (P < 40) & (F < 20) & (P > 3)),
+    "nested on the right": (lambda i: I_P < 40 and (I_F < 20 and I_P > 3), (P < 40) & (F < 20) & (P > 3)),
+    "with & on the right": (lambda i: I_P < 40 and (I_F < 20) & (I_P > 3), (P < 40) & (F < 20) & (P > 3)),
+    "with & on the left": (lambda i: (I_F < 20) & (I_P > 3) and I_P < 40, (P < 40) & (F < 20) & (P > 3)),
+    "in a helper": (lambda i: helper(32), (P >= 32) & (F < 8)),
+    "a truth value first": (lambda i: i < 2 and I_P < 40, P < 40),
+    "in a choice": (lambda i: (I_P < 40 and I_F < 20) if i < 2 else None, (P < 40) & (F < 20)),
+    "affine in both": (lambda i: I_P + I_F < 40 and I_P >= I_F, (P + F < 40) & (P >= F)),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_mask_joined_by_and_is_both_comparisons(name: str) -> None:
+    """As NumPy's ``&`` has it, and no more than a hint (NK620), said once of a place."""
+    mask, expected = MASKS[name]
+    done = run(filled(mask), random(2, 2), rules="report")
+    np.testing.assert_array_equal(done.outputs != 0, expected)
+    places = [(finding.line, finding.column) for finding in done.findings]
+    assert {finding.rule for finding in done.findings} <= {"NK620"}
+    assert len(set(places)) == len(places)
+    assert bool(places) == (name != "a truth value first")
+
+
+def test_the_hint_names_the_authors_line() -> None:
+    """NK620 points at the comparison whose truth value is asked for."""
+    done = run(filled(lambda i: I_P < 40 and I_F < 20), random(2, 2))
+    (finding,) = done.findings
+    assert (finding.rule, finding.severity) == ("NK620", "hint")
+    assert finding.file == __file__
+
+
+def of_names(i: int) -> Any:
+    first, second = I_P < 40, I_F < 20
+    return first and second
+
+
+def under_if(i: int) -> Any:
+    if I_P < 40 and I_F < 20:
+        return None
+    return False
+
+
+def asserted(i: int) -> Any:
+    assert I_P < 40 and I_F < 20
+    return None
+
+
+def flag_last(i: int) -> Any:
+    return I_P < 40 and i < 2
+
+
+REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
+    "names": (of_names, "NK604"),
+    "if": (under_if, "NK602"),
+    "assert": (asserted, "NK602"),
+    "or": (lambda i: I_P < 40 or I_F < 20, "NK604"),
+    "and in or": (lambda i: (I_P < 40 and I_F < 20) or I_P < 3, "NK604"),
+    "not": (lambda i: not I_P < 40, "NK604"),
+    "not on the right": (lambda i: I_P < 40 and not I_F < 20, "NK604"),
+    "a chain": (lambda i: 3 < I_P < 40, "NK604"),
+    "a chain on the right": (lambda i: I_F < 20 and 3 < I_P < 40, "NK604"),
+    "a number on the right": (lambda i: I_P < 40 and 5, "NK604"),
+    "a call on the right": (lambda i: I_P < 40 and helper(3), "NK604"),
+    "a truth value on the right": (flag_last, "NK604"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_truth_values_of_a_mask_are_refused(name: str) -> None:
+    """What decides control flow is NK602, what does not join two comparisons NK604: a comparison never gets lost."""
+    mask, rule = REFUSED[name]
+    assert refusal(filled(mask), random(2, 2)).rule == rule
+
+
+def test_outside_of_a_kernel_a_mask_has_no_truth_value() -> None:
+    """There nothing could wait for the right side."""
+    with pytest.raises(TypeError, match="NK604"):
+        MASKS["two"][0](0)
+
+
+# --- bytecode --------------------------------------------------------------------------------------------------------
+
+
+def asked_at(source: str) -> tuple[Any, list[int]]:
+    """The code of an expression, and where it asks for truth values."""
+    code = compile(source, "<expression>", "eval")
+    names = ("JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP", "UNARY_NOT")
+    found = []
+    for each in dis.get_instructions(code):
+        has_own = any(other.opname == "TO_BOOL" for other in dis.get_instructions(code))
+        if each.opname in (*names, "TO_BOOL") or ("POP_JUMP" in each.opname and not has_own):
+            found.append(each.offset)
+    return code, found
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a < 1 and b < 2", [True]),
+        ("f(x, mask=(a < 1 and b < 2))", [True]),
+        ("a < 1 and b < 2 and c < 3", [True, True]),
+        ("a < 1 and b", [False]),
+        ("a and b", [False]),
+        ("a < 1 or b < 2", [False]),
+        ("0 < a < 1", [False]),
+        ("a < 1 and f(b < 2)", [False]),
+        ("1 if a < 1 and b < 2 else 2", [False, False]),
+    ],
+)
+def test_the_running_pythons_bytecode(source: str, expected: list[bool]) -> None:
+    """Each place that asks for a truth value, in order: whether it is the left side of an ``and`` of comparisons."""
+    code, places = asked_at(source)
+    assert [right_side(dis.get_instructions(code), each) is not None for each in places] == expected
+
+
+def listing(text: str) -> list[Any]:
+    """Instructions as other Pythons list them: name and argument, two bytes each, ``>`` before a jump's target."""
+    lines = [line.split() for line in text.strip().splitlines()]
+    target = next(2 * number for number, line in enumerate(lines) if line[0] == ">")
+    found = []
+    for number, line in enumerate(lines):
+        name, *rest = line[1:] if line[0] == ">" else line
+        argument = int(rest[0]) if rest and rest[0].isdigit() else None
+        value = target if "JUMP" in name else argument
+        sign = rest[0] if rest and not rest[0].isdigit() else ""
+        found.append(SimpleNamespace(opname=name, arg=argument, argval=value, argrepr=sign, offset=2 * number))
+    return found
+
+
+LEFT = "LOAD_NAME 0\nLOAD_CONST 0\nCOMPARE_OP 2\n"
+RIGHT = "LOAD_NAME 1\nLOAD_CONST 1\nCOMPARE_OP 2\n"
+CHAIN = "LOAD_CONST 0\nLOAD_NAME 0\nSWAP 2\nCOPY 2\nCOMPARE_OP 2\n"
+ASKS = {
+    "3.11": "JUMP_IF_FALSE_OR_POP\n",
+    "3.12": "COPY 1\nPOP_JUMP_IF_FALSE\nPOP_TOP\n",
+    "3.13": "COPY 1\nTO_BOOL\nPOP_JUMP_IF_FALSE\nPOP_TOP\n",
+    "3.14": "COPY 1\nTO_BOOL\nPOP_JUMP_IF_FALSE\nNOT_TAKEN\nPOP_TOP\n",
+}
+
+
+@pytest.mark.parametrize("version", ASKS)
+def test_every_pythons_and(version: str) -> None:
+    """``a < 1 and b < 2`` as each version compiles it, with long jumps too; a chain of comparisons compiles much alike."""
+    ask = ASKS[version]
+    first = 1 if version == "3.11" else 2  # the instruction that asks, counted from the end of the left side
+    asked = 2 * (LEFT.count("\n") + first - 1)
+    code = listing(LEFT + ask + RIGHT + "> RETURN_VALUE")
+    begin = 2 * (LEFT + ask).count("\n")
+    found = right_side(code, asked)
+    assert found is not None
+    assert (begin in found, begin + 4 in found, found.stop, asked in found) == (True, True, begin + 6, False)
+    far = listing(LEFT + ask.replace("POP_JUMP", "EXTENDED_ARG 1\nPOP_JUMP") + RIGHT + "> RETURN_VALUE")
+    shifted = asked + 2 * (version == "3.12")
+    assert right_side(far, shifted) is not None
+    chain = listing(CHAIN + ask + "LOAD_CONST 1\nCOMPARE_OP 2\nRETURN_VALUE\n> SWAP 2\nPOP_TOP\nRETURN_VALUE")
+    assert right_side(chain, 2 * (CHAIN.count("\n") + first - 1)) is None
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_a_condition_keeps_no_copy(version: str) -> None:
+    """``if a < 1 and b < 2`` jumps without keeping the value: no ``and`` whose value is wanted."""
+    ask = ASKS[version].replace("COPY 1\n", "").replace("POP_TOP\n", "")
+    code = listing(LEFT + ask + RIGHT + "> RETURN_VALUE")
+    assert right_side(code, 2 * LEFT.count("\n")) is None
