@@ -19,8 +19,10 @@ _LONGEST_NAME = 120
 def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run]) -> None:
     """Write what the test ``nodeid`` ran. Under ``@given`` ``runs`` are those of the last example."""
     from nkitools.report.described import described
+    from nkitools.report.findings import SCHEMA
 
-    text = json.dumps({"test": nodeid, "outcome": outcome, "runs": [described(run) for run in runs]}, indent=2)
+    report = {"schema": SCHEMA, "test": nodeid, "outcome": outcome, "runs": [described(run) for run in runs]}
+    text = json.dumps(report, indent=2)
     (Path(directory) / file_name(nodeid)).write_text(text + "\n", encoding="utf-8")
 
 

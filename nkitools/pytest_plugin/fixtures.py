@@ -1,4 +1,4 @@
-"""The fixtures. `run_kernel` and `device_prints` live as long as the session, so Hypothesis tests may use them.
+"""The fixtures. All but `kernel_benchmark` live as long as the session, so Hypothesis tests may use them.
 
 What they hold belongs to the running test, and under ``@given`` to the current example: `run_kernel.run` and
 `device_prints` start empty for each. A fixture that runs a kernel does so on behalf of the test that sets it up.
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pytest
 
+from nkitools import options
 from nkitools.pytest_plugin.devices import refuse
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 
 if TYPE_CHECKING:
+    from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
     from nkitools.record.prints import Print
     from nkitools.record.run import Run
     from nkitools.targets import Target
@@ -34,7 +36,9 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     """Run a kernel on the target of the test: ``outputs = run_kernel(kernel, *arrays, **kwargs)``.
 
     Takes an NKI kernel or a JAX function with Pallas calls. The test becomes two, ``[sim]`` and ``[hw]``.
-    ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions.
+    ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
+    whose findings are accepted in this call; like ``grid``, ``chip``, ``ranks`` and ``rules`` it does not reach the
+    kernel, whose own parameter of such a name is passed by position.
     """
     return KernelRunner(_nki_target, pytestconfig.stash[RECORDER])
 
@@ -43,6 +47,15 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
     """The device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
     return DevicePrints(pytestconfig.stash[RECORDER])
+
+
+@pytest.fixture(scope="session")
+def expect_finding(pytestconfig: pytest.Config) -> NegativeTest:
+    """A block that must break a rule: ``with expect_finding("NK103", line="nc_matmul("): run_kernel(kernel, a, b)``.
+
+    Takes what ``nkitools.expect_finding`` does. The test runs in simulation only, where rules are judged.
+    """
+    return NegativeTest(pytestconfig.stash[RECORDER])
 
 
 @pytest.fixture
@@ -61,19 +74,23 @@ class KernelRunner:
         self._target = target
         self._recorder = recorder
 
-    def __call__(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, kernel: Any, /, *args: Any, allow: str | Sequence[str] = (), **kwargs: Any) -> Any:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
 
-        Raises what the kernel raises, ``KernelError`` for a broken rule among it.
+        Findings of the rules in ``allow`` are accepted. Raises what the kernel raises, ``KernelError`` for a broken
+        rule among it, and ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
+        from nkitools.record.allowed import allow_findings, set_aside
         from nkitools.record.collect import collect_runs
 
         target = _target_for(kernel, self._target)
-        with collect_runs() as runs:
+        with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
             try:
                 run = target.run(kernel, *args, **kwargs)
             finally:
+                for each in runs:
+                    set_aside(each)
                 # A run that failed is the most interesting one. The first: kernels may launch others inside.
                 self._recorder.last_run = runs[0] if runs else None
         self._recorder.last_run = run
@@ -119,6 +136,26 @@ class DevicePrints(Sequence["Print"]):
 
     def __repr__(self) -> str:
         return f"<device_prints: {len(self)} of this test>"
+
+
+class NegativeTest:
+    """Makes blocks that must break a rule."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __call__(
+        self, *rules: str, line: int | str | None = None, file: str | None = None, match: str | None = None
+    ) -> Expectation:
+        """A block as of ``nkitools.expect_finding``; skips the test where AWS's simulator, which has no rules, runs."""
+        from nkitools.expect import expect_finding
+
+        if options.value("simulator") == "official" and self._recorder.asks_for("run_kernel"):
+            pytest.skip("AWS's simulator reports no rules (--nki-simulator=official)")
+        return expect_finding(*rules, line=line, file=file, match=match)
+
+    def __repr__(self) -> str:
+        return "<expect_finding: nkitools.expect_finding>"
 
 
 class KernelBenchmark:

@@ -9,10 +9,13 @@ import pytest
 MARKS = {
     "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
     "simulation": "another name of sim",
+    "nki_allow(rule, ..., reason='')": "accept findings of these rules in the test: they are listed as allowed",
     "hw": "the test runs on hardware, and is skipped where there is none; as for sim, with run_kernel it is a variant",
 }
 
 TARGET_FIXTURE = "_nki_target"
+# Rules are judged in simulation: a test that expects a finding runs there, unless its author says otherwise.
+_FIXTURES_OF_SIM = ("expect_finding",)
 
 _TARGET_OF = {"sim": "sim", "simulation": "sim", "hw": "hw"}
 _MARKS_OF = {"sim": ("sim", "simulation"), "hw": ("hw",)}
@@ -26,8 +29,10 @@ def target_of(item: pytest.Item) -> str | None:
 
 
 def asked_targets(item: pytest.Item) -> set[str]:
-    """The targets that the author's marks name, on the test, its case, class or module."""
-    return {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
+    """The targets that the author's marks name, on the test, its case, class or module; else those of its fixtures."""
+    marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
+    asked_for = getattr(item, "fixturenames", ())
+    return marked or {"sim" for fixture in _FIXTURES_OF_SIM if fixture in asked_for}
 
 
 def needs_hardware(item: pytest.Item) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
+from nkitools.pytest_plugin.allowing import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.files import write_report
 from nkitools.record.collect import collect_runs
 
@@ -23,7 +25,8 @@ SUMMARY = "nkitools_summary"
 # How many prints are shown, and how many lines of each.
 _OF_A_FAILURE = (20, 12)
 _OF_A_PASS = (3, 6)
-_PROPERTIES = ("nki_findings", "nki_rules")
+_PROPERTIES = ("nki_findings", "nki_rules", "nki_finding", "nki_allowed")
+_MOST_PROPERTIES = 20
 
 
 class Recorder:
@@ -37,6 +40,7 @@ class Recorder:
         self.runs: list[Run] = []
         self.last_run: Run | None = None
         self._config = config
+        self._item: pytest.Item | None = None
         self._base = str(config.invocation_params.dir)
         self._earlier: Tally | None = None
         self._outcome = "passed"
@@ -44,20 +48,27 @@ class Recorder:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         """Collect the runs of one test, from the setup of its fixtures to their teardown."""
-        with collect_runs() as runs:
-            self.runs = runs
+        with collect_runs() as runs, allowed_by_marks(item):
+            self.runs, self._item = runs, item
             try:
                 result = yield
                 self._write(item)
                 return result
             finally:
                 self._forget()
-                self.runs = []
+                self.runs, self._item = [], None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self) -> None:
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin anew: a plugin that repeats failed tests does so inside one protocol."""
         self._forget()
+        wrong = wrong_marks(item)
+        if wrong:
+            pytest.fail(wrong, pytrace=False)
+
+    def asks_for(self, fixture: str) -> bool:
+        """Whether the running test asks for a fixture, by itself or by way of another."""
+        return fixture in getattr(self._item, "fixturenames", ())
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
@@ -81,10 +92,13 @@ class Recorder:
         return report
 
     def _report(self, report: pytest.TestReport, tally: Tally) -> None:
+        from nkitools.report.pictures import shows_blocks
         from nkitools.report.prints import first_prints
 
         if report.failed:
-            report.sections += _sections(tally, first_prints(self.runs, *_OF_A_FAILURE))
+            # A worker of xdist does not know the terminal that its words will reach.
+            blocks = not hasattr(self._config, "workerinput") and shows_blocks(sys.__stdout__)
+            report.sections += _sections(tally, first_prints(self.runs, *_OF_A_FAILURE), blocks=blocks)
         if report.when == "teardown":
             shown = first_prints(self.runs, *_OF_A_PASS) if options.value("prints") else []
             setattr(report, SUMMARY, {"tally": tally.as_plain(), "prints": shown})
@@ -93,8 +107,11 @@ class Recorder:
         """What the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
         if not self.runs:
             return self._earlier
+        from nkitools.record.allowed import set_aside
         from nkitools.report.tally import Tally
 
+        for run in self.runs:
+            set_aside(run)
         tally = Tally()
         if self._earlier is not None:
             tally.merge(self._earlier)
@@ -149,13 +166,21 @@ def _set_properties(item: pytest.Item, tally: Tally) -> None:
     ours: list[tuple[str, object]] = [
         ("nki_findings", tally.finding_count()),
         ("nki_rules", ", ".join(tally.rules())),
+        *(("nki_finding", finding.line()) for finding in tally.ranked()[:_MOST_PROPERTIES]),
+        *(("nki_allowed", finding.line()) for finding in tally.ranked("allowed")[:_MOST_PROPERTIES]),
     ]
     item.user_properties[:] = [*others, *ours]
 
 
-def _sections(tally: Tally, prints: list[str]) -> Iterator[tuple[str, str]]:
-    if tally.findings:
-        yield "nki findings", "\n".join(line for finding in tally.ranked() for line in finding.lines())
+def _sections(tally: Tally, prints: list[str], *, blocks: bool) -> Iterator[tuple[str, str]]:
+    lines = [line for finding in tally.ranked() for line in finding.lines(blocks=blocks)]
+    if tally.left_out:
+        lines.append(f"{tally.left_out} more repeats were counted only")
+    if lines:
+        yield "nki findings", "\n".join(lines)
+    allowed = [finding.allowed_line() for finding in tally.ranked("allowed")]
+    if allowed:
+        yield "nki allowed findings", "\n".join(allowed)
     if prints:
         yield "nki prints", "\n".join(prints)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ class Summary:
         passing = [(nodeid, plain) for nodeid, plain in self._told if nodeid not in self._failed]
         _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
         _show_findings(terminalreporter, _sum(plain for _, plain in passing))
+        _show_allowed(terminalreporter, _sum(plain for _, plain in passing))
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""
         terminalreporter.write_line(f"nki: {_sum(plain for _, plain in self._told).sentence()}{where}")
@@ -65,6 +67,17 @@ def _show_findings(terminal: pytest.TerminalReporter, tally: Tally) -> None:
     findings = [finding for finding in tally.ranked() if not finding.raised]
     if findings:
         terminal.write_sep("=", "nki findings of passing tests")
+    from nkitools.report.pictures import shows_blocks
+
+    blocks = shows_blocks(sys.__stdout__)
     for finding in findings:
-        for line in finding.lines():
+        for line in finding.lines(blocks=blocks):
             terminal.write_line(line)
+
+
+def _show_allowed(terminal: pytest.TerminalReporter, tally: Tally) -> None:
+    allowed = tally.ranked("allowed")
+    if allowed:
+        terminal.write_sep("=", "nki allowed findings")
+    for finding in allowed:
+        terminal.write_line(finding.allowed_line())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from nkitools.report.findings import finding_as_plain
 
 if TYPE_CHECKING:
     from nkitools.record.prints import Print
@@ -11,14 +12,17 @@ if TYPE_CHECKING:
 
 
 def described(run: Run) -> dict[str, Any]:
-    """Kernel, target, chip, error, number of instructions, findings and prints of ``run``."""
+    """Kernel, target, chip, error, number of instructions, findings and prints of ``run``: docs/reference/json.md."""
     return {
         "kernel": run.kernel,
         "target": run.target,
         "chip": run.chip,
         "error": None if run.error is None else f"{type(run.error).__name__}: {run.error}",
         "instructions": len(run.instructions),
-        "findings": [{**asdict(finding), "program": list(finding.program)} for finding in run.findings],
+        "findings": [finding_as_plain(finding) for finding in run.findings],
+        "expected": [index for index, each in enumerate(run.findings) if any(each is one for one in run.expected)],
+        "allowed": [{**finding_as_plain(each), "reason": run.reasons[each.rule]} for each in run.allowed],
+        "findings_left_out": run.findings_left_out,
         "prints": [_print_statistics(one) for one in run.prints],
     }
 
@@ -30,6 +34,7 @@ def _print_statistics(one: Print) -> dict[str, Any]:
         "dtype": one.dtype,
         "program": list(one.program),
         "loops": dict(one.loops),
+        "rank": one.rank,
         "file": one.file,
         "line": one.line,
         "place": one.place(),

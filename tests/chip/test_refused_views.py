@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import nki.isa as nisa
+import nki.language as nl
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nkitools
 from nkitools.chip.indexing import DynamicSlice
 from nkitools.chip.memory import PhysicalMemory
 from nkitools.chip.tensor import NkiTensor
@@ -68,7 +71,10 @@ def test_ds_is_in_bounds_or_refused(data: st.DataObject, start: Modelled) -> Non
 
 @given(data=st.data(), start=wholes())
 def test_an_access_pattern_is_in_bounds_or_refused(data: st.DataObject, start: Modelled) -> None:
-    """``ap`` works exactly where every element that it names lies in the storage, on chip in its own partition."""
+    """``ap`` works exactly where every element that it names lies in the storage, on chip in its own partition.
+
+    One that does not is refused where it is used: kernels make some that they never use.
+    """
     view = start.view
     free = view.storage.free_bytes // 4
     ndim = data.draw(st.integers(1, 3))
@@ -83,8 +89,10 @@ def test_an_access_pattern_is_in_bounds_or_refused(data: st.DataObject, start: M
     if inside:
         assert view.ap(pattern, offset=offset).shape == tuple(count for _, count in pattern)
     else:
+        stray = view.ap(pattern, offset=offset)
+        assert stray.shape == tuple(count for _, count in pattern)
         with refused("NK402", "ap "):
-            view.ap(pattern, offset=offset)
+            stray.read()
 
 
 INDEX_FORMS: dict[str, tuple[Any, str]] = {
@@ -312,7 +320,32 @@ def test_neighbours_in_physical_memory_are_out_of_bounds() -> None:
         ([[2, 4], [1, 2]], -2),
     ):
         with refused("NK402"):
-            t.ap(pattern, offset=offset)
+            t.ap(pattern, offset=offset).read()
+
+
+def test_a_stray_access_pattern_is_refused_by_whatever_uses_it() -> None:
+    """Views of it, an instruction that reads it and one that writes it; a kernel that leaves it alone runs."""
+
+    def kernel(x: Any, use: str) -> Any:
+        tile = nl.load(x)
+        stray = tile.ap([[8, 4], [1, 9]])
+        assert stray.shape == (4, 9)
+        if use == "view":
+            stray[:, 0:2]
+        elif use == "read":
+            nl.copy(stray)
+        elif use == "write":
+            nisa.memset(dst=stray, value=0.0)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, tile)
+        return out
+
+    x = np.ones((4, 8), np.float32)
+    assert not nkitools.simulate(kernel, x, "").findings
+    for use in ("view", "read", "write"):
+        found = nkitools.simulate(kernel, x, use, rules="report").findings
+        assert [each.rule for each in found] == ["NK402"]
+        assert "reaches element 8 of a partition of tensor `tile`" in found[0].message
 
 
 def test_elements_begin_at_a_multiple_of_their_size_in_every_partition() -> None:

@@ -37,7 +37,7 @@ def giou(run, x):
     assert block(result, "nki findings") == [
         "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions",
         "    Split dimension 0.",
-        "    loop m=3",
+        "    at m=3",
     ]
     assert block(result, "nki prints")[:2] == ["x [program 0, m=3, giou.py:41] int64 [2]", "[1 2]"]
     result.stdout.fnmatch_lines(["mine.py:6: KernelError"])
@@ -143,10 +143,12 @@ def test_it(run_kernel, partitions):
     )
     result.assert_outcomes(passed=2, deselected=2)
     assert block(result, "nki findings of passing tests")[:-1] == [
-        "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions (x2)",
+        "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions",
         "    Split dimension 0.",
-        "/author/giou.py:9:5: NK101 tensor `x_tile` has 256 partitions (x2)",
+        "    and 1 more",
+        "/author/giou.py:9:5: NK101 tensor `x_tile` has 256 partitions",
         "    Split dimension 0.",
+        "    and 1 more",
     ]
     result.stdout.fnmatch_lines(["nki: 4 kernels run, 4 findings, 0 device prints"])
 
@@ -169,7 +171,7 @@ def test_it(run_kernel):
 
 
 def test_junit_has_the_findings_as_properties(author: Any) -> None:
-    """Number of findings and rule ids of each test that ran a kernel, a kernel run by the teardown included."""
+    """Number, rules, places and messages of each test's findings, those of a kernel run by the teardown included."""
     author.run(
         *SIM,
         "--junitxml=junit.xml",
@@ -190,7 +192,14 @@ def test_plain(): pass
     properties = {
         case.get("name"): {entry.get("name"): entry.get("value") for entry in case.iter("property")} for case in cases
     }
-    assert properties == {"test_wide[sim]": {"nki_findings": "2", "nki_rules": "NK101"}, "test_plain": {}}
+    assert properties == {
+        "test_wide[sim]": {
+            "nki_findings": "2",
+            "nki_rules": "NK101",
+            "nki_finding": "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions (x2)",
+        },
+        "test_plain": {},
+    }
 
 
 def test_the_report_directory_gets_a_file_for_each_test_with_kernels(author: Any) -> None:
@@ -216,7 +225,7 @@ def test_plain(): pass
     (file,) = directory.iterdir()
     assert file.name.startswith("test_it.py_test_it_sim-")
     report = json.loads(file.read_text())
-    assert (report["test"], report["outcome"]) == ("test_it.py::test_it[sim]", "passed")
+    assert (report["schema"], report["test"], report["outcome"]) == (1, "test_it.py::test_it[sim]", "passed")
     first, second = report["runs"]
     assert first == {
         "kernel": "double",
@@ -225,6 +234,9 @@ def test_plain(): pass
         "error": None,
         "instructions": 0,
         "findings": [],
+        "expected": [],
+        "allowed": [],
+        "findings_left_out": 0,
         "prints": [
             {
                 "prefix": "x",
@@ -232,6 +244,7 @@ def test_plain(): pass
                 "dtype": "float32",
                 "program": [0],
                 "loops": {"m": 0, "n": 1},
+                "rank": None,
                 "file": "/author/giou.py",
                 "line": 41,
                 "place": "program 0, m=0, n=1, giou.py:41",

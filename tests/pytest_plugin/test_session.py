@@ -71,7 +71,7 @@ def test_the_session_ends_and_nothing_is_left(author: Any) -> None:
     ("args", "said"),
     [
         (("--nki-chip=trn9",), "argument --nki-chip: invalid choice: 'trn9'*trn1*"),
-        (("-o", "nki_rules=loud"), "ini key nki_rules is 'loud'; choose one of error, report, off."),
+        (("-o", "nki_rules=loud"), "ini key nki_rules is 'loud'; choose one of error, strict, report, off."),
         (("-o", "nki_stand_in=loud"), "ini key nki_stand_in is 'loud'; choose one of auto, always, never."),
         (("--nki-report=test_it.py",), "--nki-report: cannot make directory *test_it.py: *"),
         (("--nki-simulator=official",), "--nki-simulator=official: AWS's simulator is not installed: *"),

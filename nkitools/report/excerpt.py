@@ -1,0 +1,29 @@
+"""The author's line that a finding is about, with a caret under the column."""
+
+from __future__ import annotations
+
+import linecache
+
+
+def source_line(file: str, line: int) -> str:
+    """A line of the author's source as it is now; '' where there is none (code made by ``exec``)."""
+    linecache.checkcache(file)
+    return linecache.getline(file, line).rstrip()
+
+
+def excerpt(file: str, line: int, column: int | None) -> list[str]:
+    """The line behind its number, and a caret below where the expression begins; nothing where no source is at hand."""
+    source = source_line(file, line)
+    shown = source.lstrip()
+    if not shown:
+        return []
+    number = f"{line} | "
+    lines = [number + shown]
+    if column is not None:
+        # Columns count bytes of UTF-8, as Python's code objects do.
+        before = source.encode()[: column - 1].decode(errors="replace")
+        at = len(before) - (len(source) - len(shown))
+        if 0 <= at < len(shown):
+            blank = "".join("\t" if sign == "\t" else " " for sign in shown[:at])
+            lines.append(f"{'| ':>{len(number)}}{blank}^")
+    return lines

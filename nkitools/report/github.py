@@ -1,0 +1,28 @@
+"""Findings as workflow commands of GitHub Actions, which shows them at their lines of a pull request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nkitools.rules.finding import Finding
+
+_COMMANDS = {"error": "error", "warning": "warning", "hint": "notice"}
+_IN_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
+
+
+def annotation(finding: Finding) -> str:
+    """``::error file=kernels/giou.py,line=41,col=9,title=NK103 matmul-contraction-limit::message remedy``."""
+    column = {} if finding.column is None else {"col": str(finding.column)}
+    properties = {
+        "file": Path(finding.file).as_posix(),
+        "line": str(finding.line),
+        **column,
+        "title": f"{finding.rule} {finding.slug}",
+    }
+    named = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {named}::{_escaped(f'{finding.message}. {finding.remedy}', _IN_TEXT)}"
+
+
+def _escaped(text: str, signs: dict[str, str]) -> str:
+    return "".join(signs.get(sign, sign) for sign in text)

@@ -1,0 +1,84 @@
+"""Findings as SARIF 2.1.0, the format of code scanning (OASIS, Static Analysis Results Interchange Format)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from nkitools.rules.catalogue import RULES, Rule
+from nkitools.rules.finding import Finding
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
+_ROOT = "SRCROOT"
+
+
+def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str, Any]:
+    """A log with one run. Files are named relative to the directory ``root`` where they lie below it.
+
+    ``version`` is that of nkitools. Of the rules those that are broken are described.
+    """
+    ids = sorted({finding.rule for finding in findings})
+    driver = {
+        "name": "nkitools",
+        "version": version,
+        "rules": [_described(RULES[each]) for each in ids],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "originalUriBaseIds": {_ROOT: {"uri": f"{root.resolve().as_uri()}/"}},
+        "columnKind": "unicodeCodePoints",
+        "results": list(_results(findings, ids, root)),
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def as_sarif(findings: Sequence[Finding], root: Path, version: str) -> str:
+    """The log as text."""
+    return json.dumps(sarif_log(findings, root, version), indent=2)
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": "".join(word.capitalize() for word in rule.slug.split("-")),
+        "shortDescription": {"text": rule.slug},
+        "fullDescription": {"text": rule.reason},
+        "help": {"text": f"{rule.remedy}\n\nSource: {rule.source}"},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+    }
+
+
+def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterable[dict[str, Any]]:
+    seen: dict[str, int] = {}
+    for finding in findings:
+        print_of = sha256(f"{finding.rule} {_uri(finding.file, root)[0]} {finding.message}".encode()).hexdigest()
+        seen[print_of] = seen.get(print_of, 0) + 1
+        yield {
+            "ruleId": finding.rule,
+            "ruleIndex": ids.index(finding.rule),
+            "level": _LEVELS[finding.severity],
+            "message": {"text": f"{finding.message}. {finding.remedy}"},
+            "locations": [{"physicalLocation": _place(finding, root)}],
+            # Lines move; the same words in the same file are the same finding, the first, the second.
+            "partialFingerprints": {"nkitoolsFinding/v1": f"{print_of[:32]}:{seen[print_of]}"},
+        }
+
+
+def _place(finding: Finding, root: Path) -> dict[str, Any]:
+    uri, is_relative = _uri(finding.file, root)
+    file = {"uri": uri, "uriBaseId": _ROOT} if is_relative else {"uri": uri}
+    # A line counts from 1; what a whole file is told of stands at its beginning.
+    region = {"startLine": max(finding.line, 1)}
+    if finding.column is not None:
+        region["startColumn"] = max(finding.column, 1)
+    return {"artifactLocation": file, "region": region}
+
+
+def _uri(file: str, root: Path) -> tuple[str, bool]:
+    path, base = Path(file).resolve(), root.resolve()
+    return (quote(path.relative_to(base).as_posix()), True) if path.is_relative_to(base) else (path.as_uri(), False)

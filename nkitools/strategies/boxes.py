@@ -1,0 +1,82 @@
+"""Boxes (left, top, right, bottom) for kernels such as GIoU: crossing, nested, touching, apart, equal and empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.strategies.arrays import Array
+
+_STREWN = 8
+# Against the unit box: the same, a point, a line, inside of it, around it, sharing an edge, a corner, far away.
+_SPECIAL = np.array(
+    [
+        [0, 0, 1, 1],
+        [0.5, 0.5, 0.5, 0.5],
+        [0, 0.25, 1, 0.25],
+        [0.25, 0.25, 0.75, 0.75],
+        [-1, -1, 2, 2],
+        [1, 0, 2, 1],
+        [1, 1, 2, 2],
+        [3, 3, 4, 4],
+    ]
+)
+
+
+def boxes(shape: Any, dtype: Any = "float32", *, extent: float = 100.0, empty: bool = True) -> st.SearchStrategy[Array]:
+    """Arrays ``[*shape, 4]`` of boxes with left <= right and top <= bottom, within -2 ``extent`` .. 4 ``extent``.
+
+    ``shape`` is a value or a strategy, (batch, boxes) for instance. The boxes are all equal, or random, with a few
+    special ones strewn in: nested, touching, far away and, if ``empty``, without area. Shrinks to one unit box of that
+    extent.
+    """
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Array:
+        return _drawn(draw, _shape(draw, shape), extent, empty=empty).astype(as_dtype(dtype).dtype)
+
+    return drawn()
+
+
+def box_pairs(
+    shape: Any, dtype: Any = "float32", *, extent: float = 100.0, empty: bool = True
+) -> st.SearchStrategy[tuple[Array, Array]]:
+    """Two arrays of boxes of one shape, as `boxes`; of a drawn pair some boxes are the same in both."""
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> tuple[Array, Array]:
+        sizes = _shape(draw, shape)
+        first, second = (_drawn(draw, sizes, extent, empty=empty) for _ in range(2))
+        if first.size:
+            places = draw(st.lists(st.integers(0, first.size // 4 - 1), max_size=_STREWN))
+            second.reshape(-1, 4)[places] = first.reshape(-1, 4)[places]
+        numpy_dtype = as_dtype(dtype).dtype
+        return first.astype(numpy_dtype), second.astype(numpy_dtype)
+
+    return drawn()
+
+
+def _shape(draw: st.DrawFn, shape: Any) -> tuple[int, ...]:
+    sizes = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
+    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
+
+
+def _drawn(draw: st.DrawFn, shape: tuple[int, ...], extent: float, *, empty: bool) -> Array:
+    has_area = (_SPECIAL[:, 2:] > _SPECIAL[:, :2]).all(axis=1)
+    special = _SPECIAL if empty else _SPECIAL[has_area]
+    found: Array = np.empty((*shape, 4))
+    found[...] = special[0]
+    if draw(st.booleans()):
+        random = np.random.default_rng(draw(st.integers(0, 2**16)))
+        low = random.random((*shape, 2))
+        random_boxes = np.concatenate([low, low + 1 / 64 + random.random((*shape, 2))], axis=-1)
+        found[...] = np.round(random_boxes * 64) / 64  # few digits, to be read
+    flat = found.reshape(-1, 4)
+    if len(flat):
+        places = st.tuples(st.integers(0, len(flat) - 1), st.integers(0, len(special) - 1))
+        for place, number in draw(st.lists(places, max_size=_STREWN)):
+            flat[place] = special[number]
+    return found * extent

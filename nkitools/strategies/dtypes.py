@@ -1,0 +1,98 @@
+"""The dtypes that an instruction takes, found by asking its guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import Context
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from nkitools.chip.dtypes import DTYPES, DType
+from nkitools.chip.generations import generation_of, resolve_chip
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.modern import isa as nisa
+from nkitools.launch.simulate import simulate
+from nkitools.rules.finding import KernelError
+from nkitools.strategies.calls import CALLS, Tile, nl
+
+# The simplest first: what fails shrinks to it.
+_ORDER = ["float32", "bfloat16", "float16", "int32", *DTYPES]
+_ALL = tuple(DTYPES[name] for name in dict.fromkeys(_ORDER) if DTYPES[name].kind != "packed")
+_REFUSALS = ("NK3", "NK606")
+
+
+def dtypes(
+    instruction: Any = None, *, operands: Iterable[str] | str | None = None, chip: str | None = None, **arguments: Any
+) -> st.SearchStrategy[DType]:
+    """The dtypes (NKI's, which NumPy takes as its own) that an instruction of ``nki.isa`` takes.
+
+    ``instruction`` is the function or its name; without one all dtypes but the packed ones are drawn. Its data operands
+    are all of the dtype, or only the ``operands`` named. ``arguments`` replace those of the call that is tried, such as
+    ``op=nl.bitwise_and``, which takes integers only. Each dtype is tried once for a chip, on small tiles, when one is
+    first drawn; refused are those that the simulator's rules NK301 to NK306 or NK606 speak against. Shrinks to float32.
+    Raises ValueError for an instruction that has no call to try, for operands that it has not, and where no dtype will
+    do.
+    """
+    if instruction is None:
+        return st.sampled_from(_ALL)
+    name = instruction if isinstance(instruction, str) else str(getattr(instruction, "__name__", instruction))
+    if name not in CALLS:
+        raise ValueError(f"instruction: {name!r} is not among those that can be tried: {', '.join(sorted(CALLS))}")
+    call = CALLS[name]()
+    chosen = _data(call) if operands is None else (operands,) if isinstance(operands, str) else tuple(operands)
+    wrong = [each for each in chosen if not isinstance(call.get(each), Tile)]
+    if wrong:
+        tiles = [each for each, value in call.items() if isinstance(value, Tile)]
+        raise ValueError(f"operands: nisa.{name} has {', '.join(tiles)}; there is no {', '.join(wrong)}")
+    if chip is not None:
+        generation_of(chip)
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> DType:
+        taken = _taken(name, chosen, resolve_chip(chip), tuple(arguments.items()))
+        if not taken:
+            raise ValueError(f"nisa.{name} takes no dtype for {', '.join(chosen)} with {arguments}")
+        return draw(st.sampled_from(taken))
+
+    return drawn()
+
+
+def _data(call: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name, value in call.items() if isinstance(value, Tile) and value.dtype is None)
+
+
+@lru_cache
+def _taken(name: str, operands: tuple[str, ...], chip: str, arguments: tuple[tuple[str, Any], ...]) -> list[DType]:
+    call = {**CALLS[name](), **dict(arguments)}
+    return [dtype for dtype in _ALL if _is_taken(name, call, operands, chip, dtype)]
+
+
+def _is_taken(name: str, call: dict[str, Any], operands: tuple[str, ...], chip: str, dtype: DType) -> bool:
+    def kernel() -> None:
+        made = {
+            role: _made(value, dtype if role in operands else value.dtype or DTYPES["float32"])
+            if isinstance(value, Tile)
+            else value
+            for role, value in call.items()
+        }
+        getattr(nisa, name)(**made)
+
+    try:
+        # In a context of its own: this is no run of whoever listens to runs, and no option of theirs counts.
+        Context().run(lambda: simulate(kernel, chip=chip, rules="error"))
+    except KernelError as error:
+        if not error.finding.rule.startswith(_REFUSALS):
+            raise
+        return False
+    return True
+
+
+def _made(tile: Tile, dtype: Any) -> NkiTensor:
+    made: NkiTensor = nl.ndarray(tile.shape, dtype=dtype, buffer=getattr(nl, tile.memory))
+    if tile.is_read:
+        made.write(np.zeros(tile.shape, made.dtype.dtype))
+        made.storage.mark_written(made.layout, made.byte_offset)
+    return made

@@ -1,0 +1,73 @@
+"""The data rules draw what they speak of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.rules.catalogue import RULES
+
+
+@pytest.mark.parametrize("rule", ["NK401", "NK402", "NK403", "NK502", "NK505"])
+@pytest.mark.parametrize("level", ["error", "report"])
+def test_the_bad_example_of_a_data_rule_is_drawn(play_example: Any, rule: str, level: str) -> None:
+    """With something in it that is wrong, and every sign explained."""
+    (picture, *_) = [each.picture for each in play_example(RULES[rule].bad, level).findings if each.rule == rule]
+    assert picture is not None
+    signs = set("".join(picture.lines))
+    assert "#" in signs
+    assert signs - {" "} == {sign for sign, _ in picture.meanings}
+
+
+def test_a_race_is_drawn_with_what_each_program_touches() -> None:
+    """Two programs whose rows overlap by 28."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((256, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        first = nl.program_id(0) * 100
+        nisa.dma_copy(dst=out[first : first + 128], src=x[first : first + 128])
+        return out
+
+    run = nkitools.simulate(kernel, np.ones((256, 8), np.float32), grid=2, rules="report")
+    (picture,) = [each.picture for each in run.findings if each.rule == "NK502"]
+    assert picture is not None
+    assert picture.lines == ("a" * 8, "#" * 8, "b" * 8, "." * 8)
+    assert picture.rows == ((0, 99), (100, 127), (128, 227), (228, 255))
+    assert dict(picture.meanings) == {
+        ".": "neither",
+        "a": "program 0 writes",
+        "b": "program 1 writes",
+        "#": "both",
+    }
+
+
+def test_an_index_beyond_the_end_is_drawn_along_its_dimension() -> None:
+    """What is asked for inside and outside."""
+    with nkitools.expect_finding("NK402") as expected:
+        nkitools.simulate(lambda x: x[:, 4:10], np.ones((4, 8), np.float32))
+    assert expected.finding.picture is not None
+    assert expected.finding.picture.lines == ("....oooo##",)
+
+
+def test_of_a_line_only_the_first_findings_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeats are folded, so nobody would see the others."""
+    monkeypatch.setattr("nkitools.record.reporter.MAX_PICTURES", 2)
+
+    def kernel() -> None:
+        tile = nl.ndarray((4, 4), dtype=nl.float32)
+        for _ in range(4):
+            nisa.tensor_copy(dst=nl.ndarray((4, 4), dtype=nl.float32), src=tile)
+
+    run = nkitools.simulate(kernel, rules="report")
+    assert [each.picture is not None for each in run.findings] == [True, True, False, False]
+
+
+def test_what_is_switched_off_is_not_drawn() -> None:
+    """Nor is a rule without elements."""
+    run = nkitools.simulate(lambda: nisa.memset(nl.ndarray((129, 4), dtype=nl.float32), 0.0), rules="report")
+    assert [each.picture for each in run.findings] == [None]
