@@ -6,6 +6,7 @@ import click
 
 from nkitools import __version__
 from nkitools.cli.explain import explain_rule
+from nkitools.cli.lint import lint_paths
 from nkitools.cli.rules import list_rules
 from nkitools.cli.run import run_script
 
@@ -17,5 +18,6 @@ def main() -> None:
 
 
 main.add_command(run_script)
+main.add_command(lint_paths)
 main.add_command(list_rules)
 main.add_command(explain_rule)

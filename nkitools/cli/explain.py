@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools.cli.catalogue import plain, similar
+from nkitools.cli.catalogue import plain
 from nkitools.cli.terminal import SEVERITY_STYLES, console
-from nkitools.rules.catalogue import Rule, find_rule
+from nkitools.rules.catalogue import Rule, rule_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,19 +23,14 @@ _WIDTH = 100
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def explain_rule(name: str, form: str) -> None:
     """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...)."""
-    rule = find_rule(name)
-    if rule is None:
-        raise click.UsageError(_unknown(name))
+    try:
+        rule = rule_named(name)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if form == "json":
         click.echo(json.dumps(plain(rule), indent=2))
     else:
         _show(rule)
-
-
-def _unknown(name: str) -> str:
-    near = [f"{rule.id} {rule.slug}" for rule in similar(name)]
-    suggestion = f"Did you mean {', '.join(near)}?" if near else "`nkitools rules` lists them all."
-    return f"no rule is called {name!r}. {suggestion}"
 
 
 def _show(rule: Rule) -> None:
@@ -49,12 +44,17 @@ def _show(rule: Rule) -> None:
         ("Source", rule.source),
         ("Chips", " ".join(rule.chips)),
         ("Remedy", rule.remedy),
+        ("Reported by", "nkitools lint, and not by runs" if rule.lint_only else ""),
         ("Legacy codes", " ".join(rule.aliases)),
     ):
         if text:
             terminal.print(f"\n{heading}", style="bold")
             # Words of code stay whole: they are there to be copied.
             terminal.print(textwrap.indent(textwrap.fill(text, _WIDTH, break_on_hyphens=False), "  "))
+    if rule.replacements:
+        terminal.print("\nReplacements", style="bold")
+        for gone, instead in rule.replacements:
+            terminal.print(textwrap.indent(textwrap.fill(f"{gone}: {instead}", _WIDTH, subsequent_indent="  "), "  "))
     _show_example(terminal, "Bad", rule.bad)
     _show_example(terminal, "Good", rule.good)
 

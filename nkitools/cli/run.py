@@ -19,17 +19,27 @@ if TYPE_CHECKING:
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
 @click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].help)
+@click.option(
+    "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help
+)
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def run_script(context: click.Context, chip: str | None, rules: str | None, script: str, args: tuple[str, ...]) -> None:
+def run_script(
+    context: click.Context,
+    chip: str | None,
+    rules: str | None,
+    precision: str | None,
+    script: str,
+    args: tuple[str, ...],
+) -> None:
     """Run SCRIPT with its ARGS, as python does, where `import nki` and `import neuronxcc.nki` find the simulator.
 
     Device prints go to stdout as they come; at the end a summary of kernels, prints and findings goes to stderr. The
     exit code is the script's own, or 1 if it died of an exception or ended well with findings of severity error.
     """
-    said = {name: value for name, value in (("chip", chip), ("rules", rules)) if value is not None}
-    with options.override(**said):
+    said = {"chip": chip, "rules": rules, "precision": precision}
+    with options.override(**{name: value for name, value in said.items() if value is not None}):
         code, tally = _run_watched(script, args, _stand_in_policy())
     _show(tally)
     context.exit(code or int(_has_open_errors(tally)))
@@ -38,7 +48,7 @@ def run_script(context: click.Context, chip: str | None, rules: str | None, scri
 def _stand_in_policy() -> str:
     """The option ``stand_in``; every option that a run may read is checked before it begins."""
     try:
-        values = {name: options.value(name) for name in ("chip", "rules", "stand_in")}
+        values = {name: options.value(name) for name in ("chip", "rules", "precision", "stand_in")}
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return str(values["stand_in"])
@@ -59,14 +69,19 @@ def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, 
 
 def _has_open_errors(tally: Tally) -> bool:
     """Whether an error-level finding was only collected; one that was raised the script has dealt with."""
-    return any(finding.severity == "error" and not finding.raised for finding in tally.findings.values())
+    return any(finding.severity == "error" and not finding.raised for finding in tally.ranked())
 
 
 def _show(tally: Tally) -> None:
+    from nkitools.report.pictures import shows_blocks
+
     terminal = console(stderr=True)
     terminal.print(f"nkitools: {tally.sentence()}", style="bold")
+    blocks = shows_blocks(sys.stderr)
     for finding in tally.ranked():
-        headline, *rest = finding.lines()
+        headline, *rest = finding.lines(blocks=blocks)
         terminal.print(headline, style=SEVERITY_STYLES[finding.severity])
         for line in rest:
             terminal.print(line)
+    for finding in tally.ranked("allowed"):
+        terminal.print(finding.allowed_line())

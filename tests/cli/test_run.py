@@ -162,8 +162,12 @@ def test_collected_errors_fail_a_script_that_ended_well() -> None:
     lines = done.stderr.splitlines()
     assert lines[0].startswith("nkitools: 2 kernels run, ")
     assert lines[1].startswith("script.py:17:")
-    assert " (x" in lines[1]
-    assert "tile_size.pmax" in lines[2]
+    assert lines[2:6] == [
+        "    17 | nl.store(out, nl.load(x))  # broken",
+        "       |               ^",
+        "    Split dimension 0 into tiles of nl.tile_size.pmax and handle one tile per iteration of a loop.",
+        "    and 1 more",
+    ]
 
 
 DEALING = f"""{KERNEL}
@@ -184,10 +188,11 @@ def test_an_error_that_the_script_deals_with_is_no_failure() -> None:
 
 
 def test_the_options_reach_the_run() -> None:
-    """--rules and --chip hold while the script runs; off finds nothing."""
-    source = "import nkitools.options as o\nprint(o.value('chip'), o.value('rules'))\n"
-    assert run(source, options=("--chip", "trn1", "--rules", "off")).stdout == "trn1 off\n"
-    assert run(source).stdout == "None error\n"
+    """--rules, --chip and --precision hold while the script runs; off finds nothing."""
+    source = "import nkitools.options as o\nprint(o.value('chip'), o.value('rules'), o.value('precision'))\n"
+    said = ("--chip", "trn1", "--rules", "off", "--precision", "full")
+    assert run(source, options=said).stdout == "trn1 off full\n"
+    assert run(source).stdout == "None error None\n"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +219,7 @@ def test_a_mistake_in_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("NKITOOLS_RULES", "loud")
     done = run("print('ran')\n")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "NKITOOLS_RULES is 'loud'; choose one of error, report, off." in done.stderr
+    assert "NKITOOLS_RULES is 'loud'; choose one of error, strict, report, off." in done.stderr
 
 
 def test_the_stand_in_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

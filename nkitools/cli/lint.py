@@ -1,0 +1,135 @@
+"""``nkitools lint``: the source rules, without running anything."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nkitools.cli.terminal import SEVERITY_STYLES, console
+
+if TYPE_CHECKING:
+    from nkitools.lint.engine import Report
+    from nkitools.lint.settings import Settings
+    from nkitools.rules.finding import Finding
+
+_FORMATS = ("text", "json", "sarif", "github")
+_FAILING = ("error", "warning")
+
+
+@click.command("lint")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@click.option("--select", multiple=True, metavar="RULES", help="Only these rules or families: NK601, NK6 (also a,b).")
+@click.option("--ignore", multiple=True, metavar="RULES", help="Not these, and not those that the settings ignore.")
+@click.option(
+    "--dialect",
+    type=click.Choice(["auto", "modern", "legacy"]),
+    help="The dialect of files whose imports do not show it; modern refuses neuronxcc.nki.  [default: auto]",
+)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.pass_context
+def lint_paths(
+    context: click.Context,
+    form: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    dialect: str | None,
+    paths: tuple[Path, ...],
+) -> None:
+    """Check the sources of the kernels in PATHs (files and directories), and of what they call in the same project.
+
+    One line a finding: path:line:col: NK601 message. A finding that is right as it is takes a comment on its line:
+    # nki: ignore[NK601] why. [tool.nkitools.lint] in pyproject.toml, the nearest above the first PATH, may say select,
+    ignore, dialect, exclude and per-file-ignores. Exit code: 0 where there are no errors and warnings (hints fail
+    nothing), 1 where there are, 2 for a mistake in the command.
+    """
+    settings = _settings(paths[0], select, ignore, dialect)
+    files = _files(paths, settings)
+    report = _lint(files, settings)
+    found = [replace(each, file=_relative(each.file)) for each in report.findings if settings.wants(each)]
+    if not files:
+        click.echo(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
+    _show(found, form, len(files))
+    context.exit(int(any(finding.severity in _FAILING for finding in found)))
+
+
+def _settings(path: Path, select: tuple[str, ...], ignore: tuple[str, ...], dialect: str | None) -> Settings:
+    from nkitools.lint.settings import rule_ids, settings_for
+
+    try:
+        settings = settings_for(path)
+        chosen = rule_ids(_split(select)) or settings.select
+        return replace(
+            settings,
+            select=chosen,
+            ignore=settings.ignore | rule_ids(_split(ignore)),
+            dialect=dialect or settings.dialect,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _split(names: tuple[str, ...]) -> list[str]:
+    return [each for name in names for each in name.split(",") if each.strip()]
+
+
+def _files(paths: tuple[Path, ...], settings: Settings) -> list[Path]:
+    from nkitools.lint.files import python_files
+
+    for path in paths:
+        if path.suffix == ".ipynb":
+            raise click.UsageError(
+                f"{path} is a notebook, which lint does not read. Save its cells as a script "
+                f"(jupyter nbconvert --to script {path}) and lint that."
+            )
+    return python_files(paths, settings.excludes)
+
+
+def _lint(files: list[Path], settings: Settings) -> Report:
+    from nkitools.lint.engine import lint
+    from nkitools.lint.interface import Dialects
+
+    return lint(files, settings.dialect, Dialects())
+
+
+def _relative(file: str) -> str:
+    from nkitools.report.tally import relative
+
+    return relative(file, os.getcwd())
+
+
+def _show(findings: list[Finding], form: str, files: int) -> None:
+    from nkitools import __version__
+
+    if form == "json":
+        from nkitools.report.json import as_json
+
+        click.echo(as_json(findings, version=__version__, files=files))
+    elif form == "sarif":
+        from nkitools.report.sarif import as_sarif
+
+        click.echo(as_sarif(findings, Path.cwd(), __version__))
+    elif form == "github":
+        from nkitools.report.github import annotation
+
+        for finding in findings:
+            click.echo(annotation(finding))
+    else:
+        _show_text(findings, files)
+
+
+def _show_text(findings: list[Finding], files: int) -> None:
+    terminal = console()
+    for finding in findings:
+        terminal.print(finding.text(), style=SEVERITY_STYLES[finding.severity])
+    counts = Counter(finding.severity for finding in findings)
+    said = [_counted(counts[severity], severity) for severity in SEVERITY_STYLES if counts[severity]]
+    console(stderr=True).print(f"{', '.join(said) or 'nothing found'} in {_counted(files, 'file')}", style="bold")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,42 @@
+"""What is looked for, one theme a module. A check is a function of the context, the node and the values met there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from nkitools.lint.checks import (
+    arithmetic,
+    classes,
+    counters,
+    interface,
+    loop_bodies,
+    masks,
+    registers,
+    shapes,
+    state,
+    subset,
+    truth,
+)
+from nkitools.lint.context import Check, Checks
+
+# Of these a run would show nothing: the simulator runs such Python. `simulate` applies them too.
+UNSEEN_BY_RUNS = (subset, classes, state, loop_bodies, counters)
+# These a run shows as well, at the latest when it comes there.
+SEEN_BY_RUNS = (arithmetic, interface, masks, registers, shapes, truth)
+
+# The rules that source checks can report, those of nkitools.lint.scopes and of files included.
+RULES = frozenset({
+    "NK101", "NK103", "NK104", "NK112", "NK208", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607", "NK608", "NK609",
+    "NK615", "NK616", "NK617", "NK618", "NK619", "NK620"
+})  # fmt: skip
+
+
+def gathered(modules: Iterable[object]) -> Checks:
+    """The checks of some modules by the event that they listen to."""
+    found: dict[str, list[Check]] = defaultdict(list)
+    for module in modules:
+        listens: dict[str, tuple[Check, ...]] = module.LISTENS  # type: ignore[attr-defined]
+        for event, checks in listens.items():
+            found[event] += checks
+    return {event: tuple(checks) for event, checks in found.items()}

@@ -1,0 +1,55 @@
+"""NK601: assignments to the counter of a loop on the device, which change no register."""
+
+from __future__ import annotations
+
+import ast
+
+from nkitools.lint.context import Context
+from nkitools.lint.values import Register, Value
+
+_OFFSET = "Let it be a run-time offset: .ap(scalar_offset=i)."
+_COPY = "Copy it into a register of its own with nisa.register_move, and change that."
+
+
+def begun(context: Context, node: ast.For, counter: Value) -> None:
+    """Remember the counters of the loops on the device that are being looked at."""
+    if isinstance(counter, Register) and counter.counter and isinstance(node.target, ast.Name):
+        context.counters.append(node.target.id)
+
+
+def over(context: Context, node: ast.For) -> None:
+    """The loop has ended: its counter is a name like others."""
+    if isinstance(node.target, ast.Name) and node.target.id in context.counters:
+        context.counters.remove(node.target.id)
+
+
+def bound(context: Context, target: ast.Name, before: Value, value: Value) -> None:
+    """``i = i + 1`` in ``for i in nl.dynamic_range(n)``."""
+    if target.id in context.counters:
+        written(context, target, target.id)
+
+
+def updated(context: Context, node: ast.AugAssign, left: Value, right: Value) -> None:
+    """``i += 1`` there."""
+    if isinstance(node.target, ast.Name) and node.target.id in context.counters:
+        written(context, node, node.target.id)
+
+
+def computed(context: Context, node: ast.BinOp, left: Value, right: Value) -> None:
+    """``2 * i``, which the migration guide refuses; AWS's own kernels compute addresses that way."""
+    if any(isinstance(each, Register) and each.counter for each in (left, right)):
+        context.find("NK616", node, f"`{ast.unparse(node)}` computes with the counter of a loop on the device", _OFFSET)
+
+
+def written(context: Context, node: ast.AST, name: str) -> None:
+    """Say so."""
+    context.find("NK601", node, f"`{name}`, the counter of a loop on the device, is written; it is read-only", _COPY)
+
+
+LISTENS = {
+    "loop": (begun,),
+    "loop over": (over,),
+    "bind": (bound,),
+    "update": (updated,),
+    "binary": (computed,),
+}

@@ -1,0 +1,85 @@
+"""NK607, NK608, NK609, NK615, NK618: names that NKI does not have, calls that do not fit, and what is deprecated."""
+
+from __future__ import annotations
+
+import ast
+
+from nkitools.lint.context import Context
+from nkitools.lint.results import Arguments, parts
+from nkitools.lint.values import Api, Constant, Mask, Register, Tensor, Value
+
+_SIMULATED = ("fmod", "mod")
+_DEPRECATED = {
+    "language.dynamic_range": "Use nl.fori_loop, with the body of the loop as a function of the counter.",
+    "language.tile_size.total_available_sbuf_size": "Use nl.tile_size.sbuf_fmax_bytes, the bytes of a partition, or "
+    "sbuf_size_bytes, those of all of them.",
+}
+_MEMORIES = frozenset({"hbm", "private_hbm", "psum", "sbuf", "shared_hbm"})
+
+
+def called(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """A call of NKI: whether there is such a function, and whether the arguments fit it."""
+    if _named(context, node.func, function) or context.interface is None:
+        return
+    wrong = context.interface.wrong_call(function.name, node)
+    if wrong is not None:
+        context.find(wrong[0], node, *wrong[1:])
+        return
+    legacy, module, member = parts(function.name)
+    if not legacy and module == "language" and member in _SIMULATED:
+        context.find("NK615", node, f"nl.{member} works in simulation only; it does not compile for the chip")
+
+
+def named(context: Context, node: ast.Attribute, function: Api) -> None:
+    """A name of NKI that is not called."""
+    _named(context, node, function)
+
+
+def _named(context: Context, node: ast.expr, function: Api) -> bool:
+    legacy, module, member = parts(function.name)
+    instead = None if legacy else _DEPRECATED.get(f"{module}.{member}")
+    if instead is not None:
+        context.find("NK618", node, f"{function.short} is deprecated", instead)
+    missing = None if context.interface is None else context.interface.missing(function.name)
+    if missing is not None:
+        rule, message, remedy = missing
+        context.find(rule, node, message, remedy)
+    return missing is not None
+
+
+def memory(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """``buffer="sbuf"`` of the modern dialect."""
+    value = given.named.get("buffer")
+    text = value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
+    if text in _MEMORIES and not function.legacy:
+        at = next(each.value for each in node.keywords if each.arg == "buffer")
+        context.find("NK608", at, "names of memories as texts were removed in NKI 0.3", f"Write nl.{text}.")
+
+
+def operand(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """``nl.load(mask)``, and nl.store with its arguments in the wrong order."""
+    _, module, member = parts(function.name)
+    if module != "language" or member not in ("load", "store"):
+        return
+    first = given.get("src" if member == "load" else "dst", 0)
+    if isinstance(first, Mask):
+        context.find(
+            "NK609", node, f"{function.short}: the first argument must be a tensor, it is a mask", _form(member)
+        )
+    elif member == "store" and isinstance(first, Tensor) and first.on_chip:
+        value = given.get("value", 1)
+        if isinstance(value, Tensor) and value.memory == "hbm":
+            context.find("NK201", node, "nl.store writes into its first argument, which is on chip here", _form(member))
+
+
+def _form(member: str) -> str:
+    return f"The call form is nl.{'load(x[...], mask=...)' if member == 'load' else 'store(dst, value)'}."
+
+
+def steered(context: Context, node: ast.expr, value: Value) -> None:
+    """``while register:``"""
+    if isinstance(value, Register) and context.modern:
+        context.find("NK618", node, "loops that a register steers with `while` are deprecated", "Use nl.while_loop.")
+
+
+LISTENS = {"call": (called, memory, operand), "name": (named,), "truth": (steered,)}

@@ -1,0 +1,73 @@
+"""NK601, NK605: what the bodies of nl.fori_loop and nl.while_loop return and leave behind."""
+
+from __future__ import annotations
+
+import ast
+
+from nkitools.lint.context import Context
+from nkitools.lint.scope import Function
+from nkitools.lint.values import Container, Sequence, Tensor, Value
+
+_GROWING = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
+_BEFORE = "Create the tensor in front of the loop, and let the body write into it."
+
+
+def returns(context: Context, node: Function) -> None:
+    """The body of a fori_loop returns nothing."""
+    for each in context.scope.nodes if context.loop_body == "fori_loop" else ():
+        nothing = isinstance(each, ast.Return) and isinstance(each.value, ast.Constant) and each.value.value is None
+        if isinstance(each, ast.Return) and each.value is not None and not nothing:
+            context.find(
+                "NK601",
+                each,
+                f"`{node.name}`, the body of nl.fori_loop, returns a value; it cannot",
+                "Write what the loop computes into a tensor that is created in front of it.",
+            )
+
+
+def grown(context: Context, node: ast.Call, base: ast.expr, method: str, *values: Value) -> None:
+    """``tiles.append(tile)`` of a list that lives outside of the body."""
+    kept = (each for each, value in zip(node.args, values, strict=False) if isinstance(value, Tensor))
+    if method in _GROWING and _is_outer(context, base) and any(_is_own(context, each) for each in kept):
+        _left(context, node, ast.unparse(base))
+
+
+def put(context: Context, node: ast.Subscript, base: Value, kept: ast.expr, value: Value) -> None:
+    """``tiles[0] = tile`` of one."""
+    holds = isinstance(base, (Sequence, Container)) and isinstance(value, Tensor)
+    if holds and _is_outer(context, node.value) and _is_own(context, kept):
+        _left(context, node, ast.unparse(node.value))
+
+
+def bound(context: Context, target: ast.Name, before: Value, value: Value) -> None:
+    """``nonlocal tile``."""
+    if context.loop_body and isinstance(value, Tensor) and target.id in context.scope.outside:
+        _left(context, target, target.id)
+
+
+def _is_outer(context: Context, base: ast.expr) -> bool:
+    owner = context.scope.owner(base.id) if isinstance(base, ast.Name) else None
+    return bool(context.loop_body) and owner is not None and owner is not context.scope
+
+
+def _is_own(context: Context, node: ast.expr) -> bool:
+    """Whether the body makes what an expression stands for."""
+    return isinstance(node, ast.Call) or (isinstance(node, ast.Name) and context.scope.owner(node.id) is context.scope)
+
+
+def _left(context: Context, node: ast.AST, name: str) -> None:
+    context.find(
+        "NK605",
+        node,
+        f"a tensor that the body of nl.{context.loop_body} makes is kept in `{name}`, outside of it; after the loop it "
+        "is gone",
+        _BEFORE,
+    )
+
+
+LISTENS = {
+    "function": (returns,),
+    "method": (grown,),
+    "put": (put,),
+    "bind": (bound,),
+}

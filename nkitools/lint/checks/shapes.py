@@ -1,0 +1,103 @@
+"""NK101, NK103, NK104, NK112, NK609: sizes and axes that are written as numbers."""
+
+from __future__ import annotations
+
+import ast
+
+from nkitools.lint.context import Context
+from nkitools.lint.results import CREATING, REDUCING, Arguments, called, parts
+from nkitools.lint.scope import Function
+from nkitools.lint.values import Api, ParDim, Piece, Sequence, Span, Tensor, Value, whole
+
+PARTITIONS = 128  # of every chip so far
+_STATIONARY = 128  # elements of a partition of the stationary tile, on every chip so far
+_AXIS_AT = {("isa", False): 3, ("isa", True): 2, ("language", False): 1, ("language", True): 1}
+_RANGES = ("affine_range", "sequential_range", "static_range")
+
+
+def partitions(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """Tiles of more than 128 partitions, made by nl.ndarray and its kin or loaded from so many rows."""
+    _, module, member = parts(function.name)
+    if module != "language" or not (member in CREATING or member == "load"):
+        return
+    rows = _rows(function, member, given)
+    if rows is None or rows <= PARTITIONS:
+        return
+    what = f"loads {rows} rows, one a partition" if member == "load" else f"makes a tile of {rows} partitions"
+    message = f"{function.short} {what}; a NeuronCore has {PARTITIONS}"
+    if member == "ndarray":
+        context.wide[node] = message  # a matmul may have more to say of it
+    else:
+        context.find("NK101", node, message)
+
+
+def unused(context: Context, node: Function, names: object) -> None:
+    """Tiles of more than 128 partitions that no matmul contracts."""
+    for made, message in context.wide.items():
+        context.find("NK101", made, message)
+
+
+def _rows(function: Api, member: str, given: Arguments) -> int | None:
+    src = given.get("src", 0) if member == "load" else None
+    if isinstance(src, Piece):
+        first = src.keys[0]
+        return first.size if isinstance(first, Span) else None
+    made = called(function.name, given)
+    if not isinstance(made, Tensor) or not made.shape or not made.on_chip:
+        return None
+    if member == "load" and not (isinstance(src, Tensor) and src.shape and not src.on_chip):
+        return None
+    return made.shape[0]
+
+
+def contracted(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """The Tensor Engine contracts the 128 partitions of two tiles, of which the stationary one has 128 columns."""
+    legacy, module, member = parts(function.name)
+    if (module, member) != ("isa", "nc_matmul") or "perf_mode" in given.named:
+        return
+    first = 0 if legacy else 1
+    operands = (given.get("stationary", first), given.get("moving", first + 1))
+    for each in operands:
+        if isinstance(each, Tensor) and each.maker is not None and each.maker in context.wide and each.shape:
+            context.wide.pop(each.maker)
+            message = f"nisa.nc_matmul contracts {each.shape[0]} partitions; the Tensor Engine contracts {PARTITIONS}"
+            context.find("NK103", node, message)
+    tile = operands[0]
+    if isinstance(tile, Tensor) and tile.shape is not None and len(tile.shape) == 2:
+        columns = tile.shape[1]
+        if columns is not None and columns > _STATIONARY:
+            context.find(
+                "NK104", node, f"nisa.nc_matmul: the stationary tile has {columns} columns; the array has {_STATIONARY}"
+            )
+
+
+def axes(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """A reduction along dimension 0."""
+    legacy, module, member = parts(function.name)
+    reduces = (module == "language" and member in REDUCING) or (module, member) == ("isa", "tensor_reduce")
+    axis = given.get("axis", _AXIS_AT[module, legacy]) if reduces else None
+    if axis is not None and 0 in _numbers(axis):
+        context.find(
+            "NK112", node, f"{function.short}: axis 0 is the partition dimension, which the Vector Engine cannot reduce"
+        )
+
+
+def _numbers(axis: Value) -> list[int]:
+    items = (axis.items or ()) if isinstance(axis, Sequence) else (axis,)
+    return [number for each in items if (number := whole(each)) is not None]
+
+
+def trip_count(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
+    """``nl.affine_range(nl.par_dim(4))``: par_dim marks a dimension of a shape."""
+    _, module, member = parts(function.name)
+    if module == "language" and member in _RANGES and any(isinstance(each, ParDim) for each in given.positional):
+        context.find(
+            "NK609",
+            node,
+            f"{function.short} takes a number of iterations, it is given nl.par_dim(...), which marks the partition "
+            "dimension of a shape",
+            f"Write the number itself: {function.short}(4).",
+        )
+
+
+LISTENS = {"call": (partitions, contracted, axes, trip_count), "left": (unused,)}

@@ -1,0 +1,26 @@
+"""NK602: control flow that depends on the elements of a tensor."""
+
+from __future__ import annotations
+
+import ast
+
+from nkitools.lint.context import Context
+from nkitools.lint.values import Index, Mask, Tensor, Value
+
+
+def of_tensor(context: Context, node: ast.expr, value: Value) -> None:
+    """``if tile:``, ``while tile:``, ``not tile``, ``tile and other``, ``assert tile``, ``bool(tile)``."""
+    shown = ast.unparse(node)
+    if isinstance(value, Tensor):
+        context.find("NK602", node, f"the truth value of `{shown}`, a tensor, is asked for when the kernel is compiled")
+    elif isinstance(value, Index) or (isinstance(value, Mask) and context.testing):
+        context.find("NK602", node, f"the truth value of `{shown}`, of all positions of a tile, is asked for")
+
+
+def of_number(context: Context, node: ast.expr, value: Value) -> None:
+    """``int(tile)``, ``float(tile)``."""
+    if isinstance(value, Tensor):
+        context.find("NK602", node, f"`{ast.unparse(node)}`, a tensor, is used as a Python number")
+
+
+LISTENS = {"truth": (of_tensor,), "number": (of_number,)}

@@ -1,0 +1,166 @@
+"""Lint: files in, findings out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nkitools.lint.body import look_at
+from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
+from nkitools.lint.context import Checks, Context, Interface
+from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
+from nkitools.lint.module import Module, Unreadable
+from nkitools.lint.project import Found, Project
+from nkitools.lint.reach import kernel_code
+from nkitools.lint.scope import LEGACY, Scope
+from nkitools.lint.scopes import Scopes
+from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import Finding
+
+ALL = gathered((*UNSEEN_BY_RUNS, *SEEN_BY_RUNS))
+UNSEEN = gathered(UNSEEN_BY_RUNS)
+DIALECTS = ("auto", "modern", "legacy")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a lint found, in the order of files and lines, and how many files it read."""
+
+    findings: list[Finding]
+    files: int
+
+
+def lint(paths: Sequence[Path], dialect: str = "auto", interface: Interface | None = None) -> Report:
+    """The findings in files and in what their kernels call. ``dialect`` decides where a file's imports do not."""
+    project = Project("" if dialect == "auto" else dialect)
+    findings: list[Finding] = []
+    modules = []
+    for path in paths:
+        try:
+            modules.append(project.module(path))
+        except Unreadable as error:
+            findings.append(_unreadable(path, error))
+        except OSError as error:
+            findings.append(_unreadable(path, Unreadable(error.strerror or type(error).__name__)))
+    code = kernel_code(project, modules)
+    for module in modules:
+        findings += _declared(module, project, dialect, interface)
+    for found, written_in in code:
+        findings += look_at_function(found, written_in, project, ALL, interface)
+    every = {module.path: module for module in (*modules, *(each.module for each, _ in code))}
+    return Report(_judged(findings, every.values()), len(paths))
+
+
+def _judged(findings: list[Finding], modules: Iterable[Module]) -> list[Finding]:
+    """The findings each once, sorted, without those that are ignored, with what is wrong about the ignores."""
+    kept: list[Finding] = []
+    ignores: dict[str, list[Ignore]] = {module.path: ignores_of(module.text) for module in modules}
+    by_place = {(each.file, each.line, each.column or 0, each.rule): each for each in findings}
+    for finding in by_place.values():
+        kept += without_ignored([finding], ignores.get(finding.file, []))
+    for path, comments in ignores.items():
+        kept += wrong_ignores(comments, path)
+    return sorted(kept, key=lambda each: (each.file, each.line, each.column or 0, each.rule))
+
+
+def look_at_function(
+    found: Found,
+    dialect: str,
+    project: Project,
+    checks: Checks,
+    interface: Interface | None = None,
+    *,
+    kernel: bool = False,
+) -> list[Finding]:
+    """The findings in one function and in those defined in it; ``kernel``: it is one without being decorated so."""
+    assert not isinstance(found.node, ast.ClassDef)
+    kernel = kernel or found.module.is_kernel(found.node, found.scope)
+    context = Context(found.module, found.inner, project, checks, dialect, kernel, interface)
+    look_at(found.node, context)
+    if context.legacy:
+        _legacy_scopes(context, found)
+    return context.findings
+
+
+def _legacy_scopes(context: Context, found: Found) -> None:
+    """NK208, NK601, NK605 of the legacy dialect."""
+    for scope in found.inner.all():
+        if hasattr(scope.node, "args"):
+            imports = _seen_imports(scope)
+            for each in Scopes(imports).function(scope.node):  # type: ignore[arg-type]
+                context.find_at(each.rule, each.line, each.column, each.message, each.remedy)
+
+
+def _seen_imports(scope: Scope) -> dict[str, str]:
+    """The imports that a function sees, by name."""
+    names: dict[str, str] = {}
+    around: Scope | None = scope
+    while around is not None:
+        for name in around.imports:
+            names.setdefault(name, scope.named(name))
+        around = around.outer
+    return {name: dotted for name, dotted in names.items() if dotted.startswith(LEGACY)}
+
+
+def _declared(module: Module, project: Project, dialect: str, interface: Interface | None) -> list[Finding]:
+    """What a file says outside of kernels: imports of names that NKI does not have, and how kernels are made."""
+    context = Context(module, module.scope, project, {}, interface=interface)
+    for scope in module.scope.all():
+        for node in scope.nodes:
+            _imported(context, node, dialect)
+            if isinstance(node, ast.Call):
+                _made(context, node, scope)
+        for each in scope.definitions.values():
+            for decorator in each.decorator_list:
+                if isinstance(decorator, ast.Call):
+                    _made(context, decorator, scope)
+    return context.findings
+
+
+def _made(context: Context, node: ast.Call, scope: Scope) -> None:
+    """A call of nki.jit and its kin: NK608, NK609."""
+    name = scope.qualified(node.func)
+    if context.interface is not None and context.module.makes_kernel(node.func, scope):
+        wrong = context.interface.wrong_call(name, node)
+        if wrong is not None:
+            context.find(wrong[0], node, *wrong[1:])
+
+
+def _imported(context: Context, node: ast.AST, dialect: str) -> None:
+    """NK608 of what an import names; of all that is legacy where the file must be of the modern dialect."""
+    for name in _imported_names(node):
+        missing = None if context.interface is None else context.interface.missing(name)
+        if missing is not None and missing[0] == "NK608":
+            context.find(missing[0], node, *missing[1:])
+        elif dialect == "modern" and name.startswith(f"{LEGACY}.nki"):
+            context.find(
+                "NK608",
+                node,
+                f"{name}: using neuronxcc.nki in kernels is a compile error since NKI 0.4",
+                "Import nki, nki.language and nki.isa, and follow AWS's migration guide.",
+            )
+
+
+def _imported_names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [each.name for each in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [node.module if each.name == "*" else f"{node.module}.{each.name}" for each in node.names]
+    return []
+
+
+def _unreadable(path: Path, error: Unreadable) -> Finding:
+    """NK601: every kernel is valid Python."""
+    rule = RULES["NK601"]
+    return Finding(
+        rule.id,
+        rule.slug,
+        rule.severity,
+        f"the file cannot be read: {error}",
+        str(path),
+        error.line,
+        "Mend what the message says, or leave the file out.",
+        column=error.column,
+    )

@@ -1,0 +1,72 @@
+"""The source rules of a function that is about to run: of itself, and of what it names of its author's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from nkitools.lint.engine import UNSEEN, look_at_function
+from nkitools.lint.ignores import ignores_of, without_ignored
+from nkitools.lint.named import named_functions, plain_function
+from nkitools.lint.project import Found, Running
+from nkitools.lint.reach import dialect_of
+from nkitools.rules.finding import Finding
+
+_project = Running()
+_known: WeakKeyDictionary[FunctionType, tuple[Finding, ...]] = WeakKeyDictionary()
+
+
+def source_findings(function: Callable[..., Any]) -> tuple[Finding, ...]:
+    """What the source of a kernel, and of the author's functions that it names, shows and a run does not.
+
+    Errors and warnings only: hints are lint's. Nothing of a function whose source is not at hand (a session without
+    history, a compiled module), nor of the legacy dialect, which reports its own. Found once for a function object:
+    what its global names are bound to later is not looked at.
+    """
+    plain = plain_function(function)
+    if plain is None:
+        return ()
+    if plain not in _known:
+        _known[plain] = tuple(_findings(plain))
+    return _known[plain]
+
+
+def _findings(function: FunctionType) -> Iterator[Finding]:
+    dialect = ""
+    for each in named_functions(function):
+        found = _found(each)
+        if found is not None:
+            dialect = dialect_of(found) or dialect
+            if dialect == "modern":
+                yield from _of_one(found, each is function)
+
+
+_by_node: dict[tuple[ast.AST, bool], tuple[Finding, ...]] = {}
+_MOST_NODES = 4096
+
+
+def _of_one(found: Found, launched: bool) -> tuple[Finding, ...]:
+    """The findings of one function, found once."""
+    key = (found.node, launched)
+    if key not in _by_node:
+        if len(_by_node) >= _MOST_NODES:
+            _by_node.clear()
+        spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched)
+        told = [each for each in spoken if each.severity != "hint"]
+        _by_node[key] = tuple(without_ignored(told, ignores_of(found.module.text)))
+    return _by_node[key]
+
+
+def _found(function: FunctionType) -> Found | None:
+    """A function in its source; None where that is not at hand, or is no longer that of the code."""
+    code = function.__code__
+    module = _project.running(code.co_filename, function.__globals__)
+    place = None if module is None else module.functions.get((code.co_firstlineno, code.co_name))
+    if module is None or place is None or place[1].outer is None:
+        return None
+    node, scope = place[0], place[1].outer
+    parameters = tuple(each.arg for each in (*node.args.posonlyargs, *node.args.args))
+    return Found(module, scope, node) if parameters == code.co_varnames[: code.co_argcount] else None

@@ -1,0 +1,124 @@
+"""The names and signatures of NKI, as the dialects of nkitools have them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from functools import cache
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any
+
+from nkitools.dialects.legacy.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
+from nkitools.dialects.legacy.keywords import UNDOCUMENTED
+from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS
+from nkitools.dialects.stand_in import source_of
+from nkitools.isa.instruction import Instruction
+from nkitools.lint.values import short
+from nkitools.rules.catalogue import removed_argument
+from nkitools.rules.finding import KernelError
+from nkitools.rules.removed import ARGUMENTS
+
+# Keywords that legacy functions take beside those of their signatures, `UNDOCUMENTED` aside.
+_BESIDE = frozenset({"buffer", "dge_mode", "max_free_vec_size", "name", "perf_mode"})
+_OF_JIT = {
+    "nki.jit": COMPILER_KEYWORDS | {"fn"},
+    **{f"neuronxcc.nki.{name}": LEGACY_KEYWORDS | {"platform_target", "mode", "func", "kernel"} for name in
+       ("baremetal", "benchmark", "jit", "profile", "trace")},
+}  # fmt: skip
+
+
+class Dialects:
+    """The interface of both dialects."""
+
+    def missing(self, name: str) -> tuple[str, str, str] | None:
+        """Rule, message and remedy where NKI has no ``name``; None where it has, and where nobody can tell."""
+        return _missing(name)
+
+    def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
+        """Rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
+        if any(isinstance(each, ast.Starred) for each in node.args) or any(each.arg is None for each in node.keywords):
+            return None
+        named = [each.arg for each in node.keywords if each.arg is not None]
+        if name == "nki.jit" and "platform_target" in named:
+            return "NK608", "nki.jit(platform_target=...) was removed in NKI 0.3", ARGUMENTS["platform_target"]
+        if name in _OF_JIT:
+            return _unknown(name, named, _OF_JIT[name], "")
+        signature = _signature(name)
+        if signature is None:
+            return None
+        form = f"The call form is {short(name)}{_shown(signature)}."
+        try:
+            signature.bind(*[None] * len(node.args), **dict.fromkeys(named))
+        except TypeError as error:
+            argument, instead = removed_argument(error)
+            if instead and not name.startswith("neuronxcc."):
+                return "NK608", f"{short(name)}: the argument `{argument}` was removed from NKI", instead
+            return "NK609", f"{short(name)}: {error}", form
+        if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
+            known = {*signature.parameters, *_BESIDE, *UNDOCUMENTED.get(short(name), ())}
+            return _unknown(name, named, frozenset(known), form)
+        return None
+
+
+def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> tuple[str, str, str] | None:
+    unknown = sorted(set(named) - known)
+    if not unknown:
+        return None
+    message = f"{short(name)} does not know the keyword argument `{'`, `'.join(unknown)}`"
+    return "NK609", message, form or f"It knows {', '.join(sorted(known))}."
+
+
+def _shown(signature: inspect.Signature) -> str:
+    """A signature without annotations, and with members of enums as they are written."""
+    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    text = str(signature.replace(parameters=bare, return_annotation=signature.empty)).replace("'", "")
+    return re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", text)
+
+
+@cache
+def _module(dotted: str) -> ModuleType | None:
+    source = source_of(dotted)
+    return None if source is None else import_module(source)
+
+
+def _split(name: str) -> tuple[ModuleType | None, list[str]]:
+    """The module that a dotted name begins with, and the rest of it."""
+    words = name.split(".")
+    for count in range(len(words), 0, -1):
+        module = _module(".".join(words[:count]))
+        if module is not None:
+            return module, words[count:]
+    return None, words
+
+
+@cache
+def _missing(name: str) -> tuple[str, str, str] | None:
+    module, rest = _split(name)
+    if module is None or not rest or rest[0].startswith("_") or rest[0] in module.__all__:
+        return None
+    try:
+        getattr(module, rest[0])
+    except KernelError as error:
+        found = error.finding
+        # What AWS has beyond its documentation nobody here knows: only of the two modules all kernels use it is all.
+        plain = len(rest) == 1 and name.startswith(("nki.isa.", "nki.language."))
+        known = found.rule == "NK608" or plain
+        return (found.rule, found.message, found.remedy) if known else None
+    except AttributeError:
+        return None
+    return None
+
+
+@cache
+def _signature(name: str) -> inspect.Signature | None:
+    module, rest = _split(name)
+    if module is None or len(rest) != 1 or rest[0] not in module.__all__:
+        return None
+    found: Any = getattr(module, rest[0])
+    if isinstance(found, Instruction):
+        return found.signature
+    if isinstance(found, FunctionType) or hasattr(type(found), "__signature__") or hasattr(found, "__signature__"):
+        return inspect.signature(found)
+    return None

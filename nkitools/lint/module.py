@@ -1,0 +1,113 @@
+"""A source file: read, parsed once, and which dialect it is written in."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from nkitools.lint.scope import LEGACY, Definition, Function, Scope, scope_of
+
+MODERN = "nki"
+_KERNEL_MAKERS = frozenset(
+    {f"{MODERN}.jit", f"{LEGACY}.nki.jit"}
+    | {f"{LEGACY}.nki.{name}" for name in ("baremetal", "benchmark", "profile", "trace")}
+)
+
+
+class Unreadable(Exception):
+    """A file that is no Python source; ``line`` and ``column`` say where, from 1."""
+
+    def __init__(self, sentence: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(sentence)
+        self.line = line
+        self.column = column
+
+
+@dataclass(eq=False)
+class Module:
+    """A parsed file. ``package`` is the dotted name of the package it lies in, '' where that is not known."""
+
+    path: str
+    text: str
+    scope: Scope
+    functions: dict[tuple[int, str], tuple[Function, Scope]] = field(default_factory=dict)
+
+    @cached_property
+    def dialects(self) -> frozenset[str]:
+        """The dialects of NKI that the file imports."""
+        targets = [target for scope in self.scope.all() for found in scope.imports.values() for target in found]
+        targets += self.scope.stars
+        names = {MODERN: "modern", LEGACY: "legacy"}
+        return frozenset(
+            names[root] for target in targets if (root := target.partition(".")[0]) in names and _is_nki(target)
+        )
+
+    def column(self, node: ast.AST) -> int:
+        """Where a node begins on its line, in characters from 1 (ast counts bytes from 0)."""
+        line, offset = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the file."""
+        return _lines(self.text)
+
+    def makes_kernel(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a decorator or the function of a call makes kernels: ``nki.jit``, ``nki.jit(...)``, partials."""
+        if isinstance(node, ast.Call):
+            partial = scope.qualified(node.func) == "functools.partial" and bool(node.args)
+            return self.makes_kernel(node.args[0] if partial else node.func, scope)
+        name = scope.qualified(node)
+        return name in _KERNEL_MAKERS or name.rpartition(".")[2] == "nki_jit"
+
+    def is_kernel(self, node: Definition, scope: Scope) -> bool:
+        """Whether a function is decorated as a kernel."""
+        return any(self.makes_kernel(each, scope) for each in node.decorator_list)
+
+
+def _is_nki(target: str) -> bool:
+    return target.partition(".")[0] == MODERN or target == LEGACY or target.startswith(f"{LEGACY}.nki")
+
+
+@lru_cache(maxsize=64)
+def _lines(text: str) -> list[str]:
+    return text.splitlines()
+
+
+@lru_cache(maxsize=512)
+def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
+    """The file of a text. Raises `Unreadable`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes: Python's own, and not about kernels
+            tree = ast.parse(text)
+    except SyntaxError as error:
+        raise Unreadable(f"it is not valid Python: {error.msg}", error.lineno or 1, error.offset or 1) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"it cannot be parsed: {error or type(error).__name__}") from None
+    module = Module(path, text, scope_of(tree, package, dialect))
+    for scope in module.scope.all():
+        for node, inner in scope.scopes.items():
+            if not isinstance(node, ast.ClassDef):
+                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                module.functions[first, node.name] = (node, inner)
+    return module
+
+
+def read(path: Path) -> str:
+    """The text of a file in the encoding that it declares, UTF-8 otherwise. Raises `Unreadable`, OSError."""
+    raw = path.read_bytes()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        return io.TextIOWrapper(io.BytesIO(raw), encoding, newline=None).read()
+    except (SyntaxError, LookupError):
+        raise Unreadable("it is not text in UTF-8, and declares no other encoding that Python knows") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"it is not text in {error.encoding}: byte {raw[error.start]:#04x}", line) from None

@@ -1,0 +1,68 @@
+"""The functions that a function names, where they are its author's: what it may call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+from nkitools.lint.project import is_installed
+
+_OURS = __name__.partition(".")[0]
+
+
+def named_functions(function: FunctionType) -> Iterator[FunctionType]:
+    """A function and the author's functions that it names, those of classes that it names included, each once."""
+    waiting: list[Any] = [function]
+    seen: set[int] = set()  # of code objects, which are equal where only their files differ
+    while waiting:
+        each = plain_function(waiting.pop())
+        if each is None or id(each.__code__) in seen or _is_foreign(each):
+            continue
+        codes = list(nested_codes(each.__code__))
+        seen.update(id(code) for code in codes)
+        yield each
+        names = {name for code in codes for name in code.co_names}
+        values = [each.__globals__[name] for name in names if name in each.__globals__]
+        values += [cell.cell_contents for cell in each.__closure__ or () if _is_filled(cell)]
+        waiting += [value for value in values if not isinstance(value, type)]
+        for made in (value for value in values if isinstance(value, type)):
+            waiting += [
+                value for name, value in vars(made).items() if name in names or name in ("__init__", "__post_init__")
+            ]
+
+
+def plain_function(value: Any) -> FunctionType | None:
+    """The author's function in a kernel, a method, a partial, or what a decorator has made of one."""
+    for _ in range(16):
+        if isinstance(value, (MethodType, classmethod, staticmethod)):
+            value = value.__func__
+        elif isinstance(value, functools.partial):
+            value = value.func
+        elif "__wrapped__" in getattr(value, "__dict__", ()):
+            value = value.__dict__["__wrapped__"]
+        else:
+            break
+    return value if isinstance(value, FunctionType) else None
+
+
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those of the functions defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from nested_codes(constant)
+
+
+def _is_foreign(function: FunctionType) -> bool:
+    file = function.__code__.co_filename
+    ours = str(function.__globals__.get("__name__", "")).partition(".")[0] == _OURS
+    return ours or is_installed(file)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

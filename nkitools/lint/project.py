@@ -1,0 +1,184 @@
+"""Following names from file to file of one project."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from nkitools.lint.module import Module, Unreadable, parse, read
+from nkitools.lint.scope import LEGACY, Definition, Scope
+
+_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_OTHERS = ("nki", LEGACY, "nkitools")
+_DEEPEST = 8  # re-exports that are followed
+
+
+@dataclass(frozen=True)
+class Found:
+    """A definition, the scope that binds it and its file."""
+
+    module: Module
+    scope: Scope
+    node: Definition
+
+    @property
+    def inner(self) -> Scope:
+        """The scope of the definition itself."""
+        return self.scope.scopes[self.node]
+
+
+def project_directory(path: Path) -> Path:
+    """The directory of the project that a file lies in: the nearest one that is marked as such, else the file's own,
+    or that above its outermost package.
+    """
+    for directory in path.parents:
+        if any((directory / mark).exists() for mark in _MARKS):
+            return directory
+    return _above_packages(path)
+
+
+def _above_packages(path: Path) -> Path:
+    directory = path.parent
+    while (directory / "__init__.py").exists() and directory != directory.parent:
+        directory = directory.parent
+    return directory
+
+
+def package_of(path: Path) -> str:
+    """The dotted package that a file lies in, by the ``__init__.py`` around it."""
+    base = _above_packages(path)
+    return ".".join(path.parent.relative_to(base).parts)
+
+
+class Project:
+    """The files of the projects that are looked at, each parsed once."""
+
+    def __init__(self, dialect: str = "") -> None:
+        self.dialect = dialect
+        self._modules: dict[Path, Module | Unreadable] = {}
+        self._named: dict[tuple[str, tuple[Path, ...]], Module | None] = {}
+        self._roots: dict[Path, tuple[Path, ...]] = {}
+
+    def module(self, path: Path) -> Module:
+        """The file at ``path``. Raises `Unreadable`, OSError."""
+        key = path.resolve()
+        if key not in self._modules:
+            try:
+                self._modules[key] = parse(read(key), str(path), package_of(key), self.dialect)
+            except Unreadable as error:
+                self._modules[key] = error
+        found = self._modules[key]
+        if isinstance(found, Unreadable):
+            raise found
+        return found
+
+    def find(self, dotted: str, seen_from: Module) -> Module | None:
+        """The file of a module's dotted name as the file ``seen_from`` imports it; None outside of the project."""
+        if dotted.partition(".")[0] in (*_OTHERS, *sys.stdlib_module_names):
+            return None
+        roots = self._roots_of(Path(seen_from.path))
+        key = (dotted, roots)
+        if key not in self._named:
+            self._named[key] = self._find(dotted, roots)
+        return self._named[key]
+
+    def _roots_of(self, path: Path) -> tuple[Path, ...]:
+        """The directories that imports of a file may start from: those around it, up to the project's, and its src."""
+        directory = path.resolve().parent
+        if directory not in self._roots:
+            top = project_directory(path.resolve())
+            around = [directory, *directory.parents]
+            inside = [each for each in around if each == top or top in each.parents] or [directory]
+            self._roots[directory] = tuple(dict.fromkeys([*inside, _above_packages(path.resolve()), top / "src"]))
+        return self._roots[directory]
+
+    def _find(self, dotted: str, roots: tuple[Path, ...]) -> Module | None:
+        relative = Path(*dotted.split(".")) if dotted else Path()
+        for root in roots:
+            for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
+                if dotted and path.is_file():
+                    try:
+                        return self.module(path)
+                    except (Unreadable, OSError):
+                        return None
+        return None
+
+    def resolve(self, module: Module, scope: Scope, node: ast.expr) -> Found | None:
+        """The function or class of the project that an expression names."""
+        if isinstance(node, ast.Name):
+            owner = scope.owner(node.id)
+            if owner is not None and node.id in owner.definitions and node.id not in owner.variables:
+                return Found(module, owner, owner.definitions[node.id])
+        dotted = scope.qualified(node)
+        return self.definition(dotted, module) if dotted else self._member(module, scope, node)
+
+    def _member(self, module: Module, scope: Scope, node: ast.expr) -> Found | None:
+        """A function that is kept in a class of the project: ``Config.of``."""
+        if not isinstance(node, ast.Attribute):
+            return None
+        owner = self.resolve(module, scope, node.value)
+        if owner is None or not isinstance(owner.node, ast.ClassDef) or node.attr not in owner.inner.definitions:
+            return None
+        return Found(owner.module, owner.inner, owner.inner.definitions[node.attr])
+
+    def definition(self, dotted: str, seen_from: Module, depth: int = 0) -> Found | None:
+        """The definition behind a dotted name: in the file of the longest part of it that is a module."""
+        head, _, name = dotted.rpartition(".")
+        if not head or depth > _DEEPEST:
+            return None
+        module = self.find(head, seen_from)
+        if module is not None:
+            return self._defined(module, name, depth)
+        outer = self.definition(head, seen_from, depth + 1)
+        if outer is None or not isinstance(outer.node, ast.ClassDef) or name not in outer.inner.definitions:
+            return None
+        return Found(outer.module, outer.inner, outer.inner.definitions[name])
+
+    def _defined(self, module: Module, name: str, depth: int) -> Found | None:
+        scope = module.scope
+        if name in scope.definitions:
+            return Found(module, scope, scope.definitions[name])
+        onward = scope.imports.get(name, set())
+        if len(onward) == 1:
+            return self.definition(next(iter(onward)), module, depth + 1)
+        for star in scope.stars:
+            found = self.definition(f"{star}.{name}", module, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+
+class Running(Project):
+    """The project of a program that runs: modules are those that it has imported."""
+
+    def find(self, dotted: str, seen_from: Module) -> Module | None:
+        """The file of an imported module; None for what is installed, and for what has no source."""
+        known = vars(sys.modules[dotted]) if dotted in sys.modules else {}
+        file = known.get("__file__")
+        return None if not isinstance(file, str) or is_installed(file) else self.running(file, known)
+
+    def running(self, file: str, names: Mapping[str, Any]) -> Module | None:
+        """The file of code that runs with ``names`` for its global ones; None where there is no source."""
+        text = "".join(linecache.getlines(file))
+        try:
+            return parse(text, file, str(names.get("__package__") or "")) if text else None
+        except Unreadable:
+            return None
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({f"{path.rstrip('/')}/" for name in names if (path := sysconfig.get_paths().get(name))})
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to Python or to an installed package, not to the author."""
+    return file.startswith((*_installed(), "<frozen"))

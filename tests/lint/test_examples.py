@@ -1,0 +1,50 @@
+"""Lint and the catalogue: of the examples of all rules it finds the right thing or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nkitools.lint.checks import RULES as CHECKED
+from nkitools.rules.catalogue import RULES, Rule
+from tests.lint.linted import findings
+
+# What their examples show without running. Of the other rules that lint reports, the examples need a run, since what
+# they do wrong depends on the arguments or on values.
+SHOWN = {"NK103", *(f"NK6{number:02}" for number in (1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 18, 19, 20))}
+
+each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+
+def _marked_line(rule: Rule) -> int:
+    lines = rule.bad.splitlines()
+    return next(number for number, line in enumerate(lines, start=1) if line.endswith(f"  # {rule.id}"))
+
+
+def _found(directory: Path, source: str, own: str) -> list[tuple[str, int]]:
+    path = directory / "example.py"
+    path.write_text(source)
+    found = [each for each in findings(path) if each.severity != "hint" or each.rule == own]
+    return [(each.rule, each.line) for each in found]
+
+
+@each_rule
+def test_the_bad_example(rule: Rule, tmp_path: Path) -> None:
+    """Reported at its line and as nothing else, where the source shows it; otherwise nothing is said."""
+    found = _found(tmp_path, rule.bad, rule.id)
+    assert {name for name, _ in found} == ({rule.id} & SHOWN)
+    assert not found or found[0][1] == _marked_line(rule)
+
+
+@each_rule
+def test_the_good_example(rule: Rule, tmp_path: Path) -> None:
+    """There is nothing to say of it."""
+    assert _found(tmp_path, rule.good, rule.id) == []
+
+
+def test_the_list_of_what_lint_can_report() -> None:
+    """Comments that ignore others are told to be idle by it."""
+    assert SHOWN <= CHECKED
+    assert set(RULES) >= CHECKED
+    assert {rule.id for rule in RULES.values() if rule.lint_only} <= CHECKED

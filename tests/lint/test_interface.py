@@ -1,0 +1,114 @@
+"""NK201, NK607, NK608, NK609, NK615, NK618: names and calls, held against the real modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nkitools
+from nkitools.lint.interface import Dialects
+from tests.lint.linted import LEGACY, findings, marked, of_body, places, written
+
+MODERN_CASES = {
+    "an unknown keyword": "nisa.activation(dst=x, func=nl.exp, data=x)  # NK609 1",
+    "a missing argument": "nisa.tensor_tensor(x, x, op=nl.add)  # NK609 1",
+    "too many": "nl.load(x, nl.float32, 1)  # NK609 1",
+    "as it should be": "nisa.activation(dst=x, op=nl.exp, data=x)\nnl.load(x, dtype=nl.float32)",
+    "what cannot be seen": "options = dict()\nnisa.activation(*x, **options)  # NK616 1",
+    "a mask": "tile = nl.load(x, mask=x.ndim == 2)  # NK608 8",
+    "an index": "i = nl.arange(128)  # NK608 5",
+    "a grid": "i_p, i_f = nl.mgrid[0:128, 0:512]  # NK608 12",
+    "a tensor that is copied": "nisa.tensor_copy_dynamic_src(x, x)  # NK608 1",
+    "a memory as a text": "tile = nl.ndarray((128, 4), dtype=nl.float32, buffer='sbuf')  # NK608 54",
+    "a misspelt name": "tile = nl.lod(x)  # NK607 8",
+    "a remainder": "tile = nl.mod(nl.load(x), 2.0)  # NK615 8",
+    "a size that is called otherwise": "n = nl.tile_size.total_available_sbuf_size  # NK618 5",
+    "a store the wrong way round": (
+        "out = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.shared_hbm)\nnl.store(nl.load(x), out)  # NK201 1"
+    ),
+}
+LEGACY_CASES = {
+    "an unknown keyword": "tile = nl.load(x, foo=3)  # NK609 8",
+    "a keyword of the compiler": "tile = nl.load(x, name='tile')\nother = nl.exp(tile, mask=None)",
+    "a missing argument": "tile = nisa.tensor_tensor(x, op=nl.add)  # NK609 8",
+    "an index": "i = nl.arange(128)[:, None]",
+    "a name that AWS may have": "tile = nl.something(x)",
+}
+
+
+@pytest.mark.parametrize("body", MODERN_CASES.values(), ids=MODERN_CASES)
+def test_calls_of_the_modern_dialect(tmp_path: Path, body: str) -> None:
+    """What is marked is found, and nothing else."""
+    marked(tmp_path, body)
+
+
+@pytest.mark.parametrize("body", LEGACY_CASES.values(), ids=LEGACY_CASES)
+def test_calls_of_the_legacy_dialect(tmp_path: Path, body: str) -> None:
+    """As above."""
+    marked(tmp_path, body, LEGACY)
+
+
+def test_what_was_removed_names_what_took_its_place(tmp_path: Path) -> None:
+    """The remedy is the one that a run gives."""
+    (found,) = of_body(tmp_path, "nisa.tensor_copy_dynamic_src(x, x)")
+    assert "nisa.tensor_copy with .ap(scalar_offset=...)" in found.remedy
+    (masked,) = of_body(tmp_path, "nl.load(x, mask=None)")
+    assert "slice" in masked.remedy
+
+
+def test_a_wrong_call_shows_the_call_form(tmp_path: Path) -> None:
+    """Members of enums as they are written."""
+    (found,) = of_body(tmp_path, "nisa.tensor_copy(x)")
+    assert found.remedy.startswith("The call form is nisa.tensor_copy(dst, src, engine=nisa.engine.unknown")
+
+
+def test_what_makes_kernels(tmp_path: Path) -> None:
+    """Keywords of the decorators, and imports of what is gone."""
+    files = written(
+        tmp_path,
+        {
+            "kernels.py": """\
+            import nki
+            from nki.language import arange
+
+
+            @nki.jit(platform_target="trn2")
+            def first(x):
+                return x
+
+
+            @nki.jit(mode="auto", speed=3)
+            def second(x):
+                return x
+
+
+            third = nki.jit(second, platform_target="trn1")
+            """
+        },
+    )
+    assert places(findings(files["kernels.py"])) == [
+        ("NK608", 2, 1),
+        ("NK608", 5, 2),
+        ("NK609", 10, 2),
+        ("NK608", 15, 9),
+    ]
+
+
+def test_the_modern_dialect_refuses_the_legacy_modules(tmp_path: Path) -> None:
+    """Where a file must be of the modern dialect, its imports of the other are errors; else they are its dialect."""
+    files = written(tmp_path, {"kernels.py": "import neuronxcc.nki.language as nl\nfrom neuronxcc import nki\n"})
+    assert places(findings(files["kernels.py"], dialect="modern")) == [("NK608", 1, 1), ("NK608", 2, 1)]
+    assert findings(files["kernels.py"]) == []
+
+
+@pytest.mark.parametrize("name", ["nki", "nki.isa", "nki.language", "neuronxcc.nki.isa", "neuronxcc.nki.language"])
+def test_every_name_of_a_module_is_known(name: str) -> None:
+    """The interface is that of the stand-in modules themselves."""
+    import importlib
+
+    nkitools.install_stand_in(prefer="builtin")
+    interface = Dialects()
+    members = importlib.import_module(name).__all__
+    assert members
+    assert [member for member in members if interface.missing(f"{name}.{member}") is not None] == []
