@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 
 if TYPE_CHECKING:
+    from nkitools import mx, strategies
+    from nkitools.expect import expect_finding
     from nkitools.launch.simulate import simulate
+    from nkitools.precision.split import precision_split
+    from nkitools.record.allowed import allow_findings
     from nkitools.record.collect import collect_runs
     from nkitools.record.prints import Print
     from nkitools.record.run import Run
@@ -23,7 +27,10 @@ _LAZY = {
     "NotModelled": "nkitools.rules.finding",
     "Print": "nkitools.record.prints",
     "Run": "nkitools.record.run",
+    "allow_findings": "nkitools.record.allowed",
     "collect_runs": "nkitools.record.collect",
+    "expect_finding": "nkitools.expect",
+    "precision_split": "nkitools.precision.split",
     "simulate": "nkitools.launch.simulate",
 }
 
@@ -34,10 +41,15 @@ __all__ = [
     "Print",
     "Run",
     "__version__",
+    "allow_findings",
     "collect_runs",
+    "expect_finding",
     "install_stand_in",
+    "mx",
+    "precision_split",
     "remove_stand_in",
     "simulate",
+    "strategies",
 ]
 
 
@@ -46,6 +58,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("mx", "strategies"):
+        return import_module(f"nkitools.{name}")
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)
         globals()[name] = value

@@ -25,10 +25,12 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
     assert {name: options.value(name) for name in options.OPTIONS} == {
         "chip": None,
         "rules": "error",
+        "precision": None,
         "simulator": "builtin",
         "report": None,
         "require_hw": False,
         "prints": False,
+        "schedule_seed": None,
         "stand_in": "auto",
     }
 
@@ -70,7 +72,7 @@ def test_a_switch_reads_the_usual_words(monkeypatch: pytest.MonkeyPatch, word: s
 @pytest.mark.parametrize(
     ("name", "variable", "text"),
     [
-        ("rules", "NKITOOLS_RULES", "NKITOOLS_RULES is 'loud'; choose one of error, report, off."),
+        ("rules", "NKITOOLS_RULES", "NKITOOLS_RULES is 'loud'; choose one of error, strict, report, off."),
         ("prints", "NKITOOLS_PRINTS", "NKITOOLS_PRINTS is 'loud'; choose one of 1, true, yes, on, 0, false, no, off."),
     ],
 )

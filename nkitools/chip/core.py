@@ -17,9 +17,24 @@ from nkitools.rules.finding import refuse
 
 @dataclass
 class SharedHbm:
-    """The shared_hbm allocations of one launch: the k-th of every program is one buffer."""
+    """The shared_hbm allocations of one launch: the k-th of every program is one buffer.
+
+    ``constants`` are those that are compiled in: by their number, identity matrices by size and dtype.
+    """
 
     storages: list[Storage] = field(default_factory=list)
+    constants: dict[Any, Storage] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class World:
+    """The communicating ranks of a run: how many, and what each program that waits in a collective has offered there.
+
+    ``standing`` goes by the numbers that the baton knows programs by.
+    """
+
+    size: int
+    standing: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -28,7 +43,12 @@ class Core:
 
     ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody).
     ``input_ids`` are the storages of the arguments. ``undefined_travels``: the legacy dialect lets undefined lanes pass
-    through element-wise instructions until they are used.
+    through element-wise instructions until they are used, and its compiler places tiles where accesses to them may
+    begin. ``full_plans`` are the plans of full precision, None in precise mode; ``plans`` then holds only those whose
+    operands are all as wide as declared, so that the others are issued carefully. ``device_loop``: the
+    innermost loop on the device that is running. ``baton`` is what programs wait with (``launch.baton`` says how), None
+    where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
+    ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
     """
 
     generation: Generation
@@ -38,9 +58,18 @@ class Core:
     program: tuple[int, ...] = ()
     shared: SharedHbm = field(default_factory=SharedHbm)
     undefined_travels: bool = False
+    full_plans: dict[Any, Any] | None = None
     input_ids: frozenset[int] = frozenset()
     shared_count: int = 0
+    constant_count: int = 0
     no_reorder: int = 0
+    device_loop: Any = None
+    baton: Any = None
+    team: tuple[int, ...] = ()
+    world: World | None = None
+    rank: int | None = None
+    evidence: list[Any] = field(default_factory=list)
+    has_infinities: bool = False
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
@@ -54,13 +83,14 @@ class Core:
         address: tuple[int, int] | None = None,
     ) -> Storage:
         """Fresh storage; shared HBM is shared with the same allocation of the launch's other programs."""
-        site = self.record.site()
+        site = self.record.naming_site()
         if address is not None:
             storage = self._allocate_at(shape, dtype, memory, name, site, address)
         elif memory is MemoryRegion.shared_hbm:
             return self._allocate_shared(shape, dtype, name, site)
         else:
             storage = Storage(shape, dtype, memory, name=name, site=site)
+            storage.placed_to_fit = self.undefined_travels
         self.record.allocated(storage)
         return storage
 
@@ -119,7 +149,7 @@ class Core:
         if physical is None:
             chip = self.generation
             size = chip.sbuf_partition_bytes if memory is MemoryRegion.sbuf else chip.psum_partition_bytes
-            physical = self._memories[memory] = PhysicalMemory(chip.partitions, size)
+            physical = self._memories[memory] = PhysicalMemory(chip.partitions, size, self.record.site)
         return physical
 
 

@@ -144,6 +144,32 @@ class DynamicTensor(IndirectTensor):
         self._layout = None
 
 
+class StrayTensor(DynamicTensor):
+    """An access pattern that leaves its storage: whoever uses it is told so (NK402)."""
+
+    __slots__ = ("complaint",)
+
+    complaint: str
+
+    def settle(self, what: str) -> None:
+        """NK402: there is nothing where it points."""
+        refuse("NK402", f"{what}: {self.complaint}", about=(self,))
+
+    def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
+        self.settle("a view")
+        return super()._view(array, byte_offset, dtype)
+
+    def read(self) -> Array:
+        """NK402."""
+        self.settle("a read")
+        return self.array
+
+    def unwritten(self) -> Array | None:
+        """NK402."""
+        self.settle("a read")
+        return None
+
+
 class VectorTensor(IndirectTensor):
     """A view of which each partition reads or writes the row that its own index names (gather and scatter)."""
 
@@ -290,6 +316,16 @@ def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Any, indirect_dim
     limit = (room - reach - window.dtype.itemsize) // stride if stride else 0
     source = checked_source(tensor, scalar_offset, "scalar_offset")
     return DynamicTensor.of(window, Term(source, stride, min(limit, tensor.shape[dim] - 1)))
+
+
+def stray(tensor: NkiTensor, shape: tuple[int, ...], dtype: DType, complaint: str) -> StrayTensor:
+    """A view of that shape which must not be used: ``complaint`` says what it reaches outside of the storage."""
+    self = StrayTensor.__new__(StrayTensor)
+    inside = tensor.storage.window(shape, dtype, 0, (0,) * len(shape))
+    self._set(tensor.storage, inside, dtype, tensor.byte_offset)
+    self.base_offset, self.terms = tensor.byte_offset, ()
+    self.complaint = complaint
+    return self
 
 
 def gathered(

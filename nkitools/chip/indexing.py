@@ -64,7 +64,8 @@ def resolve_index(tensor: StridedView, dim: int, item: Any) -> int:
     size = tensor.shape[dim]
     index = item if type(item) is int else _integer(tensor, item)
     if not -size <= index < size:
-        out_of_bounds(tensor, dim, str(index))
+        position = index + size if index < 0 else index
+        out_of_bounds(tensor, dim, str(index), position, position)
     return index + size if index < 0 else index
 
 
@@ -75,7 +76,7 @@ def resolve_ds(tensor: StridedView, dim: int, item: DynamicSlice) -> tuple[int, 
     if size < 1:
         wrong(tensor, f"{item!r} of dimension {dim} holds no element")
     if start < 0 or start + size > tensor.shape[dim]:
-        out_of_bounds(tensor, dim, repr(item))
+        out_of_bounds(tensor, dim, repr(item), start, start + size - 1)
     return start, slice(start, start + size)
 
 
@@ -96,5 +97,5 @@ def resolve_slice(tensor: StridedView, dim: int, item: slice) -> tuple[int, slic
         shown = f"{'' if start is None else start}:{'' if stop is None else stop}"
         if 0 <= first <= size and 0 <= end <= size:
             wrong(tensor, f"slice {shown} of dimension {dim} holds no element")
-        out_of_bounds(tensor, dim, shown)
+        out_of_bounds(tensor, dim, shown, first, end - 1)
     return first, slice(first, end, stride)

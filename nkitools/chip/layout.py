@@ -16,7 +16,8 @@ class Layout:
     ``partition_step`` (1: the partitions are neighbours) say where it lies on chip; they are 0, 0 and 1 in HBM.
     ``runs`` are the (size, stride) pairs of the dimensions outside of the longest contiguous ``run`` of bytes at the
     end (on chip the partitions are always among them); ``grain`` divides that run and the strides of all of them but
-    the partitions.
+    the partitions. ``placed_to_fit``: the compiler puts the storage where this view may begin (`Storage`), so that
+    ``start_partition`` is only its place in there. ``reinterprets``: the storage's elements have another dtype.
     """
 
     __slots__ = (
@@ -33,6 +34,8 @@ class Layout:
         "on_chip",
         "partition_step",
         "partitions",
+        "placed_to_fit",
+        "reinterprets",
         "run",
         "runs",
         "shape",
@@ -50,6 +53,8 @@ class Layout:
         start_partition: int,
         free_offset: int,
         partition_step: int,
+        placed_to_fit: bool,
+        reinterprets: bool,
     ) -> None:
         self.id = len(LAYOUTS)
         self.shape = shape
@@ -60,6 +65,8 @@ class Layout:
         self.start_partition = start_partition
         self.free_offset = free_offset
         self.partition_step = partition_step
+        self.placed_to_fit = placed_to_fit
+        self.reinterprets = reinterprets
         self.elements = math.prod(shape)
         self.nbytes = self.elements * dtype.itemsize
         self.partitions = shape[0]
@@ -70,7 +77,7 @@ class Layout:
         forward = (max(0, (size - 1) * stride) for size, stride in zip(shape, strides, strict=True))
         self.span = sum(forward) + dtype.itemsize
         kept = 1 if self.on_chip else 0
-        inner, self.run = _run(list(zip(shape, strides, strict=True))[kept:], dtype.itemsize)
+        inner, self.run = run_of(list(zip(shape, strides, strict=True))[kept:], dtype.itemsize)
         self.runs = (*zip(shape[:kept], strides[:kept], strict=True), *inner)
         self.grain = math.gcd(self.run, *(stride for _, stride in inner))
 
@@ -100,7 +107,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
     return True
 
 
-def _run(dimensions: list[tuple[int, int]], itemsize: int) -> tuple[list[tuple[int, int]], int]:
+def run_of(dimensions: list[tuple[int, int]], itemsize: int) -> tuple[list[tuple[int, int]], int]:
     """The dimensions outside of the contiguous bytes at the end, and how many bytes those are."""
     dimensions = [(size, stride) for size, stride in dimensions if size != 1]
     run = itemsize
@@ -117,12 +124,24 @@ def layout_of(
     start_partition: int,
     free_offset: int,
     partition_step: int,
+    placed_to_fit: bool = False,
+    reinterprets: bool = False,
 ) -> Layout:
     """The one Layout of these properties."""
-    key = (shape, strides, dtype.index, memory, start_partition, free_offset, partition_step)
+    key = (shape, strides, dtype.index, memory, start_partition, free_offset, partition_step, placed_to_fit, reinterprets)
     layout = _layouts.get(key)
     if layout is None:
-        layout = Layout(shape, strides, dtype, memory, start_partition, free_offset, partition_step)
+        layout = Layout(
+            shape,
+            strides,
+            dtype,
+            memory,
+            start_partition,
+            free_offset,
+            partition_step,
+            placed_to_fit,
+            reinterprets,
+        )
         _layouts[key] = layout
         LAYOUTS.append(layout)
     return layout

@@ -14,28 +14,15 @@ from nkitools.chip.layout import LAYOUTS as LAYOUTS
 from nkitools.chip.layout import Layout as Layout
 from nkitools.chip.layout import layout_of as layout_of
 from nkitools.chip.numerics import Array
+from nkitools.chip.physical import Loss
+from nkitools.chip.physical import PhysicalMemory as PhysicalMemory
+from nkitools.chip.physical import Region as Region
 from nkitools.chip.region import ON_CHIP as ON_CHIP
 from nkitools.chip.region import MemoryRegion as MemoryRegion
 
 POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_simulator guide)
 
 _ids = itertools.count()
-
-
-class PhysicalMemory:
-    """All bytes of a core's SBUF or PSUM, and the storages that were placed in them by address."""
-
-    __slots__ = ("bytes", "partition_bytes", "partitions", "tenants")
-
-    def __init__(self, partitions: int, partition_bytes: int) -> None:
-        self.partitions = partitions
-        self.partition_bytes = partition_bytes
-        self.bytes: Array = np.zeros(partitions * partition_bytes, np.uint8)
-        self.tenants: list[Storage] = []
-
-
-# Partitions and bytes in them: (first, end, first byte, end byte).
-Region = tuple[int, int, int, int]
 
 
 class Storage:
@@ -45,8 +32,12 @@ class Storage:
     already), or a window of the ``physical`` memory, which other storages may share. The written state is ``full``
     (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
-    shrinks when one needs it. ``foreign``: regions of PSUM that
-    something else than a matmul wrote last.
+    shrinks when one needs it. ``foreign``: regions of PSUM that something else than a matmul wrote last; ``sums``:
+    those of matmuls that nobody has read since (`nkitools.isa.accumulation`), one list for all that have addresses.
+    ``losses``: bytes that storages at overlapping addresses have taken since they were written. ``twin``: what full
+    precision keeps
+    beside it (`nkitools.chip.wide`). ``placed_to_fit``: the compiler places it where accesses to it may begin (in the
+    legacy dialect, unless the author places it).
     """
 
     __slots__ = (
@@ -59,6 +50,7 @@ class Storage:
         "free_bytes",
         "full",
         "id",
+        "losses",
         "memory",
         "name",
         "nbytes",
@@ -67,11 +59,14 @@ class Storage:
         "packed",
         "partition_bytes",
         "physical",
+        "placed_to_fit",
         "shape",
         "site",
         "start_byte",
         "start_partition",
+        "sums",
         "truth",
+        "twin",
         "unit",
         "written",
         "written_bytes",
@@ -100,12 +95,14 @@ class Storage:
         self.start_partition = start_partition
         self.start_byte = start_byte
         self.physical = physical
+        self.placed_to_fit = False
         self.full = array is not None
         self._raw: Array | None = None
         self.array: Array = np.empty(shape, dtype.dtype) if array is None else array
         self.nbytes: int = self.array.nbytes
         self.free_bytes = self.nbytes // shape[0] if shape[0] else self.nbytes
         self.partition_bytes = self.free_bytes or 1  # an empty argument has no partition to divide by
+        self.losses: list[Loss] = []
         if physical is not None:
             self._move_in(physical)
         self.packed = physical is None or self.partition_bytes == self.free_bytes
@@ -116,8 +113,12 @@ class Storage:
         self.origin: Any = None
         self.excused: set[str] = set()
         self.foreign: list[Region] | None = [] if memory is MemoryRegion.psum else None
+        self.sums: list[Any] | None = None
+        if memory is MemoryRegion.psum:
+            self.sums = [] if physical is None else physical.sums
         # The truth value of a view, where an author may ask for one; it returns None where he may not.
         self.truth: Callable[[Any], bool | None] | None = None
+        self.twin: Storage | None = None
 
     # --- bytes ---------------------------------------------------------------------------------------------------
 
@@ -125,7 +126,6 @@ class Storage:
         self.partition_bytes = physical.partition_bytes
         self._raw = physical.bytes
         self.array = self.window(self.shape, self.dtype, 0, (self.partition_bytes, *self.array.strides[1:]))
-        physical.tenants.append(self)
 
     def window(self, shape: tuple[int, ...], dtype: DType, byte_offset: int, strides: tuple[int, ...]) -> Array:
         """The elements at ``byte_offset`` and ``strides`` (in bytes), as a NumPy view."""
@@ -156,6 +156,8 @@ class Storage:
         """Remember that a view was written (``where``: only its true lanes)."""
         if self.full:
             return
+        if self.physical is not None:
+            self.physical.claim(self, layout, byte_offset, where)
         if where is not None:
             np.copyto(self._elements(layout, byte_offset), True, where=where[..., None])
         else:
@@ -194,9 +196,26 @@ class Storage:
             return None
         return np.asarray(~self._elements(layout, byte_offset).all(axis=-1))
 
+    @property
+    def holds_anything(self) -> bool:
+        """Whether some byte of it was written, and not taken by a storage at an overlapping address."""
+        return self.full or bool(self.written_bytes) or (self.written is not None and bool(self.written.any()))
+
+    def flags_by_partition(self, grain: int) -> Array:
+        """The written flags, a row for each partition; ``unit``, which they stand for, then divides ``grain``."""
+        self._unit_of(grain, 0)
+        assert self.written is not None
+        return self.written.reshape(self.shape[0], -1)
+
+    def lose(self, loss: Loss) -> None:
+        """Bytes were taken: their flags are down already."""
+        self.losses = [*self.losses[-15:], loss]  # who reads asks for the last one; of many the early ones are old
+        self._recount()
+
     def _fill(self) -> None:
         self.full = True
         self.written = None
+        self.losses = []
 
     def _runs(self, layout: Layout, byte_offset: int) -> Array:
         """The flags of a view by its contiguous runs: they cover its bytes and no others."""
@@ -255,8 +274,8 @@ class Storage:
         if self.full:
             return
         if self.physical is not None:
-            others = (each for each in self.physical.tenants if each is not self)
-            if any(each.overlaps(self) and not each.untouched for each in others):
+            others = (each for each in self.physical.tenants.values() if each is not self)
+            if any(each.overlaps(self) for each in others):
                 return
         layout = layout_of(self.shape, self.array.strides, self.dtype, self.memory, 0, 0, 1)
         missing = self.unwritten(layout, 0)

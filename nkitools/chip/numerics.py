@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from nkitools.chip.dtypes import DType, tfloat32
+from nkitools.chip.dtypes import DType, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, tfloat32
+from nkitools.chip.evidence import EVIDENCE, Saturated
 from nkitools.rules.finding import refuse
 
 Array = npt.NDArray[Any]
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+# The floats that float32 values leave in earnest: bfloat16 and tfloat32 lack only its last binade's last numbers.
+_LARGEST = {
+    dtype.name: float(ml_dtypes.finfo(dtype.dtype).max)  # type: ignore[no-untyped-call]
+    for dtype in (float16, float8_e4m3, float8_e4m3fn, float8_e5m2)
+}
 
 
 def round_to_tfloat32(values: Array) -> Array:
@@ -31,18 +41,60 @@ def round_to_tfloat32(values: Array) -> Array:
 def _float_to_integer(values: Array, target: np.dtype[Any]) -> Array:
     limits = np.iinfo(target)
     # The type must hold the limits exactly, so that the clip cannot round one up past itself.
-    rounded = np.array(values, np.float64 if target.itemsize == 4 else np.float32)
+    rounded: Array = np.array(values, np.float64 if target.itemsize == 4 else np.float32)
     np.rint(rounded, out=rounded)
+    if _lies_between(rounded, limits.min, limits.max):
+        return rounded.astype(target)
+    lost = ~((rounded >= limits.min) & (rounded <= limits.max))
     np.clip(rounded, limits.min, limits.max, out=rounded)
     np.copyto(rounded, 0, where=np.isnan(rounded))
-    return rounded.astype(target)
+    return _saturated(values, lost, rounded.astype(target))
 
 
 def _integer_to_integer(values: Array, target: np.dtype[Any]) -> Array:
     if np.can_cast(values.dtype, target):
         return values.astype(target)
     limits = np.iinfo(target)
-    return np.clip(values.astype(np.int64), limits.min, limits.max).astype(target)
+    wide = values.astype(np.int64)
+    if _lies_between(wide, limits.min, limits.max):
+        return wide.astype(target)
+    lost = (wide < limits.min) | (wide > limits.max)
+    return _saturated(values, lost, np.clip(wide, limits.min, limits.max).astype(target))
+
+
+def _lies_between(values: Array, low: float, high: float) -> bool:
+    """Whether all elements do (a NaN does not): two fast passes, where a mask would take an array."""
+    if not values.size:
+        return True
+    smallest = np.minimum.reduce(values, axis=None)
+    largest = np.maximum.reduce(values, axis=None)
+    return bool(low <= smallest and largest <= high)
+
+
+def _saturated(values: Array, lost: Array, became: Array) -> Array:
+    """``became``, after it is noted what the cast could not hold (NK304)."""
+    evidence = EVIDENCE.get()
+    if evidence is not None:
+        evidence.append(Saturated(values, lost, became))
+    return became
+
+
+def note_overflow(values: Array, became: Array, dtype: DType) -> None:
+    """Note what a cast to a float of few bits could not hold: numbers beyond its largest, infinity where it has none.
+
+    The largest float32 of either sign stands for an infinity, as it does in nisa.range_select, and may become one.
+    """
+    largest = _LARGEST.get(dtype.name)
+    if largest is None or EVIDENCE.get() is None or values.dtype == became.dtype:
+        return
+    if values.dtype != np.float32:
+        values = values.astype(np.float32)  # what the host's own minimum of narrow floats takes is longer
+    if _lies_between(values, -largest, largest):
+        return
+    meant = np.isfinite(values) & (np.abs(values) < FLOAT32_MAX)
+    lost = np.isnan(became) & ~np.isnan(values) | np.isinf(became) & meant
+    if lost.any():
+        _saturated(values, lost, became)
 
 
 def _refuse_packed(values: Array, name: str) -> None:
@@ -72,7 +124,9 @@ def cast(values: Array, dtype: DType) -> Array:
         return np.asarray(values != 0)
     if dtype.kind == "packed":
         refuse("NK301", f"{values.dtype} cannot be converted to packed elements ({dtype})")
-    return values.astype(target)
+    became = values.astype(target)
+    note_overflow(values, became, dtype)
+    return became
 
 
 def to_float32(values: Array) -> Array:

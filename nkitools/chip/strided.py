@@ -112,14 +112,19 @@ class StridedView:
         if layout is None:
             storage = self.storage
             shape, strides = self.shape, self.array.strides
-            partition, byte, step = 0, 0, 1
+            partition, byte, step, to_fit = 0, 0, 1, False
             if storage.on_chip:
                 partition, byte = divmod(self.byte_offset, storage.partition_bytes)
                 partition += storage.start_partition
                 byte = (byte + storage.start_byte) % _BANK_BYTES
                 if shape[0] > 1:
                     step = strides[0] // storage.partition_bytes
-            layout = layout_of(shape, strides, self.dtype, storage.memory, partition, byte, step)
+                # At partition 0 it makes no difference: one layout for both, so that plans are shared.
+                to_fit = partition > 0 and storage.placed_to_fit
+            dtype = self.dtype
+            layout = layout_of(
+                shape, strides, dtype, storage.memory, partition, byte, step, to_fit, dtype is not storage.dtype
+            )
             self._layout = layout
         return layout
 

@@ -165,7 +165,7 @@ class NkiTensor(NotAValue, StridedView):
         dim = views.dimension(self, dim)
         first, stop, stride = views.integers(self, (start, end, step), "slice's start, end and step")
         if first < 0 or stop < 0:
-            views.out_of_bounds(self, dim, f"{first}:{stop}")
+            views.out_of_bounds(self, dim, f"{first}:{stop}", first, stop - 1)
         window = slice(first, stop, stride)
         return self._indexed((*[slice(None)] * dim, window))
 
@@ -182,7 +182,7 @@ class NkiTensor(NotAValue, StridedView):
             return cast("Self", self._selected(dim, index))
         position = views.integer(self, index, "select's index")
         if position < 0:
-            views.out_of_bounds(self, dim, str(position))
+            views.out_of_bounds(self, dim, str(position), position, position)
         return self._indexed((*[slice(None)] * dim, position))
 
     # --- shape -----------------------------------------------------------------------------------------------------
@@ -315,7 +315,8 @@ class NkiTensor(NotAValue, StridedView):
 
         ``offset=None`` keeps this view's storage offset and an explicit offset is added to it (docstring of NKI 0.6;
         the language guide says that the offset overrides, which is the same wherever the view begins at offset 0).
-        Shape and strides of this view play no part. On chip the first stride must be the storage's free size.
+        Shape and strides of this view play no part. On chip the first stride must be the storage's free size. A pattern
+        that leaves the storage is NK402 where it is used: production kernels make some that they do not use.
         """
         if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
@@ -327,8 +328,11 @@ class NkiTensor(NotAValue, StridedView):
             if scalar_offset is not None:
                 refuse("NK609", "ap takes scalar_offset or vector_offset, not both", about=(self,))
             return cast("Self", dynamic().gathered(self, pairs, start, target, vector_offset, indirect_dim))
-        strides, byte_offset = views.pattern_strides(self, pairs, start, target)
         shape = tuple(count for _, count in pairs)
+        beyond = views.pattern_beyond(self, pairs, start, target)
+        if beyond:
+            return cast("Self", dynamic().stray(self, shape, target, beyond))
+        strides, byte_offset = views.pattern_strides(self, pairs, start, target)
         view = self._view(self.storage.window(shape, target, byte_offset, strides), byte_offset, target)
         if scalar_offset is None:
             return view

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.rules.finding import refuse
 
@@ -44,12 +45,13 @@ def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
     refuse("NK609", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))
 
 
-def out_of_bounds(tensor: StridedView, dim: int, what: str) -> NoReturn:
-    """Refuse what lies outside of the tensor (NK402)."""
+def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: int) -> NoReturn:
+    """Refuse what lies outside of the tensor (NK402): the indices ``first`` to ``last``, which are called ``what``."""
     refuse(
         "NK402",
         f"index {what} is out of bounds for dimension {dim} of {describe(tensor)}, which has size {tensor.shape[dim]}",
         about=(tensor,),
+        picture=lambda: picture_of_range(tensor.shape[dim], first, max(first, last)),
     )
 
 
@@ -207,27 +209,33 @@ def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
     return begin // target.itemsize + offset
 
 
-def pattern_strides(
-    tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType
-) -> tuple[tuple[int, ...], int]:
-    """Byte strides and byte offset of an access pattern that begins at element ``start`` of the storage."""
+def pattern_beyond(tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType) -> str:
+    """What an access pattern that begins at element ``start`` reaches outside of the storage; '' where it stays inside.
+
+    Errors: NK109 and NK111 where its partitions do not follow one another on chip.
+    """
+    if tensor.on_chip:
+        _check_partitions(tensor, pairs, dtype)
     storage = tensor.storage
     if start < 0:
-        refuse("NK402", f"ap begins at element {start}, before the storage of {describe(tensor)}", about=(tensor,))
-    if storage.on_chip:
-        return _pattern_on_chip(tensor, pairs, start, dtype)
-    reach = start + sum(step * (count - 1) for step, count in pairs)
-    total = storage.nbytes // dtype.itemsize
-    if reach >= total:
-        refuse("NK402", f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}", about=(tensor,))
-    return tuple(step * dtype.itemsize for step, _ in pairs), start * dtype.itemsize
-
-
-def _pattern_on_chip(
-    tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType
-) -> tuple[tuple[int, ...], int]:
-    storage = tensor.storage
+        return f"ap begins at element {start}, before the storage of {describe(tensor)}"
+    if not storage.on_chip:
+        reach, total = start + sum(step * (count - 1) for step, count in pairs), storage.nbytes // dtype.itemsize
+        return f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}" if reach >= total else ""
     free = storage.free_bytes // dtype.itemsize
+    first_partition, first_free = divmod(start, free)
+    last = first_partition + pairs[0][1] - 1
+    if last >= storage.shape[0]:
+        return f"ap reaches partition {last} of {describe(tensor)}, whose storage has {storage.shape[0]}"
+    reach = first_free + sum(stride * (count - 1) for stride, count in pairs[1:])
+    if reach >= free:
+        has = f"whose storage has {free} per partition"
+        return f"ap reaches element {reach} of a partition of {describe(tensor)}, {has}"
+    return ""
+
+
+def _check_partitions(tensor: StridedView, pairs: list[tuple[int, int]], dtype: DType) -> None:
+    free = tensor.storage.free_bytes // dtype.itemsize
     (step, partitions), inner = pairs[0], pairs[1:]
     if not inner:
         wrong(tensor, f"ap({pairs}) has no free dimension")
@@ -237,14 +245,16 @@ def _pattern_on_chip(
             f"ap's first stride is {step}, it must be {free}, the free size of the storage (partitions are consecutive)"
         )
         refuse(rule, f"{first}; it is asked of {describe(tensor)}", about=(tensor,))
-    first_partition, first_free = divmod(start, free)
-    last = first_partition + partitions - 1
-    if last >= storage.shape[0]:
-        has = f"whose storage has {storage.shape[0]}"
-        refuse("NK402", f"ap reaches partition {last} of {describe(tensor)}, {has}", about=(tensor,))
-    reach = first_free + sum(stride * (count - 1) for stride, count in inner)
-    if reach >= free:
-        has = f"whose storage has {free} per partition"
-        refuse("NK402", f"ap reaches element {reach} of a partition of {describe(tensor)}, {has}", about=(tensor,))
+
+
+def pattern_strides(
+    tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType
+) -> tuple[tuple[int, ...], int]:
+    """Byte strides and byte offset of an access pattern that begins at element ``start`` of the storage."""
+    storage = tensor.storage
+    if not storage.on_chip:
+        return tuple(step * dtype.itemsize for step, _ in pairs), start * dtype.itemsize
+    first_partition, first_free = divmod(start, storage.free_bytes // dtype.itemsize)
+    inner = pairs[1:]
     strides = (storage.partition_bytes, *(stride * dtype.itemsize for stride, _ in inner))
     return strides, first_partition * storage.partition_bytes + first_free * dtype.itemsize

@@ -17,6 +17,7 @@ from nkitools.isa.costs import streaming
 from nkitools.isa.enums import reduce_cmd as reduce_cmds
 from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.isa.operators import Compute
+from nkitools.isa.ranges import watched
 from nkitools.isa.results import in_float32, put
 from nkitools.rules.finding import report
 
@@ -46,7 +47,7 @@ def activation(
     adds the sum of this call's float32 results, ``reset_reduce`` does both, ``idle`` leaves it; ``reduce_res``
     (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
     register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table
-    for the ranges of valid inputs.
+    for the ranges of valid inputs (NK305).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK607, NK609.
     Source: nki.isa.activation (NKI 0.6).
     """
@@ -58,7 +59,7 @@ def activation(
     _check_scale_and_bias(check, data, scale, bias, function.name)
     _check_reduction(check, data, reduce_op, reduce_res, reduce_cmd)
 
-    activate = _activate(function.compute, dst, data)
+    activate = _activate(watched(function), dst, data)
     if not check.chip.immediate_bias and bias is not None:
         activate = _without_immediate_bias(activate, data.shape[0], check.chip.name)
     reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None

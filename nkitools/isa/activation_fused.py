@@ -31,6 +31,7 @@ from nkitools.isa.costs import streaming
 from nkitools.isa.enums import reduce_cmd as reduce_cmds
 from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.isa.operators import OPERATORS, Operator, token_name
+from nkitools.isa.ranges import watched
 from nkitools.isa.results import put
 from nkitools.rules.finding import report
 
@@ -163,7 +164,7 @@ def _function(check: Check, token: Any) -> Function:
     """The activation function; nl.prelu is the one with a parameter."""
     if token_name(token) == "prelu":
         return _prelu
-    function = guards.activation_function(check, "op", token).compute
+    function = watched(guards.activation_function(check, "op", token))
     return lambda value, parameter, out: function(value, out=out)
 
 

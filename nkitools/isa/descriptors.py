@@ -16,6 +16,12 @@ from nkitools.isa.enums import oob_mode as oob_modes
 from nkitools.isa.instruction import Check
 
 GATHERING = (dge_modes.unknown, dge_modes.swdge)  # the modes that vector_offset goes with (nki-dge)
+_BY_VALUE = {member.value: member for member in dge_modes}
+
+
+def mode_of(dge_mode: Any) -> Any:
+    """The mode that an argument means: production kernels also pass a member's documented value (``dge_mode=3``)."""
+    return _BY_VALUE.get(dge_mode, dge_mode) if type(dge_mode) is int else dge_mode
 
 
 def modes(check: Check, priority: Any, dge_mode: Any, oob_mode: Any) -> None:
@@ -23,17 +29,24 @@ def modes(check: Check, priority: Any, dge_mode: Any, oob_mode: Any) -> None:
     chip = check.chip
     guards.one_of(check, "oob_mode", oob_mode, oob_modes)
     guards.one_of(check, "dge_mode", dge_mode, dge_modes)
-    if priority is not None:
-        whole = isinstance(priority, (int, np.integer)) and not isinstance(priority, bool)
-        if not whole or not 0 <= priority <= 3:
-            check.refuse("NK609", f"`priority` must be 0, 1, 2 or 3, it is {priority!r}")
-        if not chip.dma_priority:
-            check.fail("NK606", f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none")
+    check_priority(check, priority)
     if dge_mode is dge_modes.hwdge and not chip.hardware_dge:
         check.fail(
             "NK606",
             f"`dge_mode`={dge_mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none",
         )
+
+
+def check_priority(check: Check, priority: Any) -> None:
+    """NK609, NK606: the priority of a transfer is 0 to 3, on NeuronCore-v4."""
+    if priority is None:
+        return
+    chip = check.chip
+    whole = isinstance(priority, (int, np.integer)) and not isinstance(priority, bool)
+    if not whole or not 0 <= priority <= 3:
+        check.refuse("NK609", f"`priority` must be 0, 1, 2 or 3, it is {priority!r}")
+    if not chip.dma_priority:
+        check.fail("NK606", f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none")
 
 
 def trigger(check: Check, engine: Any, dge_mode: Any) -> None:

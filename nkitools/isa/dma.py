@@ -57,6 +57,7 @@ def dma_transpose(
     Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609.
     Source: nki.isa.dma_transpose (NKI 0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
     """
+    dge_mode = descriptors.mode_of(dge_mode)
     descriptors.modes(check, priority, dge_mode, oob_mode)
     guards.memory(check, src, "src", (*guards.HBM, MemoryRegion.sbuf))
     guards.memory(check, dst, "dst", (MemoryRegion.sbuf,))

@@ -70,16 +70,16 @@ class nc_version(Enum):  # noqa: N801
     gen4 = 4
 
     def __lt__(self, other: nc_version) -> bool:
-        return self.value < other.value
+        return self.value < other.value if isinstance(other, nc_version) else NotImplemented
 
     def __le__(self, other: nc_version) -> bool:
-        return self.value <= other.value
+        return self.value <= other.value if isinstance(other, nc_version) else NotImplemented
 
     def __gt__(self, other: nc_version) -> bool:
-        return self.value > other.value
+        return self.value > other.value if isinstance(other, nc_version) else NotImplemented
 
     def __ge__(self, other: nc_version) -> bool:
-        return self.value >= other.value
+        return self.value >= other.value if isinstance(other, nc_version) else NotImplemented
 
 
 class dma_engine(Enum):  # noqa: N801

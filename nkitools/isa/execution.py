@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,40 +11,105 @@ from nkitools.chip.core import Core
 from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.indirection import ColumnTensor
 from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import OUTSIDE, UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
-from nkitools.isa.accumulation import check_addition, note_write
+from nkitools.isa.accumulation import check_addition, note_accesses
+from nkitools.isa.concurrency import after_others, keep_parts
+from nkitools.isa.full_precision import FullPrecision
+from nkitools.isa.origins import Operand
+from nkitools.isa.overwritten import report_lost
 from nkitools.isa.plan import DATA, WRITTEN, Plan
+from nkitools.isa.scatter import check_columns, check_order, check_unique
+from nkitools.isa.values import judge
 from nkitools.rules.finding import report
 
 Operands = list[tuple[NkiTensor, int]]
 
 
-def execute(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, ...], *, skip: bool) -> list[int]:
+def execute(
+    core: Core,
+    plan: Plan,
+    roles: tuple[int, ...],
+    values: tuple[Any, ...],
+    *,
+    skip: bool,
+    full: FullPrecision | None = None,
+) -> list[int]:
     """Execute a plan on its operands; returns the words that the record keeps of them.
 
-    ``skip``: rows that an index names out of bounds are left out silently, else they are NK402.
+    ``skip``: rows that an index names out of bounds are left out silently, else they are NK402. ``full``: what computes
+    in the plan's place, and on what in the operands' place, in full precision.
     """
-    data = [(value, role) for value, role in zip(values, roles, strict=True) if role in DATA]
-    tensors = [(value, role) for value, role in data if isinstance(value, NkiTensor)]
+    meaning, shown = (plan, values) if full is None else (full.plan, full.shown)
+    data = [(value, seen, role) for value, seen, role in zip(values, shown, roles, strict=True) if role in DATA]
+    tensors = [(value, role) for value, _, role in data if isinstance(value, NkiTensor)]
     lanes = _valid_lanes(plan, tensors, skip=skip)
-    touches = _touches(plan, data, tensors)
+    touches = _touches(meaning, [seen for _, seen, _ in data], tensors, full)
     undefined = _undefined_lanes(core, plan, tensors, touches)
-    outputs = [tensor for tensor, role in tensors if role in WRITTEN]
-    keywords = {"fresh": _fresh(plan, outputs[0])} if plan.wants_fresh else {}
-    in_place = lanes is None
-    results = {
-        id(tensor): tensor.array if tensor.direct and in_place else np.array(tensor.read()) for tensor in outputs
-    }
-    arrays = [_array(value, results) for value, _ in data]
-    plan.compute(*arrays, **keywords)
-    for (tensor, role), touched in zip(tensors, touches, strict=True):
-        if role in WRITTEN:
-            _written(plan, tensor, results[id(tensor)], undefined, lanes, touched)
+    outputs = [(value, seen) for value, seen, role in data if role in WRITTEN and isinstance(value, NkiTensor)]
+    keywords = {"fresh": _fresh(plan, outputs[0][0])} if plan.wants_fresh else {}
+    if full is not None:
+        full.renew()
+    results = {id(seen): seen.array if seen.direct and lanes is None else np.array(seen.read()) for _, seen in outputs}
+    meaning.compute(*(_array(seen, results) for _, seen, _ in data), **keywords)
+    if core.evidence:
+        judge(core, plan, *_judged(plan, roles, values, shown, results, lanes, touches, undefined))
+    written = [touched for (_, role), touched in zip(tensors, touches, strict=True) if role in WRITTEN]
+    for (tensor, seen), touched in zip(outputs, written, strict=True):
+        _put(plan, seen, results[id(seen)], lanes, touched)
+        _mark(plan, tensor, undefined, lanes, touched)
+        if full is not None:
+            full.written(tensor, touched)
+    if plan.in_psum:
+        note_accesses(plan, [tensor for tensor, _ in tensors])
+    if core.record.keeps_parts:
+        keep_parts(core, tensors, touches, lanes, lambda tensor: _kept(plan, tensor, lanes))
     words: list[int] = []
     for tensor, _ in tensors:
         words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
     return words
+
+
+def _judged(
+    plan: Plan,
+    roles: tuple[int, ...],
+    values: tuple[Any, ...],
+    shown: tuple[Any, ...],
+    results: dict[int, Array],
+    lanes: Array | None,
+    touches: tuple[Any, ...],
+    undefined: Array | None,
+) -> tuple[list[Operand], dict[str, Any]]:
+    """The operands as they were computed with, and the other arguments."""
+    operands, settings, masks = [], {}, iter(touches)
+    for name, value, seen, role in zip(plan.arguments, values, shown, roles, strict=True):
+        if role not in DATA:
+            settings[name] = value
+        elif not isinstance(value, NkiTensor):
+            operands.append(Operand(name, value, value, written=False))
+        elif role in WRITTEN:
+            where = _written(plan, value, lanes, next(masks), undefined)
+            operands.append(Operand(name, value, results[id(seen)], written=True, where=where))
+        else:
+            next(masks)
+            operands.append(Operand(name, value, seen.read(), written=False))
+    return operands, settings
+
+
+def _written(
+    plan: Plan, tensor: NkiTensor, lanes: Array | None, touched: Array | None, undefined: Array | None
+) -> Array | None:
+    """The elements of an output that get a defined value; None for all."""
+    where = _kept(plan, tensor, lanes)
+    for mask in (touched, None if undefined is None else ~undefined):
+        if mask is not None:
+            try:
+                spread = np.broadcast_to(mask, tensor.shape)
+            except ValueError:  # of another output
+                continue
+            where = spread if where is None else where & spread
+    return where
 
 
 def _array(value: Any, results: dict[int, Array]) -> Any:
@@ -56,7 +122,7 @@ def _array(value: Any, results: dict[int, Array]) -> Any:
 def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[Any, ...]) -> Array | None:
     """Lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
     undefined: Array | None = None
-    for (tensor, role), touched in zip(tensors, touches, strict=True):
+    for number, ((tensor, role), touched) in enumerate(zip(tensors, touches, strict=True)):
         if role in WRITTEN:
             continue
         missing = tensor.unwritten()
@@ -64,14 +130,28 @@ def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[A
             missing = missing & touched
         if missing is None or not missing.any():
             continue
-        travels = core.undefined_travels and plan.lanes == "travel"
-        lanes = _lanes(missing, tensors[0][0].shape) if travels else None
+        missing = after_others(core, tensor, missing, touched)
+        if missing is None or not missing.any():
+            continue
+        if tensor.storage.losses and report_lost(plan.name, tensor, missing):
+            continue
+        lanes = _travelling(plan, number, missing, tensors[0][0].shape) if core.undefined_travels else None
         if lanes is None:
             tensor.storage.poison_unwritten()
             _report_unwritten(plan, tensor, missing)
             continue
         undefined = lanes if undefined is None else undefined | lanes
     return undefined
+
+
+def _travelling(plan: Plan, number: int, missing: Array, shape: tuple[int, ...]) -> Array | None:
+    """The elements of the result that are undefined since those of an operand are; None where that is a use."""
+    if plan.lanes == "travel":
+        return _lanes(missing, shape)
+    if plan.lanes == "product" and missing.ndim == len(shape) == 2:
+        columns = np.any(missing, axis=0)  # of stationary they are the result's rows, of moving its columns
+        return None if columns.all() else np.broadcast_to(columns[:, None] if number == 1 else columns, shape)
+    return None
 
 
 def _lanes(missing: Array, shape: tuple[int, ...]) -> Array | None:
@@ -92,6 +172,7 @@ def _report_unwritten(plan: Plan, tensor: NkiTensor, missing: Array) -> None:
         f"{plan.name}: {count} of {missing.size} elements of {describe(tensor)} are read but were never written; the "
         f"first is at index {first}",
         about=(tensor,),
+        picture=lambda: picture_of(missing, UNWRITTEN),
     )
 
 
@@ -99,11 +180,11 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     """Which lanes of the destination were never written: True for all, False for none, else a mask."""
     missing = tensor.unwritten()
     if isinstance(tensor, ColumnTensor):
-        _check_columns(plan, tensor, missing)
+        check_columns(plan, tensor, missing)
     if missing is None:
         check_addition(plan, tensor)
         return False
-    if plan.adds_always:
+    if plan.adds_always and not report_lost(plan.name, tensor, missing):
         report(
             "NK503",
             f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first "
@@ -121,7 +202,7 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
         if not isinstance(tensor, VectorTensor):
             continue
         if plan.unique_rows and role in WRITTEN:
-            _check_unique(plan, tensor)
+            check_unique(plan, tensor)
         invalid = tensor.first_invalid()
         if invalid is None:
             continue
@@ -132,6 +213,7 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
                 f"the {tensor.rows.shape[0]} rows of {describe(tensor.rows)}",
                 about=(tensor.rows,),
                 remedy="Mend the index, or pass oob_mode=nisa.oob_mode.skip to leave such rows out.",
+                picture=partial(picture_of, ~tensor.chosen()[1], OUTSIDE, "entries of the index"),
             )
         if role not in WRITTEN:
             _, valid = tensor.chosen()
@@ -139,38 +221,7 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
     return lanes
 
 
-def _check_unique(plan: Plan, tensor: VectorTensor) -> None:
-    """NK505: one read-modify-write of a row would not see the other."""
-    rows, valid = tensor.chosen()
-    named, counts = np.unique(rows[valid], return_counts=True)
-    if (counts > 1).any():
-        row = int(named[np.argmax(counts > 1)])
-        first, second = (int(each) for each in np.flatnonzero(valid & (rows == row))[:2])
-        report(
-            "NK505",
-            f"{plan.name}: partitions {first} and {second} of {describe(tensor.index)} both name row {row} of "
-            f"{describe(tensor.rows)}",
-            about=(tensor.index, tensor.rows),
-        )
-
-
-def _check_columns(plan: Plan, tensor: ColumnTensor, missing: Array | None) -> None:
-    """NK505: of two additions to one column, one would not see the other."""
-    offsets = tensor.offsets
-    assert offsets is not None
-    named, counts = np.unique(offsets, return_counts=True)
-    if (counts > 1).any() and (missing is None or not missing.all()):
-        column = int(named[np.argmax(counts > 1)])
-        first, second = (int(each) for each in np.flatnonzero(offsets == column)[:2])
-        report(
-            "NK505",
-            f"{plan.name}: offsets {first} and {second} of {describe(tensor.index)} both name element {column} of the "
-            f"partitions of {describe(tensor.columns)}",
-            about=(tensor.index, tensor.columns),
-        )
-
-
-def _touches(plan: Plan, data: list[tuple[Any, int]], tensors: Operands) -> tuple[Any, ...]:
+def _touches(plan: Plan, data: list[Any], tensors: Operands, full: FullPrecision | None) -> tuple[Any, ...]:
     """The lanes of each operand that the instruction reads or writes; None: all of them."""
     if plan.chooses is None:
         return plan.touches or (None,) * len(tensors)
@@ -179,37 +230,51 @@ def _touches(plan: Plan, data: list[tuple[Any, int]], tensors: Operands) -> tupl
         return (None,) * len(tensors)
     for tensor in unready:
         tensor.storage.poison_unwritten()  # what was never written chooses the same lanes in every run
-    return plan.chooses(*(value.read() if isinstance(value, NkiTensor) else value for value, _ in data))
+    if full is not None:
+        full.renew()
+    return plan.chooses(*(value.read() if isinstance(value, NkiTensor) else value for value in data))
 
 
-def _written(
-    plan: Plan, tensor: NkiTensor, result: Array, undefined: Array | None, lanes: Array | None, touched: Array | None
-) -> None:
-    """Put a result where it belongs, and remember which elements are now written."""
+def _put(plan: Plan, tensor: NkiTensor, result: Array, lanes: Array | None, touched: Array | None) -> None:
+    """Put a result where it belongs."""
     if isinstance(tensor, VectorTensor):
+        if not plan.unique_rows:
+            check_order(plan, tensor, result, lanes)
         tensor.write(result, lanes)
+    elif isinstance(tensor, ColumnTensor):
+        tensor.write(result, touched)
+    elif lanes is not None:
+        np.copyto(tensor.array, result, where=_kept(plan, tensor, lanes))
+    elif not tensor.direct:
+        tensor.write(result)
+
+
+def _kept(plan: Plan, tensor: NkiTensor, lanes: Array | None) -> Array | None:
+    """Which elements of a destination are written, None for all: those of its mask, and of the rows of a gather."""
+    where: Array | None = getattr(tensor, "where", None)
+    if lanes is None:
+        return where
+    # Rows left out of a gather leave their part of the destination as it was.
+    spread_out = np.tile if plan.last_axis else np.repeat
+    kept = spread_out(lanes, tensor.size // lanes.size).reshape(tensor.shape)
+    return kept if where is None else where & kept
+
+
+def _mark(plan: Plan, tensor: NkiTensor, undefined: Array | None, lanes: Array | None, touched: Array | None) -> None:
+    """Remember which elements are now written."""
+    if isinstance(tensor, VectorTensor):
         tensor.mark_written(lanes)
         return
     if isinstance(tensor, ColumnTensor):
-        tensor.write(result, touched)
         tensor.mark_written(touched)
         return
-    where = getattr(tensor, "where", None)
-    if lanes is not None:
-        # Rows left out of a gather leave their part of the destination as it was.
-        spread_out = np.tile if plan.last_axis else np.repeat
-        kept = spread_out(lanes, tensor.size // lanes.size).reshape(tensor.shape)
-        where = kept if where is None else where & kept
-        np.copyto(tensor.array, result, where=where)
-    elif not tensor.direct:
-        tensor.write(result)
+    where = _kept(plan, tensor, lanes)
     if touched is not None:
         touched = np.broadcast_to(touched, tensor.shape)
         where = touched if where is None else where & touched
     storage = tensor.storage
     if not storage.full:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)
-    note_write(plan, tensor)
     if undefined is not None:
         try:
             spread = np.broadcast_to(undefined, tensor.shape)

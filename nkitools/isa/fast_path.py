@@ -13,8 +13,10 @@ from inspect import Parameter
 from typing import Any
 
 from nkitools.chip.tensor import NkiTensor
-from nkitools.isa.accumulation import note_write
+from nkitools.isa.accumulation import note_accesses
+from nkitools.isa.labels import label
 from nkitools.isa.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
+from nkitools.isa.values import judge_call
 
 Issue = Callable[[Any, tuple[Any, ...]], None]
 
@@ -51,23 +53,26 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         *[line for name in maybe for line in _optional(name)],
         "try:",
         f"    plan = core.plans.get(({', '.join(_key(named))},))",
-        "except TypeError:",
-        "    return careful(core, values)",
+        "except TypeError:",  # and not in here, where each finding would drag the TypeError along
+        "    plan = None",
         f"if plan is None{_unready(named)}{_partly(outputs)}:",
         "    return careful(core, values)",
         *_computation([p.name for p, role in named if role in DATA]),
+        "if core.evidence: judge_call(core, plan, SELF.roles, values)",
         *[
             f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
             for name in outputs
         ],
-        *[f"if s_{name} is not None and s_{name}.foreign is not None: note_write(plan, {name})" for name in outputs],
+        f"if plan.in_psum: note_accesses(plan, ({''.join(f'{p.name}, ' for p, role in named if role in DATA)}))",
         "record = core.record",
         "words = []",
         *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
         "record.issued(plan, record.sites.current(4), words)",
+        *[f"if {p.name} is not None: label(core, SELF, {p.name}, record.latest)" for p, r in named if r == LABEL],
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
-    namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "note_write": note_write}
+    namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "label": label}
+    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
     issue: Issue = compiled(source, "issue", namespace)
     return issue
 

@@ -21,6 +21,7 @@ _GROUP = {"tensor": 32}  # partitions that hold one turn of the offsets
 _OTHERS_GROUP = 16
 _QUADRANT = 32
 _WORDS = (int32, uint32)
+_MATMULS = ("nc_matmul", "nc_matmul_mx")
 _MATMUL = frozenset({"float16", "bfloat16", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"})
 
 
@@ -44,6 +45,7 @@ ABILITIES = {
     "activation_reduce": Ability("data", ("scalar",)),
     "exponential": Ability("src", ("vector",)),
     "nc_matmul": Ability("stationary", ("tensor",), ("moving",)),
+    "nc_matmul_mx": Ability("stationary", ("tensor",), ("moving", "stationary_scale", "moving_scale")),
     "tensor_copy": Ability("src", ("vector", "scalar")),
     "tensor_copy_predicated": Ability("predicate", ("vector",)),
     "tensor_reduce": Ability("data", ("vector",)),
@@ -70,19 +72,21 @@ def check_operands(check: Check, arguments: Mapping[str, Any]) -> None:
                 check.refuse("NK609", f"`{role}` takes no tensor indirection, it is {describe(tensor)}", tensor)
     if not check.chip.tensor_indirection:
         check.fail("NK606", f"tensor indirection came with NeuronCore-v4; {check.chip.name} does not have it")
+    if check.instruction in _MATMULS:
+        _check_position(check, arguments)
     if check.instruction == "nc_matmul":
         _check_matmul(check, arguments)
+    if check.instruction == "nc_matmul_mx":
+        for role in ("stationary", "moving"):
+            _check_pair(check, role, arguments[role], arguments[f"{role}_scale"])
     if check.instruction == "tensor_scalar":
         _check_addresses(check, arguments)
 
 
 def _check_matmul(check: Check, arguments: Mapping[str, Any]) -> None:
-    """NK609, NK301: no transpose of gathered columns, no tiling of the array, float operands of 16 or 8 bits."""
+    """NK609, NK301: no transpose of gathered columns, float operands of 16 or 8 bits."""
     if arguments["is_transpose"] and isinstance(arguments["moving"], ColumnTensor):
         check.refuse("NK609", "`moving` takes no tensor indirection with is_transpose=True", arguments["moving"])
-    if arguments["tile_position"] not in (None, (), (0, 0)):
-        position = arguments["tile_position"]
-        check.refuse("NK609", f"tensor indirection goes with `tile_position`=(0, 0) only, it is {position}")
     for role in ("stationary", "moving"):
         tensor = arguments[role]
         if isinstance(tensor, ColumnTensor) and tensor.dtype.name not in _MATMUL:
@@ -91,6 +95,28 @@ def _check_matmul(check: Check, arguments: Mapping[str, Any]) -> None:
                 f"`{role}`, {describe(tensor)}, has tensor indirection, which takes {', '.join(sorted(_MATMUL))}",
                 tensor,
             )
+
+
+def _check_position(check: Check, arguments: Mapping[str, Any]) -> None:
+    """NK609: no tiling of the array."""
+    if arguments["tile_position"] not in (None, (), (0, 0)):
+        position = arguments["tile_position"]
+        check.refuse("NK609", f"tensor indirection goes with `tile_position`=(0, 0) only, it is {position}")
+
+
+def _check_pair(check: Check, role: str, values: NkiTensor, scales: NkiTensor) -> None:
+    """NK609: packed elements and their scales are one logical tensor, of which one index chooses."""
+    first, second = (each.index if isinstance(each, ColumnTensor) else None for each in (values, scales))
+    if first is None and second is None:
+        return
+    if first is None or second is None or not first.same_place(second):
+        check.refuse(
+            "NK609",
+            f"`{role}` and `{role}_scale` must both have tensor indirection with the same index, or neither; they are "
+            f"{describe(values)} and {describe(scales)}",
+            values,
+            scales,
+        )
 
 
 def _check_addresses(check: Check, arguments: Mapping[str, Any]) -> None:
@@ -144,12 +170,12 @@ def _check_starts(
                 view.index,
                 remedy="Let the index begin at partition 0, 32, 64 or 96.",
             )
-        if role != "dst":
+        if role != "dst" and not role.endswith("_scale"):
             _same_start(check, f"the index of `{role}`", view.index, f"`{role}`", view)
     scattered, main = views.get("dst"), arguments[ability.main]
     if scattered is None:
         return
-    if check.instruction == "nc_matmul" or main.buffer is MemoryRegion.sbuf:
+    if check.instruction in _MATMULS or main.buffer is MemoryRegion.sbuf:
         _same_start(check, "the index of `dst`", scattered.index, f"`{ability.main}`", main)
     elif isinstance(main, ColumnTensor):
         _same_start(check, "the index of `dst`", scattered.index, f"the index of `{ability.main}`", main.index)

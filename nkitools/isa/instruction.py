@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from functools import cached_property
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -22,6 +24,9 @@ from nkitools.isa import indirection
 from nkitools.isa.enums import oob_mode
 from nkitools.isa.execution import execute
 from nkitools.isa.fast_path import binder, is_classed, issuer
+from nkitools.isa.full_precision import in_full_precision
+from nkitools.isa.labels import label
+from nkitools.isa.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
 from nkitools.isa.plan import (
     DATA,
     LABEL,
@@ -43,6 +48,8 @@ from nkitools.isa.plan import (
     Plan,
     Src,
 )
+from nkitools.record.sites import is_internal
+from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import refuse
 
 __all__ = [
@@ -69,21 +76,49 @@ _WANTED = {
 }
 
 
+AnyCheck = TypeVar("AnyCheck", bound=Check)
+
+
 class NkiInstruction:
-    """The handle of an issued instruction. Instructions run in program order here: a dependence changes no result."""
+    """The handle of an issued instruction: opaque to the author, here the loop on the device that it was issued in.
+
+    Instructions run in program order here: a dependence changes no result.
+    """
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
-        """Let this instruction run after the producers; returns itself."""
+        """Let this instruction run after the producers; returns itself.
+
+        A producer is in the same loop on the device or in one around it: the wait is compiled once and would else
+        fire in every turn, or never. Errors: NK601, NK609. Source: nki.isa.NkiInstruction.depends_on (NKI 0.6).
+        """
         for producer in producers:
             if not isinstance(producer, NkiInstruction):
-                refuse("NK609", f"depends_on takes the handles of instructions, it is given {type(producer).__name__}")
+                refuse(
+                    "NK609",
+                    f"depends_on takes the handles of instructions, it is given {type(producer).__name__}",
+                    remedy="A handle is what a nki.isa call returns: later.depends_on(earlier).",
+                )
+            if producer.handle is not None and not producer.handle.holds(self.handle):
+                refuse(
+                    "NK601",
+                    "depends_on: the producer was issued in a loop on the device that this instruction is not in",
+                    remedy="Let an instruction wait for others of the same loop body, or for ones issued before it.",
+                )
         return self
 
 
 _HANDLE = NkiInstruction(None)
+
+
+def _is_called_by_author() -> bool:
+    """Whether the instruction that is being looked at was called from the author's file, not from a dialect's."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith("<nkitools"):
+        frame = frame.f_back
+    return not is_internal(frame.f_code.co_filename)
 
 
 def _freeze(value: Any) -> Any:
@@ -125,7 +160,7 @@ class Instruction:
         if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
             self._wrong_call(wrong)
         self._issue(core, values)
-        return _HANDLE
+        return _HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue what the fast path does not take."""
@@ -133,36 +168,59 @@ class Instruction:
             value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True)
         )
         self._check_arguments(values)
-        operands, roles = self._flat(values)
+        position = core.record.count
+        self._issue_checked(core, values)
+        name = values[self.parameters.index("name")] if LABEL in self.roles else None
+        if name is not None:
+            label(core, self, name, core.record.latest if core.record.count > position else -1)
+
+    def _issue_checked(self, core: Core, values: tuple[Any, ...]) -> None:
+        operands, roles = self.flat(values)
         skip = self._skips(values)
         if not self._settled(operands, skip=skip):
             return
-        aimed = Check(self.name, core.generation) if indirection.used_in(operands) else None
+        aimed = self.check(core, Check) if indirection.used_in(operands) else None
         arguments = dict(zip(self.parameters, values, strict=True)) if aimed is not None else {}
         if aimed is not None:
             indirection.check_operands(aimed, arguments)
         key = self._key(values)
-        plan = core.plans.get(key)
-        if plan is None:
-            check = Check(self.name, core.generation)
-            plan = self.function(check, *values)
-            plan.name = self.name
-            plan.written = tuple(
-                role in WRITTEN
-                for value, role in zip(operands, roles, strict=True)
-                if role in DATA and isinstance(value, NkiTensor)
-            )
-            plan.number()
-            if not check.broken:
-                core.plans[key] = plan
+        plan, check = self._planned(core, key, values)
         if aimed is not None:
             indirection.use(aimed, arguments, plan)
-        words = execute(core, plan, roles, operands, skip=skip)
+        full = None if core.full_plans is None else in_full_precision(self, core, key, values, plan, check)
+        words = execute(core, plan, roles, operands, skip=skip, full=full)
         if aimed is not None:
             indirection.done(arguments)
         core.record.issued(plan, core.record.sites.current(4), words)
 
-    def _flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    def _planned(self, core: Core, key: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Plan, Check | None]:
+        """The plan of a combination, and where it is new what its guards have spoken to."""
+        plans = core.plans if core.full_plans is None else core.full_plans
+        plan = plans.get(key)
+        if plan is not None:
+            return plan, None
+        check = self.check(core, Check)
+        plan = self.function(check, *values)
+        plan.name = self.name
+        plan.arguments = self._names(values)
+        tensors = [
+            (value, role)
+            for value, role in zip(*self.flat(values), strict=True)
+            if role in DATA and isinstance(value, NkiTensor)
+        ]
+        plan.written = tuple(role in WRITTEN for _, role in tensors)
+        plan.in_psum = any(value.storage.sums is not None for value, _ in tensors)
+        plan.number()
+        if not check.broken:
+            plans[key] = plan
+        return plan, check
+
+    def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
+        """What guards of this instruction talk to."""
+        # The legacy dialect's functions have call forms of their own.
+        return kind(self.name, core.generation, "" if core.undefined_travels else self.call_form)
+
+    def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
         """The arguments and their roles, with each tensor of a list as an input of its own."""
         if SOURCES not in self.roles:
             return values, self.roles
@@ -170,6 +228,13 @@ class Instruction:
         for value, role in zip(values, self.roles, strict=True):
             flat += [(each, SRC) for each in value] if role == SOURCES else [(value, role)]
         return tuple(value for value, _ in flat), tuple(role for _, role in flat)
+
+    def _names(self, values: tuple[Any, ...]) -> tuple[str, ...]:
+        """What the arguments are called, with each tensor of a list by its number."""
+        names: list[str] = []
+        for name, value, role in zip(self.parameters, values, self.roles, strict=True):
+            names += [f"{name}[{number}]" for number in range(len(value))] if role == SOURCES else [name]
+        return tuple(names)
 
     def _settled(self, values: tuple[Any, ...], *, skip: bool) -> bool:
         """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
@@ -203,7 +268,7 @@ class Instruction:
         """NK609: tensors where tensors belong, numbers where numbers do, and nothing that cannot be part of a key."""
         for name, value, role in zip(self.parameters, values, self.roles, strict=True):
             if role in (STATIC, LABEL):
-                self._check_static(name, value, role)
+                self._check_static(name, value)
             elif role == SOURCES:
                 if not isinstance(value, (list, tuple)) or not all(isinstance(each, NkiTensor) for each in value):
                     self._wrong_operand(name, value, role)
@@ -216,35 +281,76 @@ class Instruction:
             ):
                 self._wrong_operand(name, value, role)
 
-    def _check_static(self, name: str, value: Any, role: int) -> None:
-        try:
-            hash(value)
-        except TypeError:
-            refuse(
-                "NK609",
-                f"nisa.{self.name}: argument `{name}` cannot be {type(value).__name__}",
-                remedy=self._call_form(),
-            )
-        if role == LABEL and not (value is None or isinstance(value, str)):
-            refuse("NK609", f"nisa.{self.name}: argument `{name}` must be a string, it is {type(value).__name__}")
+    def _check_static(self, name: str, value: Any) -> None:
+        default = self.signature.parameters[name].default
+        if value is None and default is None:
+            return
+        if is_operator_name(name):
+            if not is_token(value):
+                self._wrong(name, f"must be an operator such as nl.add, it is {_told(value)}", _meant(value))
+        elif isinstance(default, bool):
+            if not (isinstance(value, (bool, np.bool_)) or (type(value) is int and value in (0, 1))):
+                self._wrong(name, f"must be True or False, it is {_told(value)}")
+        elif not _is_hashable(value):
+            self._wrong(name, f"cannot be {type(value).__name__}")
 
     def _wrong_operand(self, name: str, value: Any, role: int) -> NoReturn:
-        wanted = _WANTED.get(role, "a tensor")
+        other = getattr(type(value), "dialect", None)
+        if other is not None and _is_called_by_author():
+            refuse(
+                "NK608",
+                f"nisa.{self.name} is nki's and argument `{name}` is a tensor of {other}; a kernel is written in one "
+                "dialect",
+                remedy=f"Import {other}.isa as nisa here, or write the kernel with nki and its modules.",
+            )
         hint = ""
         if isinstance(value, np.ndarray):
             hint = " NumPy arrays enter a kernel as its arguments."
-        refuse(
-            "NK609",
-            f"nisa.{self.name}: argument `{name}` must be {wanted}, it is {type(value).__name__}",
-            remedy=self._call_form() + hint,
+        elif isinstance(value, (list, tuple)) and role != SOURCES:
+            hint = " A list does not become a tensor: pass a NumPy array of it to the kernel."
+        self._wrong(
+            name,
+            f"must be {_WANTED.get(role, 'a tensor')}, it is {'None' if value is None else type(value).__name__}",
+            hint,
         )
 
-    def _wrong_call(self, error: TypeError) -> NoReturn:
-        refuse("NK609", str(error).replace("_bound()", f"nisa.{self.name}()"), remedy=self._call_form())
+    def _wrong(self, name: str, sentence: str, hint: str = "") -> NoReturn:
+        refuse("NK609", f"nisa.{self.name}: argument `{name}` {sentence}", remedy=self.call_form + hint)
 
-    def _call_form(self) -> str:
+    def _wrong_call(self, error: TypeError) -> NoReturn:
+        argument, instead = removed_argument(error)
+        if instead:
+            refuse("NK608", f"nisa.{self.name}: the argument `{argument}` was removed from NKI", remedy=instead)
+        refuse("NK609", str(error).replace("_bound()", f"nisa.{self.name}()"), remedy=self.call_form)
+
+    @cached_property
+    def call_form(self) -> str:
+        """The signature, as a remedy shows it."""
         shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(self.signature))
         return f"The call form is nisa.{self.name}{shown}."
+
+
+def _is_hashable(value: Any) -> bool:
+    """Whether a value can be part of a plan's key."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _told(value: Any) -> str:
+    """A wrong argument in a message: short values as they are, others by their class."""
+    if isinstance(value, str):
+        return f"the string {value!r}"
+    plain = value is None or isinstance(value, (bool, int, float, np.generic))
+    return repr(value) if plain else f"of class {type(value).__name__}"
+
+
+def _meant(value: Any) -> str:
+    """The operator that a string names."""
+    name = value.rpartition(".")[2] if isinstance(value, str) else ""
+    return f" Pass nl.{name} itself, without quotes." if name in OPERATORS or name in ACTIVATIONS else ""
 
 
 def _role(parameter: inspect.Parameter) -> int:

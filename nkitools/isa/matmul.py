@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.evidence import EVIDENCE, Product
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
@@ -49,9 +50,9 @@ def nc_matmul(
     """
     guards.one_of(check, "perf_mode", perf_mode, matmul_perf_mode)
     double_row = perf_mode is matmul_perf_mode.double_row
-    array = _array_tile(check, tile_position, tile_size)
+    array = array_tile(check, tile_position, tile_size)
     _check_double_row(check, double_row, array, bool(is_transpose))
-    accumulates = _accumulation(check, accumulate)
+    accumulates = accumulation(check, accumulate)
     guards.memory(check, stationary, "stationary", (MemoryRegion.sbuf,))
     guards.memory(check, moving, "moving", (MemoryRegion.sbuf,))
     guards.memory(check, dst, "dst", (MemoryRegion.psum,))
@@ -64,7 +65,7 @@ def nc_matmul(
     if is_transpose and check.chip.exact_transpose:
         compute = _transposed(dst.dtype, accumulates)
     else:
-        compute = _multiplied(dst.dtype, (k, m), (k, n), flat, accumulates)
+        compute = multiplied(dst.dtype, (k, m), (k, n), flat, accumulates)
 
     passes = _passes(check, stationary, moving, is_stationary_onezero or is_moving_onezero, is_transpose)
     cycles = costs.matmul(check.chip, m, n, passes)
@@ -73,10 +74,13 @@ def nc_matmul(
         "tensor",
         cycles,
         compute,
+        lanes="product",
         wants_fresh=True,
         adds_always=adds,
         adds_to_matmuls_only=adds and not check.chip.accumulates_on_any_value,
         overwrites=accumulates is False,
+        passes=passes,
+        tiled=array != (check.chip.partitions, check.chip.stationary_fmax),
     )
 
 
@@ -87,14 +91,14 @@ def _passes(check: Check, stationary: NkiTensor, moving: NkiTensor, onezero: Any
     return 2 if onezero or (transpose and check.chip.exact_transpose) else 4
 
 
-def _accumulation(check: Check, accumulate: Any) -> bool | None:
+def accumulation(check: Check, accumulate: Any) -> bool | None:
     """NK609: ``accumulate`` as True, False or None; a comparison of NumPy integers is as good as Python's."""
     if accumulate is not None and not isinstance(accumulate, (bool, np.bool_)):
         check.refuse("NK609", f"`accumulate` must be True, False or None, it is {accumulate!r}")
     return None if accumulate is None else bool(accumulate)
 
 
-def _array_tile(check: Check, position: Any, size: Any) -> tuple[int, int]:
+def array_tile(check: Check, position: Any, size: Any) -> tuple[int, int]:
     """Rows and columns of the processing-element array that the call uses (Tiling mode)."""
     whole = (check.chip.partitions, check.chip.stationary_fmax)
     if not position and not size:
@@ -202,8 +206,8 @@ def _check_shapes(
     m, n = stationary.layout.free_elements // pairs, moving.layout.free_elements // pairs
     # A size beyond its limit is the cause of a destination that does not fit.
     fits = (dst.shape[0], dst.layout.free_elements) == (m, n)
-    _check_contraction(check, stationary, moving, array[0])
-    _check_free_sizes(check, dst, stationary, moving, (m, n), array[1], fits)
+    check_contraction(check, stationary, moving, array[0])
+    check_free_sizes(check, dst, stationary, moving, (m, n), array[1], fits)
     if not fits:
         check.refuse(
             "NK109",
@@ -213,7 +217,7 @@ def _check_shapes(
     return stationary.shape[0] * pairs, m, n
 
 
-def _check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, rows: int) -> None:
+def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, rows: int) -> None:
     for role, tensor in (("stationary", stationary), ("moving", moving)):
         if tensor.shape[0] > rows:
             check.fail(
@@ -233,7 +237,7 @@ def _check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, r
         )
 
 
-def _check_free_sizes(
+def check_free_sizes(
     check: Check,
     dst: NkiTensor,
     stationary: NkiTensor,
@@ -260,7 +264,7 @@ def _check_free_sizes(
         )
 
 
-def _multiplied(
+def multiplied(
     dtype: DType,
     stationary_shape: tuple[int, int],
     moving_shape: tuple[int, int],
@@ -274,14 +278,28 @@ def _multiplied(
         left = to_float32(stationary).reshape(stationary_shape)
         right = to_float32(moving).reshape(moving_shape)
         if direct and (accumulate is False or fresh is True):
-            np.matmul(left.T, right, out=destination)
+            note_product(np.matmul(left.T, right, out=destination))
         else:
-            _deposit(destination, np.matmul(left.T, right), dtype, accumulate, fresh)
+            deposit(destination, note_product(np.matmul(left.T, right)), dtype, accumulate, fresh)
 
     return compute
 
 
-def _deposit(destination: Array, values: Array, dtype: DType, accumulate: bool | None, fresh: Any) -> None:
+def note_product(product: Array) -> Array:
+    """The product, after it is noted where not all of it is finite (NK404).
+
+    Its sum of squares says so in one pass, which takes BLAS a fortieth of the time of the product. Squares that are too
+    large for float32 say it, too: whoever follows this up looks again.
+    """
+    evidence = EVIDENCE.get()
+    if evidence is not None:
+        flat = product.reshape(-1)
+        if not np.isfinite(np.dot(flat, flat)):
+            evidence.append(Product(product))
+    return product
+
+
+def deposit(destination: Array, values: Array, dtype: DType, accumulate: bool | None, fresh: Any) -> None:
     """Write over the destination, or add in float32: everywhere, or where it is not ``fresh``."""
     values = values.reshape(destination.shape)
     if accumulate is False or fresh is True:
@@ -304,7 +322,7 @@ def _transposed(dtype: DType, accumulate: bool | None) -> Callable[..., None]:
         if not (ones | (selector == 0)).all() or not (ones.sum(axis=0) == 1).all():
             not_modelled("nc_matmul: is_transpose=True with a moving operand that is no identity or permutation matrix")
         source = stationary.reshape(stationary.shape[0], -1)[ones.argmax(axis=0)].T
-        _deposit(destination, source, dtype, accumulate, fresh)
+        deposit(destination, source, dtype, accumulate, fresh)
 
     return compute
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array, cast, through_float32
+from nkitools.chip.numerics import Array, cast, note_overflow, through_float32
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
@@ -21,7 +21,7 @@ from nkitools.isa.enums import engine as engines
 from nkitools.isa.enums import oob_mode as oob_modes
 from nkitools.isa.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.isa.plan import RegisterOrNumber
-from nkitools.isa.results import constant
+from nkitools.isa.results import constant, note_unfit
 
 _INT32 = np.iinfo(np.int32)
 
@@ -38,7 +38,9 @@ def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[
 
     def compute(destination: Array, source: Array) -> None:
         values = source if same_dtype or once else through_float32(source, dtype)
-        np.copyto(destination, values.reshape(destination.shape), casting="unsafe")
+        values = values.reshape(destination.shape)
+        np.copyto(destination, values, casting="unsafe")
+        note_overflow(values, destination, dtype)
 
     return compute
 
@@ -66,6 +68,7 @@ def dma_copy(
     Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609.
     Source: nki.isa.dma_copy (NKI 0.6); nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
     """
+    dge_mode = descriptors.mode_of(dge_mode)
     descriptors.modes(check, priority, dge_mode, oob_mode)
     descriptors.trigger(check, engine, dge_mode)
     guards.dma_ends(check, dst, src)
@@ -151,7 +154,8 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
     def compute(destination: Array, number: Any) -> None:
         if dtype.kind == "packed" and number != 0:
             check.refuse("NK301", f"`dst` of dtype {dtype} can only be set to 0, not to `value`={number}")
-        destination[...] = constant(number, dtype)
+        destination[...] = became = constant(number, dtype)
+        note_unfit(number, became, dtype)
 
     chosen = engines.vector if engine is engines.unknown else engine
     # The value is data and may change from call to call: the price is that of zero, by far the most frequent.
@@ -161,7 +165,12 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
 
 def fill(dst: NkiTensor, number: Any, engine: Any = engines.unknown) -> None:
     """A memset with a number of any kind, which is cast as the engines cast it."""
-    memset(dst, int(constant(number, dst.dtype)) if dst.dtype.is_integer else number, engine)
+    if not dst.dtype.is_integer:
+        memset(dst, number, engine)
+        return
+    whole = int(constant(number, dst.dtype))
+    note_unfit(number, whole, dst.dtype)
+    memset(dst, whole, engine)
 
 
 @instruction

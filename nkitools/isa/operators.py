@@ -8,6 +8,7 @@ wherever an arithmetic operator is. Arithmetic operators compute in float32 and 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,6 +52,11 @@ class Activation:
     compute: Compute
     valid: tuple[float, float] = (0.0, math.inf)
     signed: bool = True
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there are inputs for which it does not hold."""
+        return self.valid != (0.0, math.inf)
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
@@ -250,8 +256,13 @@ def _sine(x: Array) -> Array:
 
     The cubic itself is not published. That of the Taylor series about +-pi gives 27.65 at 9, and joins smoothly.
     """
+    result: Array = np.sin(x)
     beyond = np.abs(x) - math.pi
-    return np.where(beyond <= 1e-6, np.sin(x), np.copysign(1, x) * (beyond**3 / 6 - beyond))
+    outside = beyond > 1e-6
+    if outside.any():
+        excess = beyond[outside]
+        result[outside] = np.copysign(1, x[outside]) * (excess * excess * excess / 6 - excess)
+    return result
 
 
 def _copy(x: Array, out: Array) -> Array:
@@ -312,7 +323,9 @@ _NUMPY_TOKENS: dict[Any, str] = {
     np.maximum: "maximum",
     np.minimum: "minimum",
     np.max: "maximum",
+    np.amax: "maximum",
     np.min: "minimum",
+    np.amin: "minimum",
     np.equal: "equal",
     np.not_equal: "not_equal",
     np.greater: "greater",
@@ -352,6 +365,16 @@ def token(name: str) -> Callable[[Any], Any]:
         return function
 
     return mark
+
+
+def is_operator_name(parameter: str) -> bool:
+    """Whether a parameter of an instruction takes an operator: op, op0, reduce_op, cmp_op, comp_op1."""
+    return re.fullmatch(r"([a-z]+_)?op\d?", parameter) is not None
+
+
+def is_token(value: Any) -> bool:
+    """Whether a value stands for an operator or an activation function."""
+    return isinstance(value, (Operator, Activation)) or token_name(value) is not None
 
 
 def token_name(value: Any) -> str | None:

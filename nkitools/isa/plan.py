@@ -48,7 +48,7 @@ class Plan:
 
     ``compute`` gets the arrays of all Dst, Src and Operand parameters in the order of the signature (immediates as
     numbers, absent ones as None). ``lanes`` says what undefined input lanes do in the legacy dialect: ``"travel"``
-    makes the same output lanes undefined, ``"use"`` is a use (NK401). ``wants_fresh``: compute also gets ``fresh=``,
+    makes the same output lanes undefined, ``"product"`` those of a matmul that they reach, ``"use"`` is a use (NK401). ``wants_fresh``: compute also gets ``fresh=``,
     which lanes of the destination were never written (True for all, False for none, else a mask); ``adds_always``:
     never written lanes are then a finding (NK401). ``adds_to_matmuls_only``: lanes that another instruction wrote are
     one, too; ``overwrites``: a matmul that makes a region its own. ``touches``: for each tensor operand, in the order
@@ -56,7 +56,10 @@ class Plan:
     where values decide that, makes these masks of the arrays that compute gets, and before it; ``touches`` is then not
     empty (its masks play no part) where an output may be written in part. ``last_axis``: the rows of a gathered input
     run along the last axis of the result, not along its first. ``unique_rows``: a scattered output must not name a row
-    twice (NK505). ``written``: for each tensor operand, in the same order, whether it is an output.
+    twice (NK505). ``names_only``: the operands are neither read nor written. ``passes``: how often a matmul streams its
+    moving operand through the array; ``tiled``: it uses a part of that, beside others. ``arguments``: what the arguments
+    are called, with each tensor of a list on its own. ``written``: for each tensor operand, in the same order, whether
+    it is an output. ``in_psum``: some operand lies there.
     """
 
     engine: str
@@ -71,8 +74,13 @@ class Plan:
     chooses: Callable[..., tuple[Any, ...]] | None = None
     last_axis: bool = False
     unique_rows: bool = False
+    names_only: bool = False
+    passes: int = 1
+    tiled: bool = False
     name: str = ""
+    arguments: tuple[str, ...] = ()
     written: tuple[bool, ...] = ()
+    in_psum: bool = False
     id: int = -1
 
     def number(self) -> None:
@@ -83,9 +91,10 @@ class Plan:
 class Check:
     """What an instruction's guards talk to: the chip's table, and how to say that something is broken."""
 
-    def __init__(self, instruction: str, generation: Generation) -> None:
+    def __init__(self, instruction: str, generation: Generation, call_form: str = "") -> None:
         self.instruction = instruction
         self.chip = generation
+        self.call_form = call_form
         self.broken = False
         self.said = False
 
@@ -98,10 +107,14 @@ class Check:
         if rule in _ABOUT_STORAGE:
             for tensor in about:
                 tensor.storage.excused.add(rule)
-        self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+        self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
 
     def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> NoReturn:
         """Report what cannot be computed; where something of this call was reported before, that was the cause."""
         if self.said:
             raise StopRun
-        refuse(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+        refuse(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
+
+    def _remedy(self, rule: str, remedy: str) -> str:
+        """What a guard says to do; where it only says that the call is wrong, the call form."""
+        return remedy or (self.call_form if rule == "NK609" else "")

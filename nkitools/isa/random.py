@@ -5,7 +5,9 @@ turns, and one in GpSimd. The algorithm is published, and so are these numbers o
 orders the words of a state, turns a seed into states and picks numbers for narrow dtypes, and before NeuronCore-v4 the
 Vector Engine has another generator (an LFSR, trainium3_arch) of an unpublished polynomial. So the distribution, and
 what depends on the state, are the chip's here; the numbers are not. The same seed or state gives the same numbers in
-every run and on every generation that has the instruction. An engine that nobody seeded begins as if seeded with 0.
+every run and on every generation that has the instruction. Each core has engines of its own: what one of them seeds or
+draws is nothing to the other, and the same seed gives the same numbers on both. An engine that nobody seeded begins as
+if seeded with the number of its program, so that two cores do not by accident draw the same.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nkitools.chip.core import current_core
+from nkitools.chip.core import Core, current_core
 from nkitools.chip.dtypes import (
     bfloat16,
     float8_e4m3,
@@ -67,7 +69,8 @@ class Generators:
         core = current_core(f"nisa.{self.instruction}")
         states = core.random_states.get(self.engine)
         if states is None:
-            states = core.random_states[self.engine] = seeded(0, core.generation.partitions, STATES[self.engine])
+            first = seeded(_number_of(core), core.generation.partitions, STATES[self.engine])
+            states = core.random_states[self.engine] = first
         if self.lanes.stop > len(states):  # reported already (NK101); whoever collects findings goes on
             states = seeded(0, self.lanes.stop, STATES[self.engine])
         return states[self.lanes]
@@ -79,6 +82,12 @@ class Generators:
     def uniform(self, count: int) -> Array:
         """The next ``count`` numbers of each lane as float32 in [0, 1): multiples of 2**-24."""
         return (self.draw(count) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+
+
+def _number_of(core: Core) -> int:
+    """The place of a core's program in the launch grid (0 without one), counted on from rank to rank."""
+    place = int(np.ravel_multi_index(core.program, core.grid)) if core.grid else 0
+    return place + (core.rank or 0) * max(1, len(core.team))
 
 
 @instruction
@@ -193,7 +202,7 @@ def _shown(value: Any) -> str:
 
 @instruction
 def set_rng_seed(check: Check, src_seeds: Src, name: Any = None) -> Plan:
-    """Seed the Vector Engine's generators, of all lanes, with a [1, 1] tensor of 32 bits in SBUF or PSUM.
+    """Seed the Vector Engine's generators, of all lanes of this core, with a [1, 1] tensor of 32 bits in SBUF or PSUM.
 
     The same seed gives the same numbers of nisa.rng, nisa.dropout and nisa.rand2 on that engine.
     Errors: NK101, NK108, NK109, NK201, NK301. Source: nki.isa.set_rng_seed (NKI 0.6).

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float32, tfloat32
-from nkitools.chip.numerics import Array, cast, to_float32
+from nkitools.chip.evidence import EVIDENCE, Unfit
+from nkitools.chip.numerics import FLOAT32_MAX, Array, cast, note_overflow, to_float32
 
 
 def put(destination: Array, values: Array, dtype: DType) -> None:
@@ -16,6 +17,7 @@ def put(destination: Array, values: Array, dtype: DType) -> None:
     values = values.reshape(destination.shape)
     if dtype.is_float and dtype is not tfloat32:
         np.copyto(destination, values, casting="unsafe")  # NumPy's own cast rounds to the nearest even
+        note_overflow(values, destination, dtype)
     else:
         np.copyto(destination, cast(values, dtype))
 
@@ -54,3 +56,21 @@ def constant(number: Any, dtype: DType) -> Any:
         limits = np.iinfo(dtype.dtype)
         return min(max(int(number), int(limits.min)), int(limits.max))
     return cast(np.asarray(number, np.float32), dtype)
+
+
+def note_unfit(number: Any, became: Any, dtype: DType) -> None:
+    """Note that a number written into elements of ``dtype`` is not among what they hold (NK304).
+
+    Rounding is no matter; an infinity, and the largest float32, which stands for one, may become an infinity.
+    """
+    evidence = EVIDENCE.get()
+    if evidence is None or dtype.kind in ("packed", "bool"):
+        return
+    if dtype.is_integer:
+        unfit = not abs(float(number) - float(became)) < 1  # a NaN is nowhere near
+    elif np.isinf(became):
+        unfit = bool(np.isfinite(number)) and abs(np.float32(number)) != FLOAT32_MAX
+    else:
+        unfit = bool(np.isnan(became)) and number == number
+    if unfit:
+        evidence.append(Unfit(number, became))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+_UNEXPECTED = re.compile("unexpected keyword argument '(\\w+)'")
 ALL_CHIPS = ("trn1", "inf2", "trn2", "trn3")
 
 
@@ -13,7 +15,8 @@ class Rule:
 
     ``bad`` and ``good`` are complete examples: each defines ``kernel`` and ``inputs`` and is run by the tests. The line
     of ``bad`` that ends in ``# <id>`` is the line that must be reported. ``builtin`` names the built-in exception that
-    AWS documents for the case, if any. ``aliases`` are the codes of the legacy dialect's error page.
+    AWS documents for the case, if any. ``aliases`` are the codes of the legacy dialect's error page. ``replacements``:
+    what is gone, and what took its place.
     """
 
     id: str
@@ -27,18 +30,46 @@ class Rule:
     chips: tuple[str, ...] = ALL_CHIPS
     aliases: tuple[str, ...] = ()
     builtin: str = ""
+    lint_only: bool = False
     since: str = "0.1"
+    replacements: tuple[tuple[str, str], ...] = ()
 
 
 def _gather() -> dict[str, Rule]:
     # The family modules import Rule from here, so they can only be read once it exists.
-    from nkitools.rules import data, dtype, language, memory, order, shape
+    from nkitools.rules import data, dtype, language, memory, order, shape, speed
 
-    rules = [rule for family in (shape, memory, dtype, data, order, language) for rule in family.RULES]
+    rules = [rule for family in (shape, memory, dtype, data, order, language, speed) for rule in family.RULES]
     return {rule.id: rule for rule in sorted(rules, key=lambda rule: rule.id)}
 
 
 RULES: dict[str, Rule] = _gather()
+
+
+def removed_argument(error: TypeError) -> tuple[str, str]:
+    """Of a call with an unknown keyword argument: its name, and what took its place, if it is one that is gone."""
+    found = _UNEXPECTED.search(str(error))
+    name = found[1] if found is not None else ""
+    return name, dict(RULES["NK608"].replacements).get(f"{name}=", "")
+
+
+def similar(name: str, limit: int = 3) -> list[Rule]:
+    """The rules with the names (id, slug or alias) closest to ``name``."""
+    from difflib import get_close_matches
+
+    owners = {known.lower(): rule for rule in RULES.values() for known in (rule.id, rule.slug, *rule.aliases)}
+    close = get_close_matches(name.strip().lower(), owners, n=2 * limit, cutoff=0.5)
+    return list({owners[known].id: owners[known] for known in close}.values())[:limit]
+
+
+def rule_named(name: str) -> Rule:
+    """The rule of that id, slug or legacy error code; ValueError says which have a name like it."""
+    rule = find_rule(name) if isinstance(name, str) else None
+    if rule is None:
+        near = [f"{each.id} {each.slug}" for each in similar(str(name))]
+        suggestion = f"Did you mean {', '.join(near)}?" if near else "`nkitools rules` lists them all."
+        raise ValueError(f"no rule is called {name!r}. {suggestion}")
+    return rule
 
 
 def find_rule(name: str) -> Rule | None:

@@ -52,6 +52,25 @@ RULES = [
         aliases=("err_tensor_output_not_written_to",),
     ),
     Rule(
+        id="NK404",
+        slug="nan-origin",
+        severity="warning",
+        reason=(
+            "A NaN or an infinity that an instruction makes of finite numbers spreads through whatever is computed of "
+            "it, so that the place where it shows is rarely the place that is wrong. This is where it came from."
+        ),
+        source=(
+            "IEEE 754: 0/0 and the root of a negative number are NaN, a number by 0 and what is larger than the "
+            "largest float32 are infinite; nki.isa.tensor_tensor docstring (NKI 0.6): arithmetic runs in float32"
+        ),
+        remedy=(
+            "Keep the operands away from there: add an epsilon below a division, a root or a logarithm, subtract the "
+            "row's maximum before nl.exp, and mask with a large finite number, as infinities cancel to NaN."
+        ),
+        bad=examples.NK404_BAD,
+        good=examples.NK404_GOOD,
+    ),
+    Rule(
         id="NK406",
         slug="input-mutated",
         severity="error",
@@ -67,5 +86,19 @@ RULES = [
         bad=examples.NK406_BAD,
         good=examples.NK406_GOOD,
         aliases=("err_cannot_update_immutable_parameter",),
+    ),
+    Rule(
+        id="NK407",
+        slug="mutable-not-returned",
+        severity="error",
+        reason=(
+            "A parameter annotated nt.mutable_tensor is an input and an output of the kernel, and the framework learns "
+            "of its new value only where the kernel returns it."
+        ),
+        source="NKI API Errors, err_mutable_parameter_not_returned (SDK 2.26)",
+        remedy="Return the parameter too: return out_tensor, in_tensor.",
+        bad=examples.NK407_BAD,
+        good=examples.NK407_GOOD,
+        aliases=("err_mutable_parameter_not_returned",),
     ),
 ]

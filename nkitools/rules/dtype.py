@@ -49,6 +49,42 @@ RULES = [
         builtin="AssertionError",
     ),
     Rule(
+        id="NK304",
+        slug="saturating-cast",
+        severity="warning",
+        reason=(
+            "A result is cast once, on write, and what the dtype cannot hold is lost there: an integer becomes the "
+            "largest or smallest of its dtype, NaN becomes 0, and a float16 or float8 becomes an infinity or NaN."
+        ),
+        source=(
+            "nki.isa.tensor_tensor docstring, Data types (NKI 0.6): the float32 results are cast to dst.dtype; the "
+            "limits are those of the dtypes (NKI ISA API Common Fields, Supported Data Types)"
+        ),
+        remedy=(
+            "Scale the values into the range of the dtype, write a wider one, or clamp before the cast where that is "
+            "meant: nisa.tensor_scalar with nl.minimum and nl.maximum."
+        ),
+        bad=examples.NK304_BAD,
+        good=examples.NK304_GOOD,
+    ),
+    Rule(
+        id="NK305",
+        slug="activation-range",
+        severity="warning",
+        reason=(
+            "The Scalar Engine approximates activation functions by pieces of polynomials, some of them for a limited "
+            "range of inputs only. Outside of it the chip gives other results than the function's own, which the "
+            "simulator computes (but for nl.sin)."
+        ),
+        source="NKI ISA API Common Fields, Supported Activation Functions, Valid Input Range (SDK 2.32)",
+        remedy=(
+            "Scale or clamp the inputs into the range first. nl.sin called as a function does so itself, and "
+            "nisa.reciprocal, which runs on the Vector Engine, has no such range."
+        ),
+        bad=examples.NK305_BAD,
+        good=examples.NK305_GOOD,
+    ),
+    Rule(
         id="NK306",
         slug="operator-unsupported",
         severity="error",

@@ -16,12 +16,34 @@ from nkitools.rules.catalogue import RULES, Rule
 UNNAMED = re.compile("\x00(\\d+)\x00")
 
 
+# The sign of a picture that stands for elements of different kinds.
+MIXED = "+"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Which elements of a tensor a finding is about, in a few lines of signs.
+
+    A line stands for the rows ``rows[i]`` (first and last, of dimension 0), and its signs share out the ``columns``
+    equally; ``rows`` is empty where there is one line only. ``across`` is what goes from left to right (``columns``,
+    ``elements``, ``rows``, ...), from ``first`` on. ``meanings`` says what each sign means, ``+`` being a mixture.
+    """
+
+    lines: tuple[str, ...]
+    rows: tuple[tuple[int, int], ...]
+    columns: int
+    across: str
+    meanings: tuple[tuple[str, str], ...]
+    first: int = 0
+
+
 @dataclass(frozen=True)
 class Finding:
     """One broken rule, told to its reader.
 
     ``file``, ``line`` and ``function`` are the author's own; ``program`` is the program id in the launch grid and
-    ``loops`` maps the names of the enclosing loops' counters to their values at that moment.
+    ``loops`` maps the names of the enclosing loops' counters to their values at that moment. ``picture`` shows which
+    elements a data rule speaks of. ``rank``: which of the run's communicating ranks, None where there are none.
     """
 
     rule: str
@@ -35,17 +57,22 @@ class Finding:
     program: tuple[int, ...] = ()
     loops: dict[str, int] = field(default_factory=dict, hash=False)
     function: str = ""
+    picture: Picture | None = None
+    rank: int | None = None
 
     def text(self) -> str:
         """One line: ``path:line:col: NK103 message`` (without the column where it is not known)."""
         column = f":{self.column}" if self.column is not None else ""
-        return f"{self.file}:{self.line}{column}: {self.rule} {self.message}"
+        rank = f" (rank {self.rank})" if self.rank is not None else ""
+        return f"{self.file}:{self.line}{column}: {self.rule} {self.message}{rank}"
 
     def sentence(self) -> str:
         """The message, the remedy and the place, as an error shows them."""
         where = [f"at {self.file}:{self.line}"]
         if self.loops:
             where.append("loop " + ", ".join(f"{name}={value}" for name, value in self.loops.items()))
+        if self.rank is not None:
+            where.append(f"rank {self.rank}")
         if any(self.program):
             where.append("program " + ", ".join(str(index) for index in self.program))
         return f"{self.message} ({self.rule} {self.slug}).\n  {self.remedy}\n  {', '.join(where)}"
@@ -103,7 +130,9 @@ def error_of(finding: Finding) -> KernelError:
     return error_class(RULES[finding.rule])(finding)
 
 
-Reporter = Callable[[Rule, str, bool, Sequence[Any], str], bool]
+# Draws what a finding is about; asked only where somebody will see it.
+Drawing = Callable[[], Picture]
+Reporter = Callable[[Rule, str, bool, Sequence[Any], str, Drawing | None], bool]
 REPORTER: ContextVar[Reporter | None] = ContextVar("nkitools_reporter", default=None)
 
 
@@ -133,25 +162,35 @@ class StopRun(BaseException):
     """Ends a run that collects its findings, where nothing further can be computed."""
 
 
-def report(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "", fatal: bool = False) -> bool:
+def report(
+    rule_id: str,
+    message: str,
+    *,
+    about: Sequence[Any] = (),
+    remedy: str = "",
+    fatal: bool = False,
+    picture: Drawing | None = None,
+) -> bool:
     """Say that ``rule_id`` is broken; returns whether a run has taken note of it.
 
     Raises under ``rules="error"``, collects under ``"report"``, keeps silent under ``"off"``. ``fatal`` marks what
     cannot be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
-    Outside of a run errors are raised, and nobody hears the rest.
+    ``picture`` draws the elements concerned. Outside of a run errors are raised, and nobody hears the rest.
     """
     rule = RULES[rule_id]
     reporter = REPORTER.get()
     if reporter is not None:
-        return reporter(rule, message, fatal, about, remedy or rule.remedy)
+        return reporter(rule, message, fatal, about, remedy or rule.remedy, picture)
     if fatal or rule.severity == "error":
         raise error_of(finding_here(rule, message, remedy))
     return False
 
 
-def refuse(rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "") -> NoReturn:
+def refuse(
+    rule_id: str, message: str, *, about: Sequence[Any] = (), remedy: str = "", picture: Drawing | None = None
+) -> NoReturn:
     """Report what cannot be computed; never returns."""
-    report(rule_id, message, about=about, remedy=remedy, fatal=True)
+    report(rule_id, message, about=about, remedy=remedy, fatal=True, picture=picture)
     raise AssertionError("a fatal report returned")
 
 

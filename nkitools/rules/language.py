@@ -2,6 +2,8 @@
 
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.examples import language as examples
+from nkitools.rules.examples import masks
+from nkitools.rules.removed import REPLACEMENTS
 
 RULES = [
     Rule(
@@ -86,6 +88,20 @@ RULES = [
         builtin="TypeError",
     ),
     Rule(
+        id="NK605",
+        slug="tensor-out-of-scope",
+        severity="error",
+        reason=(
+            "To the legacy compiler the body of a loop over a range, and of an if on a loop counter or program id, is "
+            "a scope: a tensor made inside is gone after it, also where Python would still know the variable."
+        ),
+        source="NKI API Errors, err_local_variable_used_out_of_scope (SDK 2.26)",
+        remedy="Create the tensor in front of the block, with nl.ndarray, and assign to its elements inside of it.",
+        bad=examples.NK605_BAD,
+        good=examples.NK605_GOOD,
+        aliases=("err_local_variable_used_out_of_scope",),
+    ),
+    Rule(
         id="NK606",
         slug="chip-lacks-instruction",
         severity="error",
@@ -127,17 +143,19 @@ RULES = [
         severity="error",
         reason=(
             "Names of earlier NKI versions, such as nl.arange, nl.mgrid, nl.par_dim and nisa.tensor_copy_dynamic_src, "
-            "no longer exist in the modern dialect."
+            "no longer exist in the modern dialect, and neither compiler takes a kernel that mixes nki with "
+            "neuronxcc.nki."
         ),
         source=(
             "NKI Migration Guides, Migrating from NKI 0.1.0 to NKI 0.2.0, and Removed APIs of NKI 0.4.0 (SDK 2.32)"
         ),
         remedy=(
-            "Index with slices, nl.ds or .ap() instead of nl.arange and masks; AWS's migration guide names each "
+            "Index with slices, nl.ds or .ap() instead of nl.arange and masks; `nkitools explain NK608` names each "
             "replacement."
         ),
         bad=examples.NK608_BAD,
         good=examples.NK608_GOOD,
+        replacements=REPLACEMENTS,
     ),
     Rule(
         id="NK609",
@@ -148,7 +166,7 @@ RULES = [
             "compile error."
         ),
         source="nki.isa and nki.language API reference, signatures (NKI 0.6)",
-        remedy="Call it by the signature that the message shows; modern nki.isa calls name dst first.",
+        remedy="Compare the call with the signature, which help() of it prints; modern nki.isa calls name dst first.",
         bad=examples.NK609_BAD,
         good=examples.NK609_GOOD,
         builtin="TypeError",
@@ -220,5 +238,116 @@ RULES = [
         bad=examples.NK613_BAD,
         good=examples.NK613_GOOD,
         builtin="ValueError",
+    ),
+    Rule(
+        id="NK614",
+        slug="allocated-kernel-form",
+        severity="error",
+        reason=(
+            "In a kernel that places tensors in SBUF or PSUM itself the compiler places none: every tensor on chip is "
+            "allocated by hand, no call may need one of its own, and in HBM are inputs, outputs and constants only."
+        ),
+        source="NKI Direct Allocation Developer Guide, Common Errors and Known Limitations (SDK 2.26)",
+        remedy=(
+            "Allocate every tile with nki.compiler.sbuf or psum and assign each call's result to one at once; or "
+            "remove all allocations, or decorate with nki.compiler.force_auto_alloc."
+        ),
+        bad=examples.NK614_BAD,
+        good=examples.NK614_GOOD,
+        aliases=(
+            "err_bias_tensor_must_be_specified_in_allocation",
+            "err_tensor_creation_on_scratchpad_with_init_value_not_supported",
+            "err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel",
+        ),
+    ),
+    Rule(
+        id="NK615",
+        slug="simulation-only",
+        severity="warning",
+        reason=(
+            "nl.mod and nl.fmod are functions of nki.language for which no engine has an operator: they work in "
+            "simulation, and a kernel that calls them fails when it is compiled for the chip."
+        ),
+        source=(
+            "Release notes of NKI 0.3 and 0.4, Known Issues (nki.language.fmod and nki.language.mod), which those of "
+            "0.5 and 0.6 carry forward"
+        ),
+        remedy=(
+            "Compute the remainder of what the chip has: q = nl.floor(nl.multiply(x, nl.reciprocal(y))), then "
+            "nl.subtract(x, nl.multiply(q, y)); see that rounding leaves it between 0 and y."
+        ),
+        bad=examples.NK615_BAD,
+        good=examples.NK615_GOOD,
+    ),
+    Rule(
+        id="NK616",
+        slug="python-undocumented",
+        severity="hint",
+        reason=(
+            "AWS documents which Python an NKI kernel may hold; try, raise, lambda, comprehensions, enumerate and much "
+            "else are not among it, and `is` is refused by the migration guide though AWS's own kernels ask `is None`."
+        ),
+        source=(
+            "NKI Language Guide, NKI Values, Control Flow, Class Support; NKI Migration Guides, Language restrictions of "
+            "NKI 0.3.0 (SDK 2.32)"
+        ),
+        remedy="Write it with what the NKI Language Guide lists, or compile the kernel to see that it is accepted.",
+        bad=examples.NK616_BAD,
+        good=examples.NK616_GOOD,
+        lint_only=True,
+    ),
+    Rule(
+        id="NK617",
+        slug="outside-state",
+        severity="error",
+        reason=(
+            "The compiler keeps what it made of a kernel and takes it again for the same arguments, so that a kernel "
+            "which reads what changes outside of it runs with what that was at first."
+        ),
+        source="NKI Language Guide, Kernel Caching (SDK 2.32)",
+        remedy="Pass it to the kernel as an argument: a number, a text, a tuple, an object of an NKIObject class.",
+        bad=examples.NK617_BAD,
+        good=examples.NK617_GOOD,
+    ),
+    Rule(
+        id="NK618",
+        slug="deprecated-api",
+        severity="hint",
+        reason="AWS has announced that it will be removed; it works until then.",
+        source=(
+            "NKI Migration Guides, Deprecated: dynamic nl.dynamic_range and while loops (NKI 0.6.0), "
+            "tile_size.total_available_sbuf_size (NKI 0.4.0)"
+        ),
+        remedy="Use what the message names instead.",
+        bad=examples.NK618_BAD,
+        good=examples.NK618_GOOD,
+        lint_only=True,
+    ),
+    Rule(
+        id="NK619",
+        slug="ignore-comment",
+        severity="warning",
+        reason=(
+            "A comment that ignores a finding says of which rule and why; one that says neither, or silences nothing, "
+            "hides what the next reader has to know."
+        ),
+        source="nkitools itself",
+        remedy="Write # nki: ignore[NK601] and, after it, why; take the comment out where nothing is found.",
+        bad=examples.NK619_BAD,
+        good=examples.NK619_GOOD,
+        lint_only=True,
+    ),
+    Rule(
+        id="NK620",
+        slug="mask-and",
+        severity="hint",
+        reason=(
+            "AWS supports & between the comparisons of a mask, not `and`, which asks the first one for a truth value "
+            "and drops it: nkitools takes it as &, as its author means it, where a compiler may refuse it."
+        ),
+        source="NKI Known Issues, Masks conjunction; nki.isa.nc_match_replace8, whose third example joins so (SDK 2.26)",
+        remedy="Write (i_p < h) & (i_f < w), with parentheses, since & binds more tightly than <.",
+        bad=masks.NK620_BAD,
+        good=masks.NK620_GOOD,
     ),
 ]

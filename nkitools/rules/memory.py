@@ -22,6 +22,64 @@ RULES = [
         builtin="AssertionError",
     ),
     Rule(
+        id="NK202",
+        slug="sbuf-capacity",
+        severity="error",
+        reason=(
+            "All tensors in SBUF that are alive at one instruction, from their first write to their last read, share its "
+            "partitions: 192 KiB each on NeuronCore-v2, of which the compiler keeps 16, 224 on v3 and 256 on v4. The "
+            "compiler gives up on a kernel that needs more. It moves tensors to HBM and back only for kernels of the "
+            "legacy dialect, where this is a warning as long as the operands of each instruction fit."
+        ),
+        source=(
+            "architecture guides of SDK 2.32; NKI Direct Allocation Developer Guide, ncc.sbuf.alloc (SDK 2.26: 16 KiB "
+            "for the compiler); compiler messages NCC_EGCA111 (spilling is disabled for kernels) and GCA035 "
+            "(aws-neuron-sdk issue 1060); NKI Performance Optimizations, Opt #2 (spilling)"
+        ),
+        remedy=(
+            "Let tensors end earlier or be smaller: tile the free dimension, use one tile up before the next is loaded, "
+            "load again what is needed later, or keep it in a narrower dtype."
+        ),
+        bad=examples.NK202_BAD,
+        good=examples.NK202_GOOD,
+    ),
+    Rule(
+        id="NK203",
+        slug="psum-capacity",
+        severity="error",
+        reason=(
+            "All tensors in PSUM that are alive at one instruction share its 8 banks of 2 KiB for each partition: eight "
+            "tiles of 512 float32 elements. Tiles that are smaller than a bank are taken to share one. The compiler moves "
+            "what does not fit elsewhere only for kernels of the legacy dialect, where this is a warning."
+        ),
+        source=(
+            "trainium_inferentia2_arch, Near-memory accumulation in PSUM (SDK 2.32); compiler message NCC_EGCA111 "
+            "(spilling is disabled for kernels)"
+        ),
+        remedy=(
+            "Copy a result to SBUF (nisa.tensor_copy) before the next accumulation begins, or accumulate fewer tiles at "
+            "once."
+        ),
+        bad=examples.NK203_BAD,
+        good=examples.NK203_GOOD,
+    ),
+    Rule(
+        id="NK204",
+        slug="overlapping-lifetimes",
+        severity="error",
+        reason=(
+            "Tensors placed by hand may use the same bytes one after the other; what the second writes is gone from "
+            "the first, so that their lifetimes must not overlap."
+        ),
+        source="NKI Direct Allocation Developer Guide, Common Errors, Lifetime Conflicts (SDK 2.26)",
+        remedy=(
+            "Give tensors that are alive together addresses that do not overlap, or more physical tiles "
+            "(num_free_tiles, num_bank_tiles) to one whose blocks are."
+        ),
+        bad=examples.NK204_BAD,
+        good=examples.NK204_GOOD,
+    ),
+    Rule(
         id="NK205",
         slug="init-on-hbm",
         severity="error",
@@ -78,5 +136,21 @@ RULES = [
         bad=examples.NK208_BAD,
         good=examples.NK208_GOOD,
         aliases=("err_shared_hbm_must_in_kernel_level",),
+    ),
+    Rule(
+        id="NK209",
+        slug="result-on-chip",
+        severity="hint",
+        reason=(
+            "What a kernel returns to the host lies in HBM. AWS's legacy simulator returned tiles in SBUF and PSUM too, "
+            "with their values, and so does nkitools; outside of simulation such a kernel is not supported."
+        ),
+        source=(
+            "NKI Known Issues, Unsupported Syntax: top-level tensors must be on HBM; nki.isa.range_select, its example "
+            "(SDK 2.26)"
+        ),
+        remedy="Store the tile into nl.ndarray(..., buffer=nl.shared_hbm) with nl.store, and return that.",
+        bad=examples.NK209_BAD,
+        good=examples.NK209_GOOD,
     ),
 ]

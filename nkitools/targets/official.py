@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 _CHIP_VARIABLE = "NEURON_PLATFORM_TARGET_OVERRIDE"
+_PRECISION_VARIABLE = "NKI_PRECISE_FP"
+_PRECISIONS = {"precise": "1", "full": "0"}
 # What nkitools.simulate takes beside the kernel's arguments, and AWS's simulators do not.
 _OURS_ALONE = ("grid", "ranks", "rules")
 _REMEDY = "Install AWS's nki or neuronx-cc from AWS's package index, or take --nki-simulator=builtin."
@@ -37,7 +39,7 @@ class OfficialSimulator(Target):
         return Availability(False, f"{found} {_REMEDY}") if isinstance(found, str) else Availability(True, found[0])
 
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
-        """Run ``kernel`` in AWS's simulator, on the chip of the options.
+        """Run ``kernel`` in AWS's simulator, on the chip and in the precision of the options.
 
         Raises ``NotModelled`` where AWS's simulator is absent and for ``grid``, ``ranks`` and ``rules``.
         """
@@ -61,10 +63,12 @@ def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[An
     from nkitools.record.run import Run
 
     chip = kwargs.pop("chip", None) or options.value("chip")
+    precision = _PRECISIONS.get(str(options.value("precision")))
     run = Run(kernel=kernel_name(kernel), target=name, chip=str(chip or os.environ.get(_CHIP_VARIABLE, "")))
+    run.precision = "full" if (precision or os.environ.get(_PRECISION_VARIABLE)) == "0" else "precise"
     announce(run)
     try:
-        with _chip(chip):
+        with _variable(_CHIP_VARIABLE, chip), _variable(_PRECISION_VARIABLE, precision):
             run.outputs = simulate(kernel, *args, **kwargs)
     except BaseException as error:
         run.error = error
@@ -73,20 +77,20 @@ def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[An
 
 
 @contextmanager
-def _chip(chip: Any) -> Iterator[None]:
-    """AWS's simulator reads the chip from the environment."""
-    if chip is None:
+def _variable(name: str, value: Any) -> Iterator[None]:
+    """AWS's simulator reads its options from the environment; None leaves a variable as it is."""
+    if value is None:
         yield
         return
-    before = os.environ.get(_CHIP_VARIABLE)
-    os.environ[_CHIP_VARIABLE] = str(chip)
+    before = os.environ.get(name)
+    os.environ[name] = str(value)
     try:
         yield
     finally:
         if before is None:
-            del os.environ[_CHIP_VARIABLE]
+            del os.environ[name]
         else:
-            os.environ[_CHIP_VARIABLE] = before
+            os.environ[name] = before
 
 
 def _entry_point() -> tuple[str, Callable[..., Any]] | str:

@@ -15,6 +15,7 @@ REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 TUTORIAL = DOCS / "tutorial" / "first-kernel.md"
 SCRIPT = DOCS / "how-to" / "script.md"
+PRECISION = DOCS / "how-to" / "precision.md"
 README = REPOSITORY / "README.md"
 
 
@@ -78,6 +79,14 @@ def test_the_script_of_the_how_to_page_runs_as_shown(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "nkitools", "run", "double.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert_shows(done.stdout + done.stderr, blocks(SCRIPT, "text")[0])
+
+
+def test_the_split_of_the_how_to_page_is_as_shown(tmp_path: Path) -> None:
+    """The script prints the table that the page shows."""
+    shutil.copy(DOCS / "how-to" / "example" / "row_sums_split.py", tmp_path)
+    done = run(tmp_path, "-m", "nkitools", "run", "row_sums_split.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == blocks(PRECISION, "text")[0]
 
 
 def test_the_test_in_the_readme_passes(tmp_path: Path) -> None:

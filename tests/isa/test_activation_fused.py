@@ -326,7 +326,7 @@ ACTIVATE2_REFUSED: Cases = {
     "add then multiply": ("NK306", "`op0`", (DST, nl.exp, tile(X), 1.0, 1.0, nl.add, nl.multiply), {}),
     "bypass then add": ("NK306", "`op1`", (DST, nl.exp, tile(X), 1.0, 1.0, nl.bypass, nl.add), {}),
     "maximum": ("NK306", "`op0`", (DST, nl.exp, tile(X), 1.0, 1.0, nl.maximum, nl.bypass), {}),
-    "no operator": ("NK306", "`op1`", (DST, nl.exp, tile(X), 1.0, 1.0, nl.multiply, None), {}),
+    "no operator": ("NK609", "`op1`", (DST, nl.exp, tile(X), 1.0, 1.0, nl.multiply, None), {}),
     "no function": ("NK306", "`op`", (DST, nl.add, tile(X), *PLAIN), {}),
     "multiply reduces": ("NK306", "`reduce_op`", (DST, nl.exp, tile(X), *PLAIN), {"reduce_op": nl.multiply}),
     "reversed bypass": ("NK609", "`reverse0`", (DST, nl.exp, tile(X), *PLAIN), {"reverse0": True}),

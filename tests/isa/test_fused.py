@@ -332,7 +332,7 @@ REDUCE_REFUSED: Cases = {
     "bits": ("NK306", "`op0`", (DST, tile(N), nl.bitwise_or, 1, nl.add), {}),
     "subtract": ("NK306", "`reduce_op`", (DST, tile(X), nl.add, 1.0, nl.subtract), {}),
     "bits reduce": ("NK306", "`reduce_op`", (DST, tile(X), nl.add, 1.0, nl.bitwise_or), {}),
-    "no reduction": ("NK306", "`reduce_op`", (DST, tile(X), nl.add, 1.0, None), {}),
+    "no reduction": ("NK609", "`reduce_op`", (DST, tile(X), nl.add, 1.0, None), {}),
     "reversed": ("NK609", "`reverse0`", (DST, tile(X), nl.add, 1.0, nl.add), {"reverse0": True}),
     "idle": ("NK609", "`reduce_cmd`", (DST, tile(X), nl.add, 1.0, nl.add), {"reduce_cmd": COMMANDS.idle}),
     "reset": ("NK609", "`reduce_cmd`", (DST, tile(X), nl.add, 1.0, nl.add), {"reduce_cmd": COMMANDS.reset}),

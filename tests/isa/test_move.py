@@ -136,6 +136,7 @@ def test_every_argument_of_dma_copy() -> None:
     for chip, keywords in (
         ("trn1", {"dge_mode": nisa.dge_mode.swdge, "oob_mode": nisa.oob_mode.skip}),
         ("trn1", {"dge_mode": nisa.dge_mode.none}),
+        ("trn1", {"dge_mode": 3}),  # the value of a member, as production kernels pass it
         ("trn2", {**hwdge, "engine": nisa.engine.sync}),
         ("trn2", {**hwdge, "engine": nisa.engine.scalar, "name": "load"}),
         ("trn3", {"priority": 0}),
@@ -163,6 +164,8 @@ DMA_REFUSED: dict[str, Refused] = {
     "priority before v4": ("NK606", "`priority`", (DST, tile(X)), {"priority": 1}, "trn2"),
     "hwdge before v3": ("NK606", "`dge_mode`", (DST, tile(X)), HWDGE, "trn1"),
     "conversion by hwdge": ("NK301", "`dge_mode`", (empty((32, 8), nl.bfloat16), tile(X, "hbm")), HWDGE, "trn2"),
+    "mode of no member": ("NK609", "`dge_mode`", (DST, tile(X)), {"dge_mode": 4}, "trn2"),
+    "hwdge by value before v3": ("NK606", "`dge_mode`", (DST, tile(X)), {"dge_mode": 2}, "trn1"),
     "mode of text": ("NK609", "`dge_mode`", (DST, tile(X)), {"dge_mode": "hwdge"}, "trn2"),
     "other mode": ("NK609", "`oob_mode`", (DST, tile(X)), {"oob_mode": "skip"}, "trn2"),
     "engine without hwdge": ("NK609", "`engine`", (DST, tile(X)), {"engine": nisa.engine.sync}, "trn2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.xorwow import draw, seeded
@@ -151,6 +153,80 @@ def test_each_lane_goes_its_own_way() -> None:
     np.testing.assert_array_equal(part, first[32:])
     np.testing.assert_array_equal(after, np.concatenate([first[:32], second[32:]]))
 
+
+# --- two cores -------------------------------------------------------------------------------------------------------
+
+
+def on_two_cores(body: Callable[[int], Any], chip: str = "trn3", cores: int = 2) -> list[Any]:
+    """What ``body(program)`` returns on each core."""
+    results: dict[int, Any] = {}
+
+    def kernel() -> None:
+        program = nl.program_id(0)
+        results[program] = body(program)
+
+    nkitools.simulate(kernel, grid=cores, chip=chip)
+    return [results[program] for program in range(cores)]
+
+
+@pytest.mark.parametrize("engine", [VECTOR, GPSIMD], ids=str)
+def test_two_cores_draw_different_numbers(engine: Any) -> None:
+    """Where nobody seeds them: the first as a core on its own does, the second others, both in every run and chip."""
+    first, second = on_two_cores(lambda program: bits(engine=engine))
+    np.testing.assert_array_equal(first, inside(lambda: bits(engine=engine), chip="trn3"))
+    assert (first != second).mean() > 0.99
+    for chip in ("trn2", "trn3"):
+        again = on_two_cores(lambda program: bits(engine=engine), chip)
+        np.testing.assert_array_equal(again, [first, second])
+
+
+def test_two_cores_with_one_seed_draw_the_same() -> None:
+    """The same seed, the same sequence (set_rng_seed), wherever; kernels add the program to it, or draw alike."""
+
+    def body(program: int) -> Any:
+        seed(21)
+        return bits((128, 8)), uniform(shape=(128, 8))
+
+    (first, first_floats), (second, second_floats) = on_two_cores(body)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first_floats, second_floats)
+
+
+def test_a_core_s_generators_are_its_own() -> None:
+    """Neither its seed nor its state nor its draws reach the other core."""
+
+    def body(program: int) -> Any:
+        if program == 0:
+            seed(5)
+            nisa.rand_set_state(placed(tile(np.arange(6 * 16, dtype=np.uint32).reshape(16, 6))), GPSIMD)
+            bits()
+        return bits((16, 9)), bits((16, 9), engine=GPSIMD)
+
+    _, alone = on_two_cores(lambda program: (bits((16, 9)), bits((16, 9), engine=GPSIMD)))
+    changed, untouched = on_two_cores(body)
+    np.testing.assert_array_equal(untouched, alone)
+    assert (np.array(changed) != np.array(untouched)).mean() > 0.99
+
+
+def test_a_state_makes_its_way_to_the_other_core() -> None:
+    """Saved on one core and put into the other's engine, it goes on there as it would have here."""
+    saved: list[np.ndarray] = []
+
+    def body(program: int) -> Any:
+        if program == 0:
+            bits((128, 7))
+            state = placed(empty((128, 24), U32))
+            nisa.rand_get_state(state, VECTOR)
+            saved.append(np.array(state.array))
+        else:
+            nisa.rand_set_state(placed(tile(saved[0])), VECTOR)
+        return bits((128, 11))
+
+    first, second = on_two_cores(body)
+    np.testing.assert_array_equal(first, second)
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
 
 STATES = [("trn2", GPSIMD, 6), ("trn3", GPSIMD, 6), ("trn3", VECTOR, 24)]
 

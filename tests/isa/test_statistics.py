@@ -217,7 +217,7 @@ ACROSS_REFUSED: Cases = {
     "minimum": ("NK306", "`op`", (empty((1, 8)), nl.minimum, tile(X)), {}),
     "multiply": ("NK306", "`op`", (empty((1, 8)), nl.multiply, tile(X)), {}),
     "exclusive or": ("NK306", "`op`", (empty((1, 8), nl.int32), nl.bitwise_xor, tile(N)), {}),
-    "no operator": ("NK306", "`op`", (empty((1, 8)), None, tile(X)), {}),
+    "no operator": ("NK609", "`op`", (empty((1, 8)), None, tile(X)), {}),
 }
 
 

@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "shift": ("NK306", "`op`", (DST, nl.left_shift, tile(X), 2)),
     "rsqrt": ("NK306", "`op`", (DST, nl.rsqrt, tile(X), 2)),
     "activation": ("NK306", "`op`", (DST, nl.exp, tile(X), 2)),
-    "no operator": ("NK306", "`op`", (DST, None, tile(X), 2)),
+    "no operator": ("NK609", "`op`", (DST, None, tile(X), 2)),
     "axis of text": ("NK609", "`axis`", (DST, nl.add, tile(X), "2")),
     "no axis": ("NK609", "`axis`", (DST, nl.add, tile(X), ())),
     "negated bits": (

@@ -316,7 +316,7 @@ REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
     "packed": ("NK301", "`data`", (DST, tile(PACKED), nl.add, 1.0), {}),
     "kinds": ("NK306", "op1", (empty((32, 8), nl.int32), tile(N), nl.bitwise_or, 1, False, nl.add, 1), {}),
     "activation": ("NK306", "`op0`", (DST, tile(X), nl.tanh, None), {}),
-    "no operator": ("NK306", "`op1`", (DST, tile(X), nl.add, 1.0, False, "add", 1.0), {}),
+    "no operator": ("NK609", "`op1`", (DST, tile(X), nl.add, 1.0, False, "add", 1.0), {}),
     "no operand": ("NK609", "`operand0`", (DST, tile(X), nl.add, None), {}),
     "no second operand": ("NK609", "`operand1`", (DST, tile(X), nl.add, 1.0, False, nl.add), {}),
     "no second operator": ("NK609", "`operand1`", (DST, tile(X), nl.add, 1.0, False, None, 2.0), {}),

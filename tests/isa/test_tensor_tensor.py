@@ -329,7 +329,7 @@ REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
     "packed": ("NK301", "`data2`", (DST, tile(X), tile(PACKED), nl.add), {}),
     "activation": ("NK306", "`op`", (DST, tile(X), tile(X), nl.exp), {}),
     "unary": ("NK306", "`op`", (DST, tile(X), tile(X), nl.rsqrt), {}),
-    "no operator": ("NK306", "`op`", (DST, tile(X), tile(X), "add"), {}),
+    "no operator": ("NK609", "`op`", (DST, tile(X), tile(X), "add"), {}),
     "no engine": ("NK609", "`engine`", (DST, tile(X), tile(X), nl.add), {"engine": "vector"}),
     "no tensor": ("NK609", "`data2`", (DST, tile(X), 1.0, nl.add), {}),
     "NumPy array": ("NK609", "`data2`", (DST, tile(X), X, nl.add), {}),

@@ -13,7 +13,10 @@ import pytest
 
 import nkitools
 from nkitools.dialects.stand_in import stand_in_installed
+from nkitools.lint.engine import lint as lint_files
+from nkitools.lint.interface import Dialects
 from nkitools.record.collect import collect_runs
+from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 
 
@@ -47,15 +50,24 @@ def _stand_in() -> Iterator[None]:
 
 @pytest.fixture
 def play_example(tmp_path: Path) -> PlayExample:
-    """Runs an example's source from a file of its own; a refusal ends up in the outcome, everything else is raised."""
+    """Runs an example's source from a file of its own; a refusal ends up in the outcome, everything else is raised.
 
-    def play(source: str, rules: str, chip: str | None = None) -> Outcome:
+    With ``lint`` the outcome also has what only lint reports.
+    """
+
+    def play(source: str, rules: str, chip: str | None = None, *, lint: bool = False) -> Outcome:
         path = tmp_path / "example.py"
         path.write_text(source)
         # In a context of its own: nobody who listens to runs, the summary of this test session say, hears of examples.
-        return Context().run(_play, source, path, rules, chip)
+        outcome = Context().run(_play, source, path, rules, chip)
+        outcome.findings.extend(_of_lint(path) if lint else ())
+        return outcome
 
     return play
+
+
+def _of_lint(path: Path) -> list[Finding]:
+    return [finding for finding in lint_files([path], interface=Dialects()).findings if RULES[finding.rule].lint_only]
 
 
 def _play(source: str, path: Path, rules: str, chip: str | None) -> Outcome:

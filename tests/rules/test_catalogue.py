@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import nkitools
-from nkitools.rules import data, dtype, language, memory, order, shape
+from nkitools.rules import data, dtype, language, memory, order, shape, speed
 from nkitools.rules.catalogue import ALL_CHIPS, RULES, Rule, find_rule
 from nkitools.rules.finding import Finding, error_class
 
 PACKAGE = Path(nkitools.__file__).parent
-FAMILIES = {"NK1": shape, "NK2": memory, "NK3": dtype, "NK4": data, "NK5": order, "NK6": language}
+FAMILIES = {"NK1": shape, "NK2": memory, "NK3": dtype, "NK4": data, "NK5": order, "NK6": language, "NK7": speed}
 DEFINED = [rule for family in FAMILIES.values() for rule in family.RULES]
 IDENTIFIER = re.compile(r"NK\d{3}")
 
@@ -28,7 +28,7 @@ LEGACY_CODES = {
     "err_activation_scale_scalar_or_vector": "NK109",
     "err_ambiguous_tensor_truth_value": "NK602",
     "err_annotation_shape_mismatch": "NK109",
-    "err_bias_tensor_must_be_specified_in_allocation": "(NK614)",
+    "err_bias_tensor_must_be_specified_in_allocation": "NK614",
     "err_cannot_assign_to_index": "NK603",
     "err_cannot_update_immutable_parameter": "NK406",
     "err_control_flow_condition_depending_on_arange": "NK602",
@@ -40,8 +40,8 @@ LEGACY_CODES = {
     "err_indirect_indices_are_not_supported_with_nki_api": "NK603",
     "err_indirect_indices_free_dim": "NK603",
     "err_leading_dimension_of_tensor_must_be_partition": "NK612",
-    "err_local_variable_used_out_of_scope": "(NK605)",
-    "err_mutable_parameter_not_returned": "(NK407)",
+    "err_local_variable_used_out_of_scope": "NK605",
+    "err_mutable_parameter_not_returned": "NK407",
     "err_nested_kernel_with_spmd_grid": "NK610",
     "err_nki_api_outside_of_nki_kernel": "NK611",
     "err_num_partition_exceed_arch_limit": "NK101",
@@ -50,10 +50,10 @@ LEGACY_CODES = {
     "err_size_of_dimension_exceed_arch_limit": "NK107",
     "err_store_dst_shape_smaller_than_other_shape": "NK109",
     "err_tensor_access_out_of_bound": "NK402",
-    "err_tensor_creation_on_scratchpad_with_init_value_not_supported": "(NK614)",
+    "err_tensor_creation_on_scratchpad_with_init_value_not_supported": "NK614",
     "err_tensor_output_not_written_to": "NK403",
-    "err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel": "(NK614)",
-    "err_unexpected_output_dependencies": "(NK501)",
+    "err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel": "NK614",
+    "err_unexpected_output_dependencies": "NK501",
     "err_unsupported_expression_in_mask": "NK604",
     "err_unsupported_memory": "NK201",
     "err_unsupported_mixing_basic_advanced_tensor_indexing": "NK603",

@@ -104,6 +104,26 @@ def test_the_modern_simulator_runs_with_the_chip_of_the_options(site: Path) -> N
     assert "NEURON_PLATFORM_TARGET_OVERRIDE" not in os.environ
 
 
+@pytest.mark.parametrize(
+    ("said", "variable", "seen"),
+    [("full", None, "0"), ("precise", "0", "1"), (None, "0", "0"), (None, None, None)],
+)
+def test_the_precision_of_the_options_reaches_it(
+    site: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, variable: str | None, seen: str | None
+) -> None:
+    """By AWS's variable, which the option comes before; the run says which it was."""
+    text = MODERN.replace("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_PRECISE_FP")
+    _package(site, {"nki/__init__.py": text, "nki/isa.py": ""})
+    monkeypatch.delenv("NKI_PRECISE_FP", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("NKI_PRECISE_FP", variable)
+    with options.override(precision=said):
+        run = OfficialSimulator().run(double, 4)
+    assert run.outputs == (8, seen)
+    assert run.precision == ("full" if seen == "0" else "precise")
+    assert os.environ.get("NKI_PRECISE_FP") == variable
+
+
 def test_the_legacy_simulator_serves_where_the_modern_one_is_absent(site: Path) -> None:
     """neuronxcc.nki.simulate_kernel takes the kernel and its arguments; a failing run is recorded with its error."""
     text = "def simulate_kernel(kernel, *args):\n    return kernel(*args)\n"

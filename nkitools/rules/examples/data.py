@@ -83,6 +83,41 @@ def kernel(x):
 inputs = (np.ones((257, 64), np.float32),)
 """
 
+NK404_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    total = nl.sum(tile, axis=1, keepdims=True)
+    inverse = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.reciprocal(dst=inverse, data=total)  # NK404
+    shares = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=shares, data=tile, op0=nl.multiply, operand0=inverse)
+    nisa.dma_copy(dst=out, src=shares)
+    return out
+
+
+inputs = (np.arange(128 * 64, dtype=np.float32).reshape(128, 64) * (np.arange(128) != 5)[:, None],)
+"""
+
+NK404_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    total = nl.sum(tile, axis=1, keepdims=True)
+    inverse = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=total, data=total, op0=nl.maximum, operand0=1e-6)
+    nisa.reciprocal(dst=inverse, data=total)
+    shares = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=shares, data=tile, op0=nl.multiply, operand0=inverse)
+    nisa.dma_copy(dst=out, src=shares)
+    return out
+
+
+inputs = (np.arange(128 * 64, dtype=np.float32).reshape(128, 64) * (np.arange(128) != 5)[:, None],)
+"""
+
 NK406_BAD = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
@@ -109,6 +144,42 @@ def kernel(x):
     tile = nl.load(x)
     nl.store(out, nl.exp(tile))
     return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK407_BAD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
+
+
+@nki.jit
+def kernel(x: nt.mutable_tensor):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nl.store(out, tile)
+    nl.store(x, nl.multiply(tile, 2.0))
+    return out  # NK407
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK407_GOOD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
+
+
+@nki.jit
+def kernel(x: nt.mutable_tensor):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nl.store(out, tile)
+    nl.store(x, nl.multiply(tile, 2.0))
+    return out, x
 
 
 inputs = (np.ones((128, 64), np.float32),)

@@ -104,6 +104,63 @@ CHIP = "trn2"
 inputs = (np.ones((128, 128), np.float32), np.ones((128, 512), np.float32))
 """
 
+NK304_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=nl.int8, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    quantized = nl.ndarray((128, 64), dtype=nl.int8, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=quantized, data=tile, op0=nl.multiply, operand0=100.0)  # NK304
+    nisa.dma_copy(dst=out, src=quantized)
+    return out
+
+
+inputs = (np.linspace(-2, 2, 128 * 64, dtype=np.float32).reshape(128, 64),)
+"""
+
+NK304_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=nl.int8, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    scaled = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=scaled, data=tile, op0=nl.multiply, operand0=100.0)
+    quantized = nl.ndarray((128, 64), dtype=nl.int8, buffer=nl.sbuf)
+    nisa.tensor_scalar(dst=quantized, data=scaled, op0=nl.minimum, operand0=127.0, op1=nl.maximum, operand1=-128.0)
+    nisa.dma_copy(dst=out, src=quantized)
+    return out
+
+
+inputs = (np.linspace(-2, 2, 128 * 64, dtype=np.float32).reshape(128, 64),)
+"""
+
+NK305_BAD = """\
+@nki.jit
+def kernel(angles):
+    out = nl.ndarray(angles.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(angles)
+    sines = nl.ndarray(angles.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.activation(dst=sines, op=nl.sin, data=tile)  # NK305
+    nisa.dma_copy(dst=out, src=sines)
+    return out
+
+
+inputs = (np.linspace(-9, 9, 128 * 64, dtype=np.float32).reshape(128, 64),)
+"""
+
+NK305_GOOD = """\
+@nki.jit
+def kernel(angles):
+    out = nl.ndarray(angles.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(angles)
+    sines = nl.sin(tile)
+    nisa.dma_copy(dst=out, src=sines)
+    return out
+
+
+inputs = (np.linspace(-9, 9, 128 * 64, dtype=np.float32).reshape(128, 64),)
+"""
+
 NK306_BAD = """\
 @nki.jit
 def kernel(x):

@@ -121,6 +121,41 @@ def kernel(x):
 inputs = (np.ones((100, 64), np.float32),)
 """
 
+NK605_BAD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.sequential_range(2):
+        tile = nl.load(x[i])
+    nl.store(out, tile)  # NK605
+    return out
+
+
+inputs = (np.ones((2, 128, 64), np.float32),)
+"""
+
+NK605_GOOD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 64), dtype=x.dtype)
+    for i in nl.sequential_range(2):
+        tile[...] = nl.load(x[i])
+    nl.store(out, tile)
+    return out
+
+
+inputs = (np.ones((2, 128, 64), np.float32),)
+"""
+
 NK606_BAD = """\
 @nki.jit
 def kernel(x):
@@ -342,5 +377,178 @@ def copied(x):
 
 CHIP = "trn2"
 kernel = copied[2]
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK614_BAD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.compiler as ncc
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    doubled = nl.ndarray(x.shape, dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0))
+    tile = nl.load(x)  # NK614
+    doubled[...] = nl.multiply(tile, 2.0)
+    nl.store(out, doubled)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK614_GOOD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.compiler as ncc
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    doubled = nl.ndarray(x.shape, dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0))
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=256))
+    tile[...] = nl.load(x)
+    doubled[...] = nl.multiply(tile, 2.0)
+    nl.store(out, doubled)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK615_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.mod(nl.load(x), 8.0))  # NK615
+    return out
+
+
+inputs = (np.arange(128 * 64, dtype=np.float32).reshape(128, 64),)
+"""
+
+NK615_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    quotient = nl.floor(nl.multiply(tile, 1 / 8))
+    nl.store(out, nl.subtract(tile, nl.multiply(quotient, 8.0)))
+    return out
+
+
+inputs = (np.arange(128 * 64, dtype=np.float32).reshape(128, 64),)
+"""
+
+NK616_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    widths = [x.shape[1] // parts for parts in (2, 4)]  # NK616
+    nl.store(out, nl.multiply(nl.load(x), widths[0]))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK616_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    widths = []
+    for parts in (2, 4):
+        widths.append(x.shape[1] // parts)
+    nl.store(out, nl.multiply(nl.load(x), widths[0]))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK617_BAD = """\
+scales = [2.0]
+
+
+def grow():
+    scales[0] = 2 * scales[0]
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.multiply(nl.load(x), scales[0]))  # NK617
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK617_GOOD = """\
+@nki.jit
+def kernel(x, scale):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.multiply(nl.load(x), scale))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), 2.0)
+"""
+
+NK618_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    total = nl.zeros((128, 64), dtype=x.dtype)
+    for _ in nl.dynamic_range(4):  # NK618
+        nisa.tensor_tensor(dst=total, data1=total, data2=nl.load(x), op=nl.add)
+    nl.store(out, total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK618_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    total = nl.zeros((128, 64), dtype=x.dtype)
+
+    def add(i):
+        nisa.tensor_tensor(dst=total, data1=total, data2=nl.load(x), op=nl.add)
+
+    nl.fori_loop(0, 4, add)
+    nl.store(out, total)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK619_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    # nki: ignore[NK602] no finding here any more  # NK619
+    nl.store(out, nl.load(x))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK619_GOOD = """\
+@nki.jit
+def kernel(x, scale=None):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    scale = 1.0 if scale is None else scale  # nki: ignore[NK616] compiled with NKI 0.6
+    nl.store(out, nl.multiply(nl.load(x), scale))
+    return out
+
+
 inputs = (np.ones((128, 64), np.float32),)
 """

@@ -28,6 +28,109 @@ def kernel(x):
 inputs = (np.ones((128, 64), np.float32),)
 """
 
+NK202_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 16384), dtype=x.dtype, buffer=nl.shared_hbm)
+    total = nl.zeros((128, 16384), dtype=nl.float32)
+    blocks = []
+    for i in range(5):
+        block = nl.load(x[i * 128 : (i + 1) * 128, :])  # NK202
+        blocks.append(block)
+    for block in blocks:
+        nisa.tensor_tensor(dst=total, data1=total, data2=block, op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((640, 16384), np.float32),)
+"""
+
+NK202_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 16384), dtype=x.dtype, buffer=nl.shared_hbm)
+    total = nl.zeros((128, 16384), dtype=nl.float32)
+    for i in range(5):
+        block = nl.load(x[i * 128 : (i + 1) * 128, :])
+        nisa.tensor_tensor(dst=total, data1=total, data2=block, op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+inputs = (np.ones((640, 16384), np.float32),)
+"""
+
+NK203_BAD = """\
+@nki.jit
+def kernel(a, b):
+    out = nl.ndarray((128, 9 * 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary, moving = nl.load(a), nl.load(b)
+    sums = []
+    for n in range(9):
+        columns = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=columns, stationary=stationary, moving=moving[:, n * 512 : (n + 1) * 512])  # NK203
+        sums.append(columns)
+    for n, columns in enumerate(sums):
+        result = nl.copy(columns)
+        nisa.dma_copy(dst=out[:, n * 512 : (n + 1) * 512], src=result)
+    return out
+
+
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 9 * 512), np.float32))
+"""
+
+NK203_GOOD = """\
+@nki.jit
+def kernel(a, b):
+    out = nl.ndarray((128, 8 * 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary, moving = nl.load(a), nl.load(b)
+    sums = []
+    for n in range(8):
+        columns = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=columns, stationary=stationary, moving=moving[:, n * 512 : (n + 1) * 512])
+        sums.append(columns)
+    for n, columns in enumerate(sums):
+        result = nl.copy(columns)
+        nisa.dma_copy(dst=out[:, n * 512 : (n + 1) * 512], src=result)
+    return out
+
+
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 8 * 512), np.float32))
+"""
+
+NK204_BAD = """\
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    first = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf, address=(0, 0))
+    second = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf, address=(0, 128))
+    nisa.dma_copy(dst=first, src=x)
+    nisa.dma_copy(dst=second, src=y)
+    nisa.tensor_tensor(dst=second, data1=first, data2=second, op=nl.add)  # NK204
+    nisa.dma_copy(dst=out, src=second)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((128, 64), np.float32))
+"""
+
+NK204_GOOD = """\
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    first = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf, address=(0, 0))
+    second = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf, address=(0, 256))
+    nisa.dma_copy(dst=first, src=x)
+    nisa.dma_copy(dst=second, src=y)
+    nisa.tensor_tensor(dst=second, data1=first, data2=second, op=nl.add)
+    nisa.dma_copy(dst=out, src=second)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32), np.ones((128, 64), np.float32))
+"""
+
 NK205_BAD = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
@@ -139,4 +242,32 @@ def half(x):
 CHIP = "trn2"
 kernel = half[2]
 inputs = (np.ones((64, 64), np.float32),)
+"""
+
+NK209_BAD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    return nl.multiply(nl.load(x), 2.0)  # NK209
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK209_GOOD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.multiply(nl.load(x), 2.0))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
 """

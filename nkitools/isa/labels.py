@@ -1,0 +1,54 @@
+"""Names of issued instructions, for schedules, and the loops on the device that they are issued in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from nkitools.chip.core import Core
+from nkitools.rules.finding import refuse
+
+
+@dataclass(eq=False, slots=True)
+class DeviceLoop:
+    """A loop on the device whose body is running: one body, however many turns. ``first``: this is the first turn."""
+
+    around: DeviceLoop | None
+    first: bool = True
+
+    @classmethod
+    @contextmanager
+    def begun(cls, core: Core) -> Iterator[DeviceLoop]:
+        """The loop, while it runs."""
+        loop = core.device_loop = cls(core.device_loop)
+        try:
+            yield loop
+        finally:
+            core.device_loop = loop.around
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first turn of it and of all loops around it."""
+        return self.first and (self.around is None or self.around.is_first)
+
+    def holds(self, other: DeviceLoop | None) -> bool:
+        """Whether ``other`` is this loop or lies inside of it."""
+        while other is not None:
+            if other is self:
+                return True
+            other = other.around
+        return False
+
+
+def label(core: Core, instruction: Any, name: Any, position: int) -> None:
+    """Keep the name that the author has given to the instruction at ``position`` (-1: skipped). Errors: NK609."""
+    if not isinstance(name, str):
+        refuse(
+            "NK609",
+            f"nisa.{instruction.name}: argument `name` must be a string, it is {type(name).__name__}",
+            remedy=instruction.call_form,
+        )
+    if core.device_loop is None or core.device_loop.is_first:
+        core.record.labels.append((core.program, position, name))

@@ -1,0 +1,35 @@
+"""Bad and good kernels for the rules of masks in the legacy dialect."""
+
+NK620_BAD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((100, 60), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:128, 0:64]
+    tile = nl.load(x[i_p, i_f], mask=(i_p < 100 and i_f < 60))  # NK620
+    nl.store(out[i_p, i_f], tile, mask=(i_p < 100) & (i_f < 60))
+    return out
+
+
+inputs = (np.ones((100, 60), np.float32),)
+"""
+
+NK620_GOOD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((100, 60), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:128, 0:64]
+    tile = nl.load(x[i_p, i_f], mask=(i_p < 100) & (i_f < 60))
+    nl.store(out[i_p, i_f], tile, mask=(i_p < 100) & (i_f < 60))
+    return out
+
+
+inputs = (np.ones((100, 60), np.float32),)
+"""
