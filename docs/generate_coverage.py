@@ -18,6 +18,7 @@ A parameter or a form that is not modelled is refused by name in the same way.
 MODULES = {
     "nki.isa": "nkitools.dialects.modern.isa",
     "nki.language": "nkitools.dialects.modern.language",
+    "nki.collectives": "nkitools.dialects.modern.collectives",
     "neuronxcc.nki.isa": "nkitools.dialects.legacy.isa",
     "neuronxcc.nki.language": "nkitools.dialects.legacy.language",
 }

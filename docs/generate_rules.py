@@ -54,6 +54,8 @@ def _section(rule: Rule) -> str:
         f"**Source:** {rule.source}",
         "",
     ]
+    if rule.lint_only:
+        lines += ["Reported by `nkitools lint`, and not by runs.", ""]
     if rule.builtin:
         lines += [f"The error is also a `{rule.builtin}`.", ""]
     if rule.aliases:
