@@ -33,6 +33,8 @@ _SOURCES = {
     "neuronxcc.nki.language.constants": "legacy.language_constants",
     "neuronxcc.nki.typing": "legacy.typing",
     "neuronxcc.nki.compiler": "legacy.compiler",
+    "neuronxcc.nki.compiler.backends.neuron.indexing": "legacy.compiler_indexing",
+    "neuronxcc.nki.compiler.backends.neuron.tensor": "legacy.compiler_tensor",
 }
 # What AWS's kernel library imports beside it: the simulator before NKI 0.3 was a package of its own.
 _SIMULATOR = "nki_cpu_simulator"
@@ -41,7 +43,15 @@ _SOURCES |= {f"{_SIMULATOR}.{name}": source for name, source in _SOURCES.items()
     "neuron_dtypes": "neuron_dtypes",
 }
 # Modules of which nkitools knows that they are imported, and no name of what is in them.
-_UNKNOWN = frozenset({_SIMULATOR, f"{_SIMULATOR}.nki.builtin", f"{_SIMULATOR}.nki.tensor"})
+_UNKNOWN = frozenset(
+    {
+        _SIMULATOR,
+        f"{_SIMULATOR}.nki.builtin",
+        f"{_SIMULATOR}.nki.tensor",
+        "neuronxcc.nki.compiler.backends",
+        "neuronxcc.nki.compiler.backends.neuron",
+    }
+)
 _BESIDE = (_SIMULATOR, "neuron_dtypes")
 _OURS = "nkitools_stand_in"
 

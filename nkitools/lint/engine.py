@@ -14,7 +14,7 @@ from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ign
 from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
 from nkitools.lint.reach import kernel_code
-from nkitools.lint.scope import LEGACY, Scope
+from nkitools.lint.scope import LEGACY, Scope, own_nodes
 from nkitools.lint.scopes import Scopes
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
@@ -105,11 +105,16 @@ def _seen_imports(scope: Scope) -> dict[str, str]:
 
 
 def _declared(module: Module, project: Project, dialect: str, interface: Interface | None) -> list[Finding]:
-    """What a file says outside of kernels: imports of names that NKI does not have, and how kernels are made."""
+    """What a file says outside of kernels: imports of names that NKI does not have, and how kernels are made.
+
+    An import that is tried may fail.
+    """
     context = Context(module, module.scope, project, {}, interface=interface)
     for scope in module.scope.all():
+        tried = {each for node in scope.nodes if isinstance(node, ast.Try) for each in own_nodes(node.body)}
         for node in scope.nodes:
-            _imported(context, node, dialect)
+            if node not in tried:
+                _imported(context, node, dialect)
             if isinstance(node, ast.Call):
                 _made(context, node, scope)
         for each in scope.definitions.values():

@@ -96,7 +96,8 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
 @cache
 def _missing(name: str) -> tuple[str, str, str] | None:
     module, rest = _split(name)
-    if module is None or not rest or rest[0].startswith("_") or rest[0] in module.__all__:
+    foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
+    if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in module.__all__:
         return None
     try:
         getattr(module, rest[0])

@@ -12,7 +12,7 @@ from nkitools.lint.scope import LEGACY, Scope
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Calls that take a function and run it as a kernel, besides those that make kernels.
-_RUNNERS = frozenset({"compile_kernel", "simulate", "simulate_kernel", "run_kernel"})
+_RUNNERS = frozenset({"compile_kernel", "cpu_simulate", "simulate", "simulate_kernel"})
 # Of nki.isa: what is asked on the host too.
 _ASKED = frozenset({"get_nc_sub_version", "get_nc_version"})
 _ALWAYS = ("__call__", "__init__", "__post_init__")
@@ -60,14 +60,20 @@ def _calls(scope: Scope) -> Iterator[ast.Call]:
 
 def _handed_over(module: Module, scope: Scope, project: Project, call: ast.Call) -> Iterator[Found]:
     """The function in ``nki.jit(function)``, ``nkitools.simulate(function, ...)``."""
-    name = scope.qualified(call.func) or (call.func.id if isinstance(call.func, ast.Name) else "")
-    runs = name.rpartition(".")[2] in _RUNNERS and name.partition(".")[0] in ("nki", "neuronxcc", "nkitools", name)
-    if call.args and (runs or module.makes_kernel(call.func, scope)):
+    name = scope.qualified(call.func)
+    runs = name.rpartition(".")[2] in _RUNNERS and name.partition(".")[0] in ("nki", "neuronxcc", "nkitools")
+    if call.args and (runs or _is_fixture(scope, call.func) or module.makes_kernel(call.func, scope)):
         first = call.args[0]
         target = first.value if isinstance(first, ast.Subscript) else first  # kernel[2]
         found = project.resolve(module, scope, target)
         if found is not None and isinstance(found.node, _FUNCTIONS):
             yield found
+
+
+def _is_fixture(scope: Scope, function: ast.expr) -> bool:
+    """Whether a call is one of pytest's ``run_kernel``, which the test takes as a parameter."""
+    owner = scope.owner(function.id) if isinstance(function, ast.Name) and function.id == "run_kernel" else None
+    return owner is not None and "run_kernel" in owner.parameters
 
 
 def _issues(found: Found) -> bool:

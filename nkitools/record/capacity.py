@@ -21,7 +21,7 @@ from nkitools.record.sites import Site
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER
 
-_LISTED = 6  # groups of tensors that a message tells apart
+_LISTED = 8  # groups of tensors that a message tells apart
 _SPILLS = (
     "As it is, the compiler keeps some of them in HBM and reads them back (spilling), which costs the time of those "
     "transfers."
@@ -50,6 +50,8 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
         said: set[Site] = set()
         for demand, severity in _demands(Liveness(columns, tiles), memory.capacity, spills=spills):
             site = record.site_at(demand.position)
+            if len(demand.tensors) == 1 and any(each.rule.startswith("NK10") for each in record.findings):
+                continue  # a tensor beyond a limit of its own is one cause, and has been told
             if site not in said:
                 said.add(site)
                 _report(record, reporter, memory, demand, severity)

@@ -183,27 +183,34 @@ class Liveness:
 
     @cached_property
     def _passing(self) -> Array:
-        """Of each tile whether one call of the author's writes and reads it, and nobody else."""
+        """Of each tile whether one call of the author's makes, writes and reads it, and nobody else."""
         tiles, positions, written, _ = self._accesses
-        sites = self._columns.heads[positions] & 0xFFFFFFFF
         passing = np.zeros(self._tiles.ids.size, np.bool_)
         firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
-        if firsts.size:
-            alone = np.minimum.reduceat(sites, firsts) == np.maximum.reduceat(sites, firsts)
-            passing[tiles[firsts]] = alone & ~np.logical_and.reduceat(written, firsts)
+        if not firsts.size:
+            return passing
+        sites = self._columns.heads[positions] & 0xFFFFFFFF
+        alone = np.minimum.reduceat(sites, firsts) == np.maximum.reduceat(sites, firsts)
+        used = np.logical_or.reduceat(written, firsts) & ~np.logical_and.reduceat(written, firsts)
+        for first in firsts[alone & used].tolist():
+            passing[tiles[first]] = self._is_made_at(int(tiles[first]), int(sites[first]))
         return passing
+
+    def _is_made_at(self, tile: int, site: int) -> bool:
+        """Whether a tile was made by the call at a site; what is returned at once is named by another one."""
+        record = self._columns.record
+        return record.storages[int(self._tiles.ids[tile])].site == site or record.sites[site].returned
 
     @cached_property
     def _owners(self) -> Array:
         """Of each tile the program (by number) that touches it first: every program has a core of its own."""
         record = self._columns.record
         owners = np.zeros(self._tiles.ids.size, np.int64)
-        numbers: dict[tuple[int, ...], int] = {}
-        turns = [(position, numbers.setdefault(program, len(numbers))) for position, program in record.programs]
+        numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
         if len(numbers) > 1:
             tiles, positions, _, _ = self._accesses
             firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
-            begun, program = np.array(turns, np.int64).T
+            begun, program = np.array([(at, numbers[each]) for at, each in record.programs], np.int64).T
             owners[tiles[firsts]] = program[np.searchsorted(begun, positions[firsts], "right") - 1]
         return owners
 

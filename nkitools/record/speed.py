@@ -129,9 +129,9 @@ class _Speed:
                 self._say(
                     "NK701",
                     site,
-                    f"{line.count:,} of the run's {dmas:,} DMAs are this line's, and move {line.measures} bytes at a "
-                    f"time, in {int(line.amount):,} descriptors; below {_SMALL_PAYLOAD} bytes in a row most of the "
-                    "time of a DMA is overhead",
+                    f"{line.count:,} of the run's {dmas:,} DMAs and {int(line.amount):,} of their {descriptors:,} "
+                    f"descriptors are this line's, of {line.measures} bytes each; below {_SMALL_PAYLOAD} bytes in a row "
+                    "overhead takes most of the time",
                 )
 
     def few_partitions(self) -> None:

@@ -2,7 +2,7 @@
 
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.examples import language as examples
-from nkitools.rules.examples import masks
+from nkitools.rules.examples import masks, sources
 from nkitools.rules.removed import REPLACEMENTS
 
 RULES = [
@@ -93,9 +93,13 @@ RULES = [
         severity="error",
         reason=(
             "To the legacy compiler the body of a loop over a range, and of an if on a loop counter or program id, is "
-            "a scope: a tensor made inside is gone after it, also where Python would still know the variable."
+            "a scope: a tensor made inside is gone after it, also where Python would still know the variable. In the "
+            "modern dialect the bodies of nl.fori_loop and nl.while_loop are."
         ),
-        source="NKI API Errors, err_local_variable_used_out_of_scope (SDK 2.26)",
+        source=(
+            "NKI API Errors, err_local_variable_used_out_of_scope (SDK 2.26); NKI Migration Guides, Rules for migrated "
+            "loops (NKI 0.6.0)"
+        ),
         remedy="Create the tensor in front of the block, with nl.ndarray, and assign to its elements inside of it.",
         bad=examples.NK605_BAD,
         good=examples.NK605_GOOD,
@@ -288,12 +292,12 @@ RULES = [
             "else are not among it, and `is` is refused by the migration guide though AWS's own kernels ask `is None`."
         ),
         source=(
-            "NKI Language Guide, NKI Values, Control Flow, Class Support; NKI Migration Guides, Language restrictions of "
-            "NKI 0.3.0 (SDK 2.32)"
+            "NKI Language Guide, NKI Values, Control Flow, Class Support; NKI Migration Guides, Language restrictions "
+            "of NKI 0.3.0 (SDK 2.32)"
         ),
         remedy="Write it with what the NKI Language Guide lists, or compile the kernel to see that it is accepted.",
-        bad=examples.NK616_BAD,
-        good=examples.NK616_GOOD,
+        bad=sources.NK616_BAD,
+        good=sources.NK616_GOOD,
         lint_only=True,
     ),
     Rule(
@@ -306,8 +310,8 @@ RULES = [
         ),
         source="NKI Language Guide, Kernel Caching (SDK 2.32)",
         remedy="Pass it to the kernel as an argument: a number, a text, a tuple, an object of an NKIObject class.",
-        bad=examples.NK617_BAD,
-        good=examples.NK617_GOOD,
+        bad=sources.NK617_BAD,
+        good=sources.NK617_GOOD,
     ),
     Rule(
         id="NK618",
@@ -319,8 +323,8 @@ RULES = [
             "tile_size.total_available_sbuf_size (NKI 0.4.0)"
         ),
         remedy="Use what the message names instead.",
-        bad=examples.NK618_BAD,
-        good=examples.NK618_GOOD,
+        bad=sources.NK618_BAD,
+        good=sources.NK618_GOOD,
         lint_only=True,
     ),
     Rule(
@@ -333,8 +337,8 @@ RULES = [
         ),
         source="nkitools itself",
         remedy="Write # nki: ignore[NK601] and, after it, why; take the comment out where nothing is found.",
-        bad=examples.NK619_BAD,
-        good=examples.NK619_GOOD,
+        bad=sources.NK619_BAD,
+        good=sources.NK619_GOOD,
         lint_only=True,
     ),
     Rule(

@@ -95,6 +95,12 @@ def test_what_makes_kernels(tmp_path: Path) -> None:
     ]
 
 
+def test_an_import_that_is_tried_may_fail(tmp_path: Path) -> None:
+    """Whoever catches its failure has thought of it."""
+    source = "import nki\n\ntry:\n    from nki.language import arange\nexcept ImportError:\n    arange = None\n"
+    assert findings(written(tmp_path, {"kernels.py": source})["kernels.py"]) == []
+
+
 def test_the_modern_dialect_refuses_the_legacy_modules(tmp_path: Path) -> None:
     """Where a file must be of the modern dialect, its imports of the other are errors; else they are its dialect."""
     files = written(tmp_path, {"kernels.py": "import neuronxcc.nki.language as nl\nfrom neuronxcc import nki\n"})

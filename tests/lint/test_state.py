@@ -13,6 +13,8 @@ import os
 import random
 import time
 
+import numpy
+
 import nki
 import nki.language as nl
 
@@ -108,6 +110,11 @@ DEPENDING = {
         """,
 }
 INDEPENDENT = {
+    "numbers that are drawn from a seed": """\
+        @nki.jit
+        def kernel(x):
+            return nl.multiply(x, numpy.random.RandomState(42).randint(4))
+        """,
     "a table that nobody changes": """\
         SIZES = {"small": 1}
 

@@ -23,11 +23,11 @@ REFUSED = {
     "key that is set": "sizes = {}\nsizes[3] = 4  # NK601 7",
     "keys that are counters": "sizes = dict()\nfor i in range(4):\n    sizes[i] = i  # NK601 11",
     "is True": "if x.ndim is True:  # NK601 4\n    pass",
-    "is a dtype": "same = x.dtype is nl.float32  # NK601 8",
-    "is not": "other = x is not nl  # NK601 9",
+    "is not a number": "other = x.ndim is not 3  # NK601 9",
 }
 UNDOCUMENTED = {
     "is None": "given = x is not None  # NK616 9",
+    "is": "same = x.dtype is nl.float32  # NK616 8",
     "try": "try:  # NK616 1\n    pass\nexcept ValueError:\n    pass",
     "raise": "raise ValueError('no')  # NK616 1",
     "lambda": "double = lambda n: 2 * n  # NK616 10",

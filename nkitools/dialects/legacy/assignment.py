@@ -11,6 +11,7 @@ from nkitools.dialects.legacy import folding
 from nkitools.dialects.legacy.dependences import note_update
 from nkitools.dialects.legacy.dtypes import is_number
 from nkitools.dialects.legacy.elementwise import check_tile, in_place
+from nkitools.dialects.legacy.masks import Lanes
 from nkitools.dialects.legacy.results import part
 from nkitools.isa.move import fill
 from nkitools.language.broadcast import spread_partitions
@@ -62,6 +63,10 @@ def assign(dst: Any, value: Any) -> None:
     if combine is not None:
         combine(value, dst)
         return
+    if dst.access is not None and getattr(value, "lanes", None) is not None and value.is_fresh:
+        if dst.shape == value.shape and dst.base.on_chip:
+            _assign_inside(dst, value, value.lanes)
+            return
     target = dst.resolved()
     _on_chip(target, "is assigned to", "Write to HBM with nl.store or nisa.dma_copy.")
     if is_number(value):
@@ -88,6 +93,18 @@ def assign(dst: Any, value: Any) -> None:
         if lanes.where is not None:
             chosen = MaskedTensor.of(chosen, lanes.where)
         folding.copy(chosen, part(source, source.shape, lanes.box), value.made_at)
+
+
+def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:
+    """The lanes that the mask of the call has left, to a destination that has room for those at least."""
+    if lanes.empty:
+        return
+    source = value.resolved()
+    if lanes.where is None:
+        folding.copy(dst.within(dst.shape, lanes.box), part(source, source.shape, lanes.box), value.made_at)
+        return
+    for box in lanes.boxes():
+        folding.copy(dst.within(dst.shape, box), part(source, source.shape, box), -1)
 
 
 def _on_chip(tensor: NkiTensor, what: str, remedy: str) -> None:

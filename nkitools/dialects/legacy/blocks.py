@@ -17,6 +17,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.access import out_of_bounds
 from nkitools.dialects.legacy.assignment import assign
+from nkitools.dialects.legacy.dtypes import element_type
 from nkitools.dialects.legacy.indices import Box, whole
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.rules.finding import refuse, report
@@ -97,6 +98,11 @@ class BlockTensor(Tensor):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         assign(self[key], value)
+
+    def view(self, dtype: Any) -> Tensor:
+        """The same bytes of every tile as another dtype. Errors: NK109, NK301."""
+        kind = element_type(dtype)
+        return BlockTensor(self.leading, [each.view(kind) for each in self.blocks])
 
 
 def new_blocks(

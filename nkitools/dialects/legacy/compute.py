@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from nkitools.chip import dtypes
@@ -13,8 +14,9 @@ from nkitools.dialects.legacy.dtypes import result_type
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.enums import engine, reduce_cmd, translated
 from nkitools.dialects.legacy.form import form_of
+from nkitools.dialects.legacy.masks import lanes_of
 from nkitools.dialects.legacy.reductions import reduce
-from nkitools.dialects.legacy.results import write_lanes
+from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa import activation as _activation
 from nkitools.isa import activation_fused as _fused
@@ -119,20 +121,45 @@ def tensor_copy(
 def tensor_tensor(
     data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = engine.unknown, **kwargs: Any
 ) -> Tensor:
-    """``data1 <op> data2`` of tiles with equally many partitions and elements.
+    """``data1 <op> data2`` of tiles with equally many partitions and elements, or of a free dimension 1 (broadcast).
 
     Errors: those of the instruction, NK604.
     """
-    check_tile("nisa.tensor_tensor", "data2", data2)
-    dst, lanes = new_result("nisa.tensor_tensor", data1, dtype, mask, kwargs, data2)
-
+    what = "nisa.tensor_tensor"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "data1", data1)
+    check_tile(what, "data2", data2)
+    shape = _broadcast(data1.shape, data2.shape)
+    dst = new_tile(shape, result_type(dtype, what, data1, data2), memory)
+    lanes = lanes_of(mask, shape, what)
     chosen = translated(engine)
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
-        _elementwise.tensor_tensor(target, first, second, op, chosen)
+        _elementwise.tensor_tensor(target, _spread(first, target), _spread(second, target), op, chosen)
 
     write_lanes(into, dst, (data1, data2), lanes)
     return Tensor.made(dst, lanes)
+
+
+def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The form of the first operand, with free dimensions of 1 as wide as the second's.
+
+    "If you need broadcasting capability in the free dimension for either input tile, you should consider using
+    tensor_scalar instead, which has better performance": it works, and AWS's double_row_matmul does it.
+    """
+    if len(first) != len(second) or math.prod(first[1:]) == math.prod(second[1:]):
+        return first
+    return (first[0], *(other if size == 1 else size for size, other in zip(first[1:], second[1:], strict=True)))
+
+
+def _spread(tile: NkiTensor, target: NkiTensor) -> NkiTensor:
+    """A tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
+    if tile.shape == target.shape or tile.ndim != target.ndim or tile.size == target.size:
+        return tile
+    for dim, size in enumerate(target.shape):
+        if dim and tile.shape[dim] == 1 < size:
+            tile = tile.broadcast(dim, size)
+    return tile
 
 
 def tensor_scalar(

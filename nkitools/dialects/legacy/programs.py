@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from nkitools.dialects.legacy.blocks import ParDim
 from nkitools.dialects.legacy.dependences import AffineRange
 from nkitools.dialects.legacy.indices import whole
 from nkitools.dialects.legacy.keywords import check_keywords
 from nkitools.dialects.legacy.loops import TracedRange
 from nkitools.language import programs
 from nkitools.language.programs import LoopRange
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 program_ndim = programs.program_ndim
 
@@ -46,6 +47,12 @@ def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
     numbers = [whole(arg) for arg in args]
     if not 1 <= len(args) <= 3 or None in numbers:
         refuse("NK609", f"nl.{kind} takes one to three integers, it is given {args!r}")
+    if any(isinstance(arg, ParDim) for arg in args):
+        report(
+            "NK609",
+            f"nl.{kind} takes a number of iterations, it is given {args!r}: nl.par_dim marks a dimension of a shape",
+            remedy=f"Write the number itself: nl.{kind}(4).",
+        )
     start, stop, *step = numbers if len(numbers) > 1 else (0, numbers[0])
     return _RANGES[kind].of(kind, start, stop, step[0] if step else 1)
 

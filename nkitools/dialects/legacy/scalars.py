@@ -16,10 +16,11 @@ class Scalar:
     """A number that is known only when the kernel runs: compared, it gives another one, whose truth a loop may ask.
 
     The reference shows no more of it than ``cond = scalar(tile) < 10`` and ``while cond:`` (nki.errors,
-    err_while_loop_requires_unconditional_entry).
+    err_while_loop_requires_unconditional_entry); AWS's paged attention also loops over ``range(scalar(tile))``.
     """
 
     __slots__ = ("number",)
+    is_runtime = True  # no integer where one must be known when the kernel is compiled
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, number: Any) -> None:
@@ -27,6 +28,9 @@ class Scalar:
 
     def __bool__(self) -> bool:
         return bool(self.number)
+
+    def __index__(self) -> int:
+        return operator.index(self.number)
 
     def __repr__(self) -> str:
         return f"nki.typing.scalar({self.number!r})"

@@ -107,13 +107,14 @@ def _identity(context: Context, node: ast.AST) -> None:
         if not isinstance(sign, (ast.Is, ast.IsNot)):
             continue
         equal = "==" if isinstance(sign, ast.Is) else "!="
-        none = any(isinstance(each, ast.Constant) and each.value is None for each in (left, right))
+        # AWS's production kernels ask `is None`, and a kernel of their tests `a is b`.
+        literal = any(isinstance(each, ast.Constant) and each.value is not None for each in (left, right))
         spelt = "is" if isinstance(sign, ast.Is) else "is not"
         context.find(
-            "NK616" if none else "NK601",
+            "NK601" if literal else "NK616",
             node,
             f"`{ast.unparse(node)}` asks for identity; the migration guide says that the compiler refuses `{spelt}`"
-            + (", though AWS's own kernels ask for None so" if none else ""),
+            + ("" if literal else ", though AWS's own kernels have it"),
             f"Write {equal}.",
         )
 

@@ -109,3 +109,19 @@ def test_the_first_dimension_marked_is_no_block() -> None:
     assert done.findings == []
     twice = refusal(lambda x: nl.ndarray((nl.par_dim(2), nl.par_dim(8), 4), dtype=x.dtype), x)
     assert twice.rule == "NK609"
+
+
+@pytest.mark.parametrize("kind", ["affine_range", "sequential_range", "static_range"])
+def test_par_dim_is_no_number_of_iterations(kind: str) -> None:
+    """It marks a dimension of a shape; NK609 says so, and the loop runs as often as the number says."""
+
+    def looped(x: Any) -> Any:
+        out = nl.ndarray((2, 4, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in getattr(nl, kind)(nl.par_dim(2)):
+            nl.store(out[i], nl.load(x[i]))
+        return out
+
+    x = random(2, 4, 8)
+    done = run(looped, x, rules="report")
+    assert [finding.rule for finding in done.findings] == ["NK609"]
+    np.testing.assert_array_equal(done.outputs, x)

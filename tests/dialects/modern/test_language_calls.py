@@ -167,8 +167,8 @@ def test_unknown_missing_and_surplus_arguments_are_refused(name: str) -> None:
     """NK609 with the signature, at the author's line."""
     function = getattr(nl, name)
     parameters = inspect.signature(function).parameters
-    finding = refused(name, lambda: function(**CALLS[name](), mask=True))
-    assert (finding.rule, "mask" in finding.message) == ("NK609", True)
+    finding = refused(name, lambda: function(**CALLS[name](), surplus=True))
+    assert (finding.rule, "surplus" in finding.message) == ("NK609", True)
     assert shows_the_signature(name, finding)
     finding = refused(name, lambda: function(*range(len(parameters) + 1)))
     assert (finding.rule, f"nl.{name}() takes" in finding.message) == ("NK609", True)
