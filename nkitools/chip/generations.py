@@ -36,7 +36,6 @@ class Generation:
     chips: tuple[str, ...]
     clocks: Clocks
     sbuf_partition_bytes: int
-    sbuf_reserve_is_published: bool
     hbm_bytes_per_second: float
     dma_bytes_per_second: float
     moving_fmax_float32: int
@@ -72,19 +71,11 @@ class Generation:
     def sbuf_usable_bytes(self) -> int:
         """Bytes of one SBUF partition that a kernel may use.
 
-        The legacy direct-allocation guide gives [0, 192 KiB - 16 KiB) on NeuronCore-v2; the reserve of the later
-        generations is not published and taken to be the same.
+        The legacy direct-allocation guide gives [0, 192 KiB - 16 KiB) on NeuronCore-v2; AWS's nki-library counts on
+        224 KiB - 16 KiB less some hundred bytes on v3 (mlp_cte_constants, MAX_AVAILABLE_SBUF_SIZE: scratch of DMA). The
+        reserve of v4 is taken to be the same.
         """
         return self.sbuf_partition_bytes - self.sbuf_reserved_bytes
-
-    @property
-    def sbuf_capacity_bytes(self) -> int:
-        """Bytes of one SBUF partition that tensors without an address certainly do not exceed together.
-
-        Where the reserve is not published the whole partition: AWS's compiler counts 229,376 bytes as legal on trn2, in
-        messages that kernel authors have published.
-        """
-        return self.sbuf_usable_bytes if self.sbuf_reserve_is_published else self.sbuf_partition_bytes
 
     def moving_fmax(self, output_dtype: str) -> int:
         """Largest free size of ``nc_matmul``'s moving operand for an output of that dtype (nc_matmul, Tile size)."""
@@ -99,7 +90,6 @@ V2 = Generation(
     chips=("trn1", "inf2", "gen2"),
     clocks=Clocks(tensor=2.8, vector=1.12, scalar=1.4, gpsimd=1.4),
     sbuf_partition_bytes=192 * KIB,
-    sbuf_reserve_is_published=True,
     hbm_bytes_per_second=410e9,
     dma_bytes_per_second=272e9,
     moving_fmax_float32=512,
@@ -124,7 +114,6 @@ V3 = Generation(
     chips=("trn2", "gen3"),
     clocks=Clocks(tensor=2.4, vector=0.96, scalar=1.2, gpsimd=1.2),
     sbuf_partition_bytes=224 * KIB,
-    sbuf_reserve_is_published=False,
     hbm_bytes_per_second=362e9,
     dma_bytes_per_second=368e9,
     moving_fmax_float32=512,
@@ -149,7 +138,6 @@ V4 = Generation(
     chips=("trn3", "gen4"),
     clocks=Clocks(tensor=2.4, vector=1.2, scalar=1.2, gpsimd=1.2),
     sbuf_partition_bytes=256 * KIB,
-    sbuf_reserve_is_published=False,
     hbm_bytes_per_second=600e9,
     dma_bytes_per_second=528e9,
     moving_fmax_float32=4096,

@@ -9,6 +9,8 @@ import numpy as np
 
 from nkitools.chip.dtypes import (
     DType,
+    UnknownDType,
+    as_dtype,
     bfloat16,
     float8_e4m3,
     float8_e4m3fn,
@@ -21,7 +23,7 @@ from nkitools.chip.dtypes import (
     uint8,
     uint16,
 )
-from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa import accumulators, guards, operands
 from nkitools.isa.arithmetic import Step, steps_of
@@ -53,14 +55,16 @@ def scalar_tensor_tensor(
     reverse0: Any = False,
     reverse1: Any = False,
     name: Any = None,
+    dtype: Any = None,
 ) -> Plan:
     """``dst = (data <op0> operand0) <op1> operand1`` on the Vector Engine, in float32, cast once to ``dst.dtype``.
 
     ``operand0``: a number or a (partitions, 1) vector of any dtype; ``operand1``: a tile of ``data``'s size;
     ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic; ``op0`` may be a unary one, whose operand
     is None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition.
-    Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. ``dst.dtype`` is the result's: the ``dtype=`` of
-    some public kernels is not in the signature (NK609). Cost: SDK 2.26, and never less than an instruction takes.
+    Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. Cost: SDK 2.26, and never less than an
+    instruction takes. ``dtype`` is not in the signature of NKI 0.6, and a public production kernel passes it: the
+    result takes it on the way to ``dst.dtype``.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.6).
     """
@@ -74,7 +78,7 @@ def scalar_tensor_tensor(
     operands.operand_of(check, "operand0", first, operand0, data)
 
     steps = steps_of(first, second, bool(reverse0), bool(reverse1))
-    compute = _two_steps(steps, dst, data)
+    compute = _two_steps(steps, dst, data, _between(check, dtype))
     compute = operands.zero_if_unary(check, "operand0", first, operand0, compute)
 
     fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
@@ -82,18 +86,31 @@ def scalar_tensor_tensor(
     return Plan("vector", streaming(check.chip, data, factor), compute, lanes="travel")
 
 
-def _two_steps(steps: tuple[Step, ...], dst: NkiTensor, data: NkiTensor) -> Callable[..., None]:
+def _between(check: Check, dtype: Any) -> DType:
+    """The dtype that a result takes before the destination's; float32 where nothing is asked for."""
+    if dtype is None:
+        return float32
+    try:
+        return as_dtype(dtype)
+    except UnknownDType as error:
+        sentence = str(error)
+    check.refuse("NK609", f"`dtype`: {sentence}")
+
+
+def _two_steps(
+    steps: tuple[Step, ...], dst: NkiTensor, data: NkiTensor, between: DType = float32
+) -> Callable[..., None]:
     """The first step into a tile of its own, so that the destination may be any of the operands."""
     first, second = steps
     dtype, shape = dst.dtype, data.shape
-    direct = dtype is float32 and dst.shape == shape
+    direct = dtype is float32 and dst.shape == shape and between is float32
 
     def compute(destination: Array, values: Array, operand0: Any, operand1: Array) -> None:
         out = np.empty(shape, np.float32)
         first(to_float32(values), operands.broadcast(operand0, len(shape)), out)
         second(out, like(to_float32(operand1), shape), destination if direct else out)
         if not direct:
-            put(destination, out, dtype)
+            put(destination, out if between is float32 else to_float32(cast(out, between)), dtype)
 
     return compute
 

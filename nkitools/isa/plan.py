@@ -48,18 +48,19 @@ class Plan:
 
     ``compute`` gets the arrays of all Dst, Src and Operand parameters in the order of the signature (immediates as
     numbers, absent ones as None). ``lanes`` says what undefined input lanes do in the legacy dialect: ``"travel"``
-    makes the same output lanes undefined, ``"product"`` those of a matmul that they reach, ``"use"`` is a use (NK401). ``wants_fresh``: compute also gets ``fresh=``,
-    which lanes of the destination were never written (True for all, False for none, else a mask); ``adds_always``:
-    never written lanes are then a finding (NK401). ``adds_to_matmuls_only``: lanes that another instruction wrote are
-    one, too; ``overwrites``: a matmul that makes a region its own. ``touches``: for each tensor operand, in the order
-    of the signature, a mask (broadcastable to it) of the lanes that are read or written, or None for all. ``chooses``,
-    where values decide that, makes these masks of the arrays that compute gets, and before it; ``touches`` is then not
-    empty (its masks play no part) where an output may be written in part. ``last_axis``: the rows of a gathered input
-    run along the last axis of the result, not along its first. ``unique_rows``: a scattered output must not name a row
-    twice (NK505). ``names_only``: the operands are neither read nor written. ``passes``: how often a matmul streams its
-    moving operand through the array; ``tiled``: it uses a part of that, beside others. ``arguments``: what the arguments
-    are called, with each tensor of a list on its own. ``written``: for each tensor operand, in the same order, whether
-    it is an output. ``in_psum``: some operand lies there.
+    makes the same output lanes undefined, ``"product"`` those of a matmul that they reach, ``"use"`` is a use (NK401).
+    ``wants_fresh``: compute also gets ``fresh=``, which lanes of the destination were never written (True for all,
+    False for none, else a mask); ``adds_always``: never written lanes are then a finding (NK401).
+    ``adds_to_matmuls_only``: lanes that another instruction wrote are one, too; ``overwrites``: a matmul that makes a
+    region its own. ``touches``: for each tensor operand, in the order of the signature, a mask (broadcastable to it) of
+    the lanes that are read or written, or None for all. ``chooses``, where values decide that, makes these masks of the
+    arrays that compute gets, and before it; ``touches`` is then not empty (its masks play no part) where an output may
+    be written in part. ``last_axis``: the rows of a gathered input run along the last axis of the result, not along its
+    first. ``unique_rows``: a scattered output must not name a row twice (NK505). ``names_only``: the operands are
+    neither read nor written. ``passes``: how often a matmul streams its moving operand through the array; ``tiled``: it
+    uses a part of that, beside others. ``arguments``: what the arguments are called, with each tensor of a list on its
+    own. ``written``: for each tensor operand, in the same order, whether it is an output. ``in_psum``: some operand
+    lies there.
     """
 
     engine: str

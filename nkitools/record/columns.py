@@ -108,7 +108,7 @@ class Columns:
     def _of_plans(self, answer: Callable[[Any], Sequence[bool]]) -> Array:
         """What ``answer`` says of its plan: that is asked for a truth value for each operand."""
         answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
-        return np.array(answers, np.bool_)[self._in_plans]
+        return np.asarray(np.array(answers, np.bool_)[self._in_plans])
 
     @cached_property
     def _in_plans(self) -> Array:
@@ -119,7 +119,7 @@ class Columns:
         first[list(plans)] = np.cumsum([0, *counts[:-1]]) if plans else 0
         before = np.cumsum(self._counts) - self._counts
         shift = first[self.heads >> 32] - before
-        return np.arange(self.positions.size) + np.repeat(shift, self._counts)
+        return np.asarray(np.arange(self.positions.size) + np.repeat(shift, self._counts))
 
 
 def _overwrites(plan: Any) -> list[bool]:

@@ -213,4 +213,3 @@ class Liveness:
             begun, program = np.array([(at, numbers[each]) for at, each in record.programs], np.int64).T
             owners[tiles[firsts]] = program[np.searchsorted(begun, positions[firsts], "right") - 1]
         return owners
-

@@ -1,14 +1,13 @@
 """Hints about speed (NK7): lines that spend much of a run in a way that the documents advise against.
 
-What is inefficient, the documents say; when that is worth a word they do not. Here it is where a line has at least 256 such
-instructions (for DMA also 32,768 such descriptors), and these are at least a quarter of all that the run spends of
+What is inefficient, the documents say; when that is worth a word they do not. Here it is where a line has at least 256
+such instructions (for DMA also 32,768 such descriptors), and these are at least a quarter of all that the run spends of
 that kind: of its DMAs or their descriptors, of the cycles of an engine that is at least half as busy as the busiest.
 All programs and iterations count together, and a line speaks once.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,17 +95,17 @@ class _Speed:
         self.kinds = list(_kinds(columns))
 
     @cached_property
-    def cycles(self) -> Counter[str]:
-        """How many cycles each engine has to run."""
-        cycles: Counter[str] = Counter()
+    def cycles(self) -> dict[str, float]:
+        """How many cycles each compute engine has to run."""
+        cycles: dict[str, float] = dict.fromkeys(("tensor", *_LANES), 0.0)
         for kind in self.kinds:
-            cycles[kind.plan.engine] += kind.cycles
+            if kind.plan.engine in cycles:
+                cycles[kind.plan.engine] += kind.cycles
         return cycles
 
     def share(self, engine: str, line: _Line) -> float:
         """What share of its engine's cycles a line takes; 0 where few instructions do, or the engine is not busy."""
-        clocks = {name: getattr(self.chip.clocks, name) for name in ("tensor", *_LANES)}
-        times = {name: self.cycles[name] / clock for name, clock in clocks.items()}
+        times = {name: cycles / getattr(self.chip.clocks, name) for name, cycles in self.cycles.items()}
         if line.count < _MANY or times[engine] < _BUSY * max(times.values()):
             return 0.0
         return line.amount / self.cycles[engine]
@@ -130,8 +129,8 @@ class _Speed:
                     "NK701",
                     site,
                     f"{line.count:,} of the run's {dmas:,} DMAs and {int(line.amount):,} of their {descriptors:,} "
-                    f"descriptors are this line's, of {line.measures} bytes each; below {_SMALL_PAYLOAD} bytes in a row "
-                    "overhead takes most of the time",
+                    f"descriptors are this line's, of {line.measures} bytes each; below {_SMALL_PAYLOAD} bytes in a "
+                    "row overhead takes most of the time",
                 )
 
     def few_partitions(self) -> None:

@@ -26,19 +26,20 @@ RULES = [
         slug="sbuf-capacity",
         severity="error",
         reason=(
-            "All tensors in SBUF that are alive at one instruction, from their first write to their last read, share its "
-            "partitions: 192 KiB each on NeuronCore-v2, of which the compiler keeps 16, 224 on v3 and 256 on v4. The "
-            "compiler gives up on a kernel that needs more. It moves tensors to HBM and back only for kernels of the "
-            "legacy dialect, where this is a warning as long as the operands of each instruction fit."
+            "All tensors in SBUF that are alive at one instruction, from their first write to their last read, share "
+            "its partitions: 192 KiB each on NeuronCore-v2, 224 on v3 and 256 on v4, of which the compiler keeps 16. "
+            "The compiler gives up on a kernel that needs more. It moves tensors to HBM and back only for kernels of "
+            "the legacy dialect, where this is a warning as long as the operands of each instruction fit."
         ),
         source=(
             "architecture guides of SDK 2.32; NKI Direct Allocation Developer Guide, ncc.sbuf.alloc (SDK 2.26: 16 KiB "
-            "for the compiler); compiler messages NCC_EGCA111 (spilling is disabled for kernels) and GCA035 "
-            "(aws-neuron-sdk issue 1060); NKI Performance Optimizations, Opt #2 (spilling)"
+            "for the compiler), and nki-library, MAX_AVAILABLE_SBUF_SIZE; compiler messages NCC_EGCA111 (spilling is "
+            "disabled for kernels) and GCA035 (an instruction cannot be allocated); NKI Performance Optimizations, Opt #2 "
+            "(spilling)"
         ),
         remedy=(
-            "Let tensors end earlier or be smaller: tile the free dimension, use one tile up before the next is loaded, "
-            "load again what is needed later, or keep it in a narrower dtype."
+            "Let tensors end earlier or be smaller: tile the free dimension, use one tile up before the next is "
+            "loaded, load again what is needed later, or keep it in a narrower dtype."
         ),
         bad=examples.NK202_BAD,
         good=examples.NK202_GOOD,
@@ -48,17 +49,18 @@ RULES = [
         slug="psum-capacity",
         severity="error",
         reason=(
-            "All tensors in PSUM that are alive at one instruction share its 8 banks of 2 KiB for each partition: eight "
-            "tiles of 512 float32 elements. Tiles that are smaller than a bank are taken to share one. The compiler moves "
-            "what does not fit elsewhere only for kernels of the legacy dialect, where this is a warning."
+            "All tensors in PSUM that are alive at one instruction share its 8 banks of 2 KiB for each partition: "
+            "eight tiles of 512 float32 elements. Tiles that are smaller than a bank are taken to share one. The "
+            "compiler moves what does not fit elsewhere only for kernels of the legacy dialect, where this is a "
+            "warning."
         ),
         source=(
             "trainium_inferentia2_arch, Near-memory accumulation in PSUM (SDK 2.32); compiler message NCC_EGCA111 "
             "(spilling is disabled for kernels)"
         ),
         remedy=(
-            "Copy a result to SBUF (nisa.tensor_copy) before the next accumulation begins, or accumulate fewer tiles at "
-            "once."
+            "Copy a result to SBUF (nisa.tensor_copy) before the next accumulation begins, or accumulate fewer tiles "
+            "at once."
         ),
         bad=examples.NK203_BAD,
         good=examples.NK203_GOOD,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.tensor import MaskedTensor
@@ -182,18 +182,18 @@ def test_what_scalar_tensor_tensor_refuses(case: str) -> None:
     assert named in finding.message
 
 
-def test_the_undocumented_dtype_argument_is_refused_by_name() -> None:
-    """A public kernel passes ``dtype=``; the destination has the result's dtype."""
-
-    def body() -> None:
-        x, dst = placed(tile(X)), placed(DST)
-        with pytest.raises(nkitools.KernelError, match="'dtype'") as caught:
-            nisa.scalar_tensor_tensor(
-                dst=dst, data=x, op0=nl.add, operand0=1.0, op1=nl.add, operand1=x, dtype=nl.float32
-            )
-        assert caught.value.finding.rule == "NK609"
-
-    inside(body)
+def test_the_undocumented_dtype_argument_rounds_on_the_way() -> None:
+    """A public production kernel passes it: the result takes that dtype before it takes the destination's."""
+    x = np.linspace(-3, 3, 32 * 8, dtype=np.float32).reshape(32, 8)
+    steps = (nl.multiply, 0.7, nl.add, tile(x))
+    exact = (x * np.float32(0.7) + x).astype(np.float32)
+    for dtype, expected in ((nl.bfloat16, exact.astype(ml_dtypes.bfloat16)), (nl.float32, exact)):
+        dst = issue(nisa.scalar_tensor_tensor, empty((32, 8)), tile(x), *steps, dtype=dtype).dst
+        np.testing.assert_array_equal(dst, expected.astype(np.float32))
+    refused = issue(
+        nisa.scalar_tensor_tensor, DST, tile(X), nl.add, 1.0, nl.multiply, tile(X), dtype="float7", rules="report"
+    )
+    assert [finding.rule for finding in refused.findings] == ["NK609"]
 
 
 @pytest.mark.parametrize("name", ["abs_max", "abs_min"])

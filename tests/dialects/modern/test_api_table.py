@@ -32,6 +32,9 @@ UNSAID = re.escape("=...")  # a default that the reference has and does not name
 # What public kernels pass beyond the reference's form; each still takes the documented call.
 WIDER = {
     "NkiTensor.reshape": "shape, *more",
+    "scalar_tensor_tensor": (
+        "dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None, dtype=None"
+    ),
 }
 
 
