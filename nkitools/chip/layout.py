@@ -128,7 +128,17 @@ def layout_of(
     reinterprets: bool = False,
 ) -> Layout:
     """The one Layout of these properties."""
-    key = (shape, strides, dtype.index, memory, start_partition, free_offset, partition_step, placed_to_fit, reinterprets)
+    key = (
+        shape,
+        strides,
+        dtype.index,
+        memory,
+        start_partition,
+        free_offset,
+        partition_step,
+        placed_to_fit,
+        reinterprets,
+    )
     layout = _layouts.get(key)
     if layout is None:
         layout = Layout(

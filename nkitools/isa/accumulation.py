@@ -17,22 +17,37 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from nkitools.chip.core import current_core
 from nkitools.chip.memory import LAYOUTS, Region
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa.plan import Plan
 from nkitools.rules.finding import report
 
+_WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strided arrays
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class Sum:
     """What matmuls have summed up in a region and nobody has read: by how many, from which instruction on."""
 
     region: Region
     tensor: NkiTensor
+    array: Array
     position: int
     matmuls: int = 1
+
+    def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
+        """Whether an access has elements in common with it; ``unless_sure`` where that is too hard to find out."""
+        if not _overlap(self.region, region):
+            return False
+        try:
+            return np.shares_memory(self.array, array, max_work=_WORK)
+        except np.exceptions.TooHardError:
+            return unless_sure
 
 
 @lru_cache(4096)  # layouts live as long as the process, and their numbers with them
@@ -71,32 +86,31 @@ def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
 
     ``operands``: all its data, tensors and others.
     """
-    if plan.names_only:
-        return
-    tensors = [each for each in operands if isinstance(each, NkiTensor)]
-    pairs = [pair for pair in zip(tensors, plan.written, strict=True) if pair[0].storage.sums is not None]
-    for tensor, written in pairs:
+    for number in plan.psum_reads:
+        tensor = operands[number]
         sums = tensor.storage.sums
-        if sums and not written:
+        if sums:
+            tensor = getattr(tensor, "columns", tensor)  # all that tensor indirection chooses from
             here = _place(tensor)
-            sums[:] = [each for each in sums if not _overlap(each.region, here)]
-    for tensor, written in pairs:
-        if written:
-            _note_write(plan, tensor)
-            if tensor.direct and not (plan.touches or plan.chooses):
-                _note_sums(plan, tensor)
+            sums[:] = [each for each in sums if not each.meets(tensor.array, here, unless_sure=True)]
+    for number in plan.psum_writes:
+        tensor = operands[number]
+        if tensor.direct or not tensor.is_indirect():
+            _note_writer(plan, tensor)
+        if tensor.direct and not (plan.touches or plan.chooses):
+            _note_sums(plan, tensor)
 
 
-def _note_write(plan: Plan, tensor: NkiTensor) -> None:
+def _note_writer(plan: Plan, tensor: NkiTensor) -> None:
     """Remember who wrote a region of PSUM: a matmul that overwrites it makes it fit to be added to again."""
     foreign = tensor.storage.foreign
-    if foreign is None or (tensor.is_indirect() and not tensor.direct):
-        return
-    here = _region(tensor)
+    assert foreign is not None
     if plan.engine != "tensor":
+        here = _region(tensor)
         if here not in foreign:
             foreign.append(here)
     elif plan.overwrites and foreign:
+        here = _region(tensor)
         foreign[:] = [each for each in foreign if not _within(each, here)]
 
 
@@ -107,27 +121,35 @@ def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
     if not sums and not multiplies:
         return
     here = _place(tensor)
-    if multiplies and not plan.overwrites:
-        added = next((each for each in sums if _overlap(each.region, here)), None)
-        if added is not None:
-            added.matmuls += 1
-            return
-    elif sums:
-        for lost in [each for each in sums if (_overlap if multiplies else _within)(each.region, here)]:
-            sums.remove(lost)
-            _report_lost(plan, tensor, lost)
-    if multiplies:
-        sums.append(Sum(here, tensor, current_core(plan.name).record.count))
+    met = [each for each in sums if each.meets(tensor.array, here, unless_sure=False)] if sums else ()
+    # A matmul adds to its own tensor's sums only: those of others that lie there it overwrites.
+    added = (
+        [each for each in met if each.tensor.storage is tensor.storage] if multiplies and not plan.overwrites else []
+    )
+    for each in met:
+        if each not in added and (multiplies or _covers(tensor, here, each.region)):
+            sums.remove(each)
+            _report_lost(plan, tensor, each)
+    for each in added:
+        each.matmuls += 1
+    if multiplies and not added:
+        sums.append(Sum(here, tensor, tensor.array, current_core(plan.name).record.count))
+
+
+def _covers(tensor: NkiTensor, here: Region, region: Region) -> bool:
+    """Whether a write reaches every byte of a region."""
+    dense = tensor.layout.free_elements * tensor.dtype.itemsize == here[3] - here[2]
+    return dense and _within(region, here)
 
 
 def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
     site = current_core(plan.name).record.site_at(lost.position)
     whose = "the sum of a matmul" if lost.matmuls == 1 else f"the sum of {lost.matmuls} matmuls"
-    at = f"{describe(tensor)}" if lost.tensor.storage is tensor.storage else f"{describe(lost.tensor)}"
     over = "" if lost.tensor.storage is tensor.storage else f", through {describe(tensor)} at the same address"
     report(
         "NK506",
-        f"{plan.name}: {whose} in {at}, begun in line {site.line}, is overwritten{over}; no instruction has read it",
+        f"{plan.name}: {whose} in {describe(lost.tensor)}, begun in line {site.line}, is overwritten{over}; no "
+        "instruction has read it",
         about=(tensor, lost.tensor),
     )
 

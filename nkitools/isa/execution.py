@@ -62,7 +62,7 @@ def execute(
         if full is not None:
             full.written(tensor, touched)
     if plan.in_psum:
-        note_accesses(plan, [tensor for tensor, _ in tensors])
+        note_accesses(plan, [value for value, _, _ in data])
     if core.record.keeps_parts:
         keep_parts(core, tensors, touches, lanes, lambda tensor: _kept(plan, tensor, lanes))
     words: list[int] = []

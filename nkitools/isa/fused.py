@@ -94,7 +94,7 @@ def _between(check: Check, dtype: Any) -> DType:
         return as_dtype(dtype)
     except UnknownDType as error:
         sentence = str(error)
-    check.refuse("NK609", f"`dtype`: {sentence}")
+    return check.refuse("NK609", f"`dtype`: {sentence}")
 
 
 def _two_steps(

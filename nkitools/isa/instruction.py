@@ -203,13 +203,12 @@ class Instruction:
         plan = self.function(check, *values)
         plan.name = self.name
         plan.arguments = self._names(values)
-        tensors = [
-            (value, role)
+        plan.written = tuple(
+            role in WRITTEN
             for value, role in zip(*self.flat(values), strict=True)
             if role in DATA and isinstance(value, NkiTensor)
-        ]
-        plan.written = tuple(role in WRITTEN for _, role in tensors)
-        plan.in_psum = any(value.storage.sums is not None for value, _ in tensors)
+        )
+        self._find_psum(plan, values)
         plan.number()
         if not check.broken:
             plans[key] = plan
@@ -228,6 +227,18 @@ class Instruction:
         for value, role in zip(values, self.roles, strict=True):
             flat += [(each, SRC) for each in value] if role == SOURCES else [(value, role)]
         return tuple(value for value, _ in flat), tuple(role for _, role in flat)
+
+    def _find_psum(self, plan: Plan, values: tuple[Any, ...]) -> None:
+        """Which operands lie in PSUM, unless the instruction only names them."""
+        data = [pair for pair in zip(*self.flat(values), strict=True) if pair[1] in DATA]
+        there = [
+            (number, role in WRITTEN)
+            for number, (value, role) in enumerate(data)
+            if isinstance(value, NkiTensor) and value.storage.sums is not None and not plan.names_only
+        ]
+        plan.psum_reads = tuple(number for number, written in there if not written)
+        plan.psum_writes = tuple(number for number, written in there if written)
+        plan.in_psum = bool(there)
 
     def _names(self, values: tuple[Any, ...]) -> tuple[str, ...]:
         """What the arguments are called, with each tensor of a list by its number."""

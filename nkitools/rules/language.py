@@ -349,7 +349,7 @@ RULES = [
             "AWS supports & between the comparisons of a mask, not `and`, which asks the first one for a truth value "
             "and drops it: nkitools takes it as &, as its author means it, where a compiler may refuse it."
         ),
-        source="NKI Known Issues, Masks conjunction; nki.isa.nc_match_replace8, whose third example joins so (SDK 2.26)",
+        source="NKI Known Issues, Masks conjunction; nki.isa.nc_match_replace8, its third example joins so (SDK 2.26)",
         remedy="Write (i_p < h) & (i_f < w), with parentheses, since & binds more tightly than <.",
         bad=masks.NK620_BAD,
         good=masks.NK620_GOOD,

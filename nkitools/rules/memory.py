@@ -34,8 +34,8 @@ RULES = [
         source=(
             "architecture guides of SDK 2.32; NKI Direct Allocation Developer Guide, ncc.sbuf.alloc (SDK 2.26: 16 KiB "
             "for the compiler), and nki-library, MAX_AVAILABLE_SBUF_SIZE; compiler messages NCC_EGCA111 (spilling is "
-            "disabled for kernels) and GCA035 (an instruction cannot be allocated); NKI Performance Optimizations, Opt #2 "
-            "(spilling)"
+            "disabled for kernels) and GCA035 (an instruction cannot be allocated); NKI Performance Optimizations, Opt "
+            "#2 (spilling)"
         ),
         remedy=(
             "Let tensors end earlier or be smaller: tile the free dimension, use one tile up before the next is "
@@ -144,8 +144,8 @@ RULES = [
         slug="result-on-chip",
         severity="hint",
         reason=(
-            "What a kernel returns to the host lies in HBM. AWS's legacy simulator returned tiles in SBUF and PSUM too, "
-            "with their values, and so does nkitools; outside of simulation such a kernel is not supported."
+            "What a kernel returns to the host lies in HBM. AWS's legacy simulator returned tiles on chip, with their "
+            "values, and so does nkitools; outside of simulation such a kernel is not supported."
         ),
         source=(
             "NKI Known Issues, Unsupported Syntax: top-level tensors must be on HBM; nki.isa.range_select, its example "

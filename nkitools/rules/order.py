@@ -135,7 +135,9 @@ RULES = [
             "do so the result is the same, but all of them spend the bandwidth, and the next change to one of them "
             "makes it a race (NK502)."
         ),
-        source="public production kernels, whose programs share small outputs this way; no document allows or forbids it",
+        source=(
+            "public production kernels, whose programs share small outputs this way; no document allows or forbids it"
+        ),
         remedy="Let one program write it, if nl.program_id(0) == 0, or divide the work by nl.program_id.",
         bad=examples.NK508_BAD,
         good=examples.NK508_GOOD,

@@ -96,7 +96,9 @@ SIGNATURES = {
     "tensor_reduce": "dst, op, data, axis, negate=False, keepdims=False, name=None",
     "activation": ("dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=idle, name=None"),
     "reciprocal": "dst, data, name=None",
-    "scalar_tensor_tensor": "dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None, dtype=None",
+    "scalar_tensor_tensor": (
+        "dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None, dtype=None"
+    ),
     "tensor_scalar_reduce": (
         "dst, data, op0, operand0, reduce_op, reduce_res=None, reverse0=False, reduce_cmd=reset_reduce, "
         "reduce_init=None, reduce_res_negate=False, name=None"

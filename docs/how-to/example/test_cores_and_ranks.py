@@ -2,16 +2,16 @@ import nki
 import nki.collectives as ncc
 import nki.isa as nisa
 import nki.language as nl
-import nkitools
 import numpy as np
 import pytest
+
+import nkitools
 
 
 @nki.jit
 def flipped(x):
     """Each core writes its half of the rows, and reads the half of the other one."""
-    rows, columns = x.shape
-    core, half = nl.program_id(0), rows // 2
+    core, half = nl.program_id(0), x.shape[0] // 2
     mine, theirs = nl.ds(core * half, half), nl.ds((1 - core) * half, half)
     shared = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)

@@ -94,11 +94,10 @@ class Access:
         if box is not None and box != self.pattern.box:
             return self._violation_in(box)
         pattern, sizes = self.pattern, self.tensor.shape
-        dim = 0
-        for constant, reach in zip(self.constants, pattern.highs, strict=True):
-            if constant + pattern.lows[dim] < 0 or constant + reach >= sizes[dim]:
-                return dim, constant + pattern.lows[dim], constant + reach, sizes[dim]
-            dim += 1
+        lows, highs = pattern.lows, pattern.highs
+        for dim, constant in enumerate(self.constants):
+            if constant + lows[dim] < 0 or constant + highs[dim] >= sizes[dim]:
+                return dim, constant + lows[dim], constant + highs[dim], sizes[dim]
         return None
 
     def _violation_in(self, box: Box) -> tuple[int, int, int, int] | None:

@@ -63,10 +63,9 @@ def assign(dst: Any, value: Any) -> None:
     if combine is not None:
         combine(value, dst)
         return
-    if dst.access is not None and getattr(value, "lanes", None) is not None and value.is_fresh:
-        if dst.shape == value.shape and dst.base.on_chip:
-            _assign_inside(dst, value, value.lanes)
-            return
+    if dst.access is not None and _is_masked(value) and dst.shape == value.shape and dst.base.on_chip:
+        _assign_inside(dst, value, value.lanes)
+        return
     target = dst.resolved()
     _on_chip(target, "is assigned to", "Write to HBM with nl.store or nisa.dma_copy.")
     if is_number(value):
@@ -93,6 +92,11 @@ def assign(dst: Any, value: Any) -> None:
         if lanes.where is not None:
             chosen = MaskedTensor.of(chosen, lanes.where)
         folding.copy(chosen, part(source, source.shape, lanes.box), value.made_at)
+
+
+def _is_masked(value: Any) -> bool:
+    """Whether a value has just been made by a call under a mask."""
+    return getattr(value, "lanes", None) is not None and value.is_fresh
 
 
 def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:

@@ -1,4 +1,4 @@
-"""``neuronxcc.nki.compiler.backends.neuron.tensor``: AWS's own, but public kernels import the class of tiles from it."""
+"""``neuronxcc.nki.compiler.backends.neuron.tensor``: AWS's own, but public kernels import the class of tiles."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Masks joined by ``and``: ``i_p < h and i_f < w`` is both comparisons, as its author means it.
 
-AWS supports ``&`` only (NKI Known Issues, SDK 2.26), but one of its own tests (of ``nc_match_replace8``) writes ``and``.
-Python asks the left comparison for its truth value and, if that is true, takes the right one in its place. So where
+AWS supports ``&`` only (NKI Known Issues, SDK 2.26), but its own test of ``nc_match_replace8`` writes ``and``. Python
+asks the left comparison for its truth value and, if that is true, takes the right one in its place. So where
 the author's bytecode shows that the value of an ``and`` is wanted, and that its right side makes a comparison, the left
 one says that it is true and waits for the comparison that is made in that stretch of code.
 """
@@ -92,7 +92,9 @@ def right_side(instructions: Iterable[dis.Instruction], offset: int) -> range | 
     jump = asked + (code[asked].opname == "TO_BOOL")  # Python 3.13 asks in an instruction of its own
     if code[jump].opname == "JUMP_IF_FALSE_OR_POP":  # Python 3.11
         left = code[:asked]
-    elif _is_copy(code[asked - 1], 1) and code[jump].opname == "POP_JUMP_IF_FALSE" and code[jump + 1].opname == "POP_TOP":
+    elif (
+        _is_copy(code[asked - 1], 1) and code[jump].opname == "POP_JUMP_IF_FALSE" and code[jump + 1].opname == "POP_TOP"
+    ):
         left = code[: asked - 1]
     else:
         return None

@@ -22,8 +22,8 @@ from nkitools.rules.finding import refuse
 MODES = ("auto", "jax", "torchxla", "baremetal", "benchmark", "simulation", "trace")
 _ON_DEVICE = ("baremetal", "benchmark", "profile")
 
-# AWS's own ways to simulate compute all floating-point dtypes in float32, and old test suites were tuned to that.
-# Source: NKI Known Issues, Simulation (SDK 2.26): "custom data types like nl.float32r, nl.bfloat16 ... simulate in fp32".
+# AWS's own ways to simulate compute in float32 whatever the dtype, and old test suites were tuned to that.
+# Source: NKI Known Issues, Unexpected Behavior, Simulation (SDK 2.26), which names bfloat16 and the float8 dtypes.
 FULL = "full"
 
 # Keywords that speak to AWS's compiler, runtime or profiler and change no result of a simulated kernel.

@@ -124,8 +124,11 @@ class Mask:
 
     def __bool__(self) -> bool:
         check_joined()
-        if waits(self):
-            return True
+        if not waits(self):
+            self._no_truth()
+        return True
+
+    def _no_truth(self) -> NoReturn:
         if _joined_by_words(author_frame(2)):
             not_affine("it is joined by `and`, `or`, `not` or a chain of comparisons, which ask for one truth value")
         refuse(
@@ -182,7 +185,8 @@ def compare(left: Index, symbol: str, right: Any) -> Mask:
     """The mask ``left <symbol> right``."""
     if symbol == "!=":
         not_affine("it compares with !=")
-    difference = left - right if isinstance(right, type(left)) or hasattr(right, "__index__") else None
+    is_integer = hasattr(right, "__index__") and not hasattr(right, "is_runtime")
+    difference = left - right if is_integer or isinstance(right, type(left)) else None
     if difference is None or isinstance(right, (bool, np.bool_)):
         not_affine(f"it compares an index with {type(right).__name__} instead of an integer or an index")
     if symbol == "==":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.dtypes import is_number
 from nkitools.dialects.legacy.elementwise import check_tile
+from nkitools.record.sites import is_internal
 from nkitools.rules.finding import refuse, report
 
 
@@ -20,7 +22,7 @@ class Scalar:
     """
 
     __slots__ = ("number",)
-    is_runtime = True  # no integer where one must be known when the kernel is compiled
+    is_runtime = True  # an index of it is not affine
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, number: Any) -> None:
@@ -30,6 +32,9 @@ class Scalar:
         return bool(self.number)
 
     def __index__(self) -> int:
+        """For range, which the author's own code calls; nkitools asks where the compiler must know an integer."""
+        if is_internal(sys._getframe(1).f_code.co_filename):
+            refuse("NK609", f"{self!r} is known only when the kernel runs; an integer must be known before")
         return operator.index(self.number)
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
 
 
 def _leaves(tensor: NkiTensor, dim: int, item: Any) -> bool:
-    """Whether a slice reaches beyond the end of a dimension; what begins before its beginning, or is no slice, is NK402."""
+    """Whether a slice reaches beyond the end of a dimension. What begins before it, or is no slice, is NK402."""
     size = tensor.shape[dim]
     if type(item) is slice and (item.stop is None or (type(item.stop) is int and 0 <= item.stop <= size)):
         return False

@@ -34,12 +34,12 @@ def filled(mask: Callable[[int], Any]) -> Any:
 
 
 def helper(first: int) -> Any:
-    return I_P >= first and I_F < 8
+    return first <= I_P and I_F < 8
 
 
 MASKS: dict[str, tuple[Callable[[int], Any], Any]] = {
     "two": (lambda i: I_P < 40 and I_F < 20, (P < 40) & (F < 20)),
-    "with the counter": (lambda i: 16 * i + I_P < 40 and 30 > I_F, (P < 40) & (F < 30)),
+    "with the counter": (lambda i: 16 * i + I_P < 40 and 30 > I_F, (P < 40) & (F < 30)),  # noqa: SIM300
     "three": (lambda i: I_P < 40 and I_F < 20 and I_P > 3, (P < 40) & (F < 20) & (P > 3)),
     "nested on the right": (lambda i: I_P < 40 and (I_F < 20 and I_P > 3), (P < 40) & (F < 20) & (P > 3)),
     "with & on the right": (lambda i: I_P < 40 and (I_F < 20) & (I_P > 3), (P < 40) & (F < 20) & (P > 3)),
@@ -83,7 +83,7 @@ def under_if(i: int) -> Any:
 
 
 def asserted(i: int) -> Any:
-    assert I_P < 40 and I_F < 20
+    assert I_P < 40 and I_F < 20  # noqa: PT018 - this is what is tested
     return None
 
 
@@ -182,7 +182,7 @@ ASKS = {
 
 @pytest.mark.parametrize("version", ASKS)
 def test_every_pythons_and(version: str) -> None:
-    """``a < 1 and b < 2`` as each version compiles it, with long jumps too; a chain of comparisons compiles much alike."""
+    """``a < 1 and b < 2`` as each version compiles it, with long jumps too; a chain of comparisons is much like it."""
     ask = ASKS[version]
     first = 1 if version == "3.11" else 2  # the instruction that asks, counted from the end of the left side
     asked = 2 * (LEFT.count("\n") + first - 1)
