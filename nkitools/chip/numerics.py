@@ -79,22 +79,29 @@ def _saturated(values: Array, lost: Array, became: Array) -> Array:
     return became
 
 
-def note_overflow(values: Array, became: Array, dtype: DType) -> None:
-    """Note what a cast to a float of few bits could not hold: numbers beyond its largest, infinity where it has none.
+def put_floats(destination: Array, values: Array, dtype: DType) -> None:
+    """Write ``values`` as a float other than tfloat32: NumPy's own cast rounds to the nearest even.
 
-    The largest float32 of either sign stands for an infinity, as it does in nisa.range_select, and may become one.
+    Where rules listen it is noted what a float of few bits cannot hold (NK304): numbers beyond its largest, infinity
+    where it has none. The largest float32 of either sign stands for an infinity, as it does in nisa.range_select, and
+    may become one.
     """
     largest = _LARGEST.get(dtype.name)
-    if largest is None or EVIDENCE.get() is None or values.dtype == became.dtype:
+    if largest is None or EVIDENCE.get() is None or values.dtype == destination.dtype:
+        np.copyto(destination, values, casting="unsafe")
         return
     if values.dtype != np.float32:
-        values = values.astype(np.float32)  # what the host's own minimum of narrow floats takes is longer
+        values = values.astype(np.float32)  # of narrow floats the host's own minimum takes longer
     if _lies_between(values, -largest, largest):
+        np.copyto(destination, values, casting="unsafe")
         return
+    values = np.array(values)  # the destination may be made of the same bytes
+    with np.errstate(over="ignore"):  # this overflow is looked at here, and is no origin of infinities
+        np.copyto(destination, values, casting="unsafe")
     meant = np.isfinite(values) & (np.abs(values) < FLOAT32_MAX)
-    lost = np.isnan(became) & ~np.isnan(values) | np.isinf(became) & meant
+    lost = np.isnan(destination) & ~np.isnan(values) | np.isinf(destination) & meant
     if lost.any():
-        _saturated(values, lost, became)
+        _saturated(values, lost, destination)
 
 
 def _refuse_packed(values: Array, name: str) -> None:
@@ -124,8 +131,8 @@ def cast(values: Array, dtype: DType) -> Array:
         return np.asarray(values != 0)
     if dtype.kind == "packed":
         refuse("NK301", f"{values.dtype} cannot be converted to packed elements ({dtype})")
-    became = values.astype(target)
-    note_overflow(values, became, dtype)
+    became = np.empty(values.shape, target)
+    put_floats(became, values, dtype)
     return became
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array, cast, note_overflow, through_float32
+from nkitools.chip.numerics import Array, cast, put_floats, through_float32
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
@@ -38,9 +38,10 @@ def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[
 
     def compute(destination: Array, source: Array) -> None:
         values = source if same_dtype or once else through_float32(source, dtype)
-        values = values.reshape(destination.shape)
-        np.copyto(destination, values, casting="unsafe")
-        note_overflow(values, destination, dtype)
+        if once:
+            put_floats(destination, values.reshape(destination.shape), dtype)
+        else:
+            np.copyto(destination, values.reshape(destination.shape))
 
     return compute
 

@@ -74,7 +74,9 @@ def report_origin(
         if found is None:
             continue
         record.origins.add((site.file, site.line))
-        _report(plan, settings, output, inputs, *found)
+        # Too large a number rounds to infinity, which may be what is meant; a NaN or a division by 0 hardly is.
+        severity = "hint" if product is None and seen == {OVERFLOWED} else ""
+        _report(plan, settings, output, inputs, *found, severity=severity)
         core.has_infinities = core.has_infinities or bool(found[1].any())
         return
 
@@ -178,6 +180,8 @@ def _report(
     inputs: Sequence[_Input],
     nan: Array,
     infinite: Array,
+    *,
+    severity: str,
 ) -> None:
     origins = nan | infinite
     first = first_of(origins)
@@ -189,6 +193,7 @@ def _report(
         f"{_cause(plan, settings, inputs, origins.shape, first)}",
         about=(output.value,),
         picture=lambda: picture_of(nan + 2 * infinite, ORIGINS),
+        severity=severity,
     )
 
 

@@ -9,15 +9,14 @@ import numpy as np
 
 from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.evidence import EVIDENCE, Unfit
-from nkitools.chip.numerics import FLOAT32_MAX, Array, cast, note_overflow, to_float32
+from nkitools.chip.numerics import FLOAT32_MAX, Array, cast, put_floats, to_float32
 
 
 def put(destination: Array, values: Array, dtype: DType) -> None:
     """Write ``values`` (of the destination's number of elements per partition) as ``dtype``."""
     values = values.reshape(destination.shape)
     if dtype.is_float and dtype is not tfloat32:
-        np.copyto(destination, values, casting="unsafe")  # NumPy's own cast rounds to the nearest even
-        note_overflow(values, destination, dtype)
+        put_floats(destination, values, dtype)
     else:
         np.copyto(destination, cast(values, dtype))
 

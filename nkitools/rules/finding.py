@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
@@ -170,14 +170,16 @@ def report(
     remedy: str = "",
     fatal: bool = False,
     picture: Drawing | None = None,
+    severity: str = "",
 ) -> bool:
     """Say that ``rule_id`` is broken; returns whether a run has taken note of it.
 
     Raises under ``rules="error"``, collects under ``"report"``, keeps silent under ``"off"``. ``fatal`` marks what
     cannot be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
-    ``picture`` draws the elements concerned. Outside of a run errors are raised, and nobody hears the rest.
+    ``picture`` draws the elements concerned; ``severity`` is one below the rule's, where the case is less grave.
+    Outside of a run errors are raised, and nobody hears the rest.
     """
-    rule = RULES[rule_id]
+    rule = replace(RULES[rule_id], severity=severity) if severity else RULES[rule_id]
     reporter = REPORTER.get()
     if reporter is not None:
         return reporter(rule, message, fatal, about, remedy or rule.remedy, picture)
