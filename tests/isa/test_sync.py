@@ -573,6 +573,7 @@ class TestSurroundings:
         found = finding_of(kernel, X)
         assert (found.rule, found.program) == ("NK402", (faulty,))
 
+    @pytest.mark.usefixtures("ctrl_c")
     def test_ctrl_c_ends_a_program_in_another_thread(self) -> None:
         """Where it computes in plain Python."""
 

@@ -247,6 +247,7 @@ class TestExceptions:
 class TestInterrupt:
     """Ctrl-C reaches the caller's thread, whoever runs."""
 
+    @pytest.mark.usefixtures("ctrl_c")
     @pytest.mark.parametrize("running", [0, 1])
     def test_it_ends_all_threads(self, running: int) -> None:
         """Also one that computes in plain Python and never looks at the baton."""

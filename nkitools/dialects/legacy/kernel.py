@@ -213,8 +213,9 @@ def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
     """Run a kernel (or ``kernel[grid]``, or a plain function) on the simulator; returns what the kernel returns.
 
     A kernel that takes its outputs by reference writes them into the arrays passed. Values of bfloat16, float16 and
-    other narrow floating-point dtypes are kept in float32 and rounded to them at the end, as AWS documents it for its
-    simulator; ``NKI_PRECISE_FP=1`` or the option ``precision`` rounds each of them, as `nkitools.simulate` does.
+    other narrow floating-point dtypes are kept in float32 and rounded to them at the end, as AWS documents it of its
+    simulator (it names bfloat16 and float8); ``NKI_PRECISE_FP=1`` or the option ``precision`` rounds each of them, as
+    `nkitools.simulate` does.
     """
     __tracebackhide__ = True
     with AuthorsTraceback():
