@@ -16,6 +16,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.launch import settings
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.baton import Baton
+from nkitools.launch.blas import one_thread
 from nkitools.launch.misused import check_use
 from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_results
@@ -84,7 +85,8 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
     try:
         report_source(launch.function, reporter)
-        run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
+        with one_thread():
+            run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
     except StopRun:
         pass
     except BaseException as error:

@@ -17,6 +17,7 @@ from nkitools.chip.generations import generation_of, resolve_chip
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
 from nkitools.launch.baton import Baton
+from nkitools.launch.blas import one_thread
 from nkitools.launch.containers import mapped
 from nkitools.launch.frameworks import FRAMEWORKS
 from nkitools.launch.programs import Launch, Programs, record_of
@@ -80,7 +81,8 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     ]
     try:
         report_source(launch.function, programs[0].reporter)
-        run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
+        with one_thread():
+            run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
     except StopRun:
         pass
     except BaseException as error:
