@@ -15,27 +15,33 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_running: list[Any] = []  # an entry for each run; the limit of the first one holds until the last one ends
-_limits: list[Any] = []
+_running = 0
+_before: list[tuple[Any, int]] = []  # each BLAS library and how many threads it had when the first run began
 
 
 @cache
-def _controller() -> Any:
-    return ThreadpoolController()
+def _libraries() -> tuple[Any, ...]:
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS uses one thread inside; afterwards as many as before."""
-    run = object()
+    """BLAS uses one thread inside, and afterwards as many as before.
+
+    OpenBLAS heeds only the thread that it was set in, so each run restores it in its own. Of runs side by side the one
+    that ends first lifts the limit for the others as well, which costs them time and nothing else.
+    """
+    global _running
     with _lock:
         if not _running:
-            _limits.append(_controller().limit(limits=1, user_api="blas"))
-        _running.append(run)
+            _before[:] = [(library, library.get_num_threads()) for library in _libraries()]
+        _running += 1
+        for library, _ in _before:
+            library.set_num_threads(1)
     try:
         yield
     finally:
         with _lock:
-            _running.remove(run)
-            if not _running:
-                _limits.pop().restore_original_limits()
+            _running -= 1
+            for library, count in _before:
+                library.set_num_threads(count)
