@@ -49,6 +49,8 @@ class Core:
     innermost loop on the device that is running. ``baton`` is what programs wait with (``launch.baton`` says how), None
     where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
     ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
+    ``evidence`` is what the instruction that runs has left of it (`nkitools.chip.evidence`); ``has_infinities``: some
+    that the kernel has made were reported.
     """
 
     generation: Generation

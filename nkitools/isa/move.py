@@ -131,10 +131,10 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown,
 def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown, name: Any = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
-    Integer dtypes take integers only; one outside of their range saturates. Half-width tiles cost what filling them
-    with zero costs.
-    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK609. Source: nki.isa.memset (NKI 0.6); release notes of
-    NKI 0.3 (floats into integers).
+    Integer dtypes take integers only; one outside of their range saturates (NK304). Half-width tiles cost what filling
+    them with zero costs.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609.
+    Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """
     if isinstance(value, NkiTensor):
         check.refuse(

@@ -100,9 +100,14 @@ class _Input:
         """Whether its elements are there to be looked at."""
         return isinstance(self.array, np.ndarray) and not self.overwritten
 
+    @property
+    def has_infinities(self) -> bool:
+        """Whether some element is seen to be infinite."""
+        return self.infinite is not None and bool(self.infinite.any())
+
     def at(self, plan: Plan, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
         """The element that the result's element depends on; None where there is no such one, or it is gone."""
-        if self.array is None or self.overwritten:
+        if self.array is None or self.overwritten or self.is_packed:
             return None
         if self.is_number:
             return self.array.item()
@@ -203,8 +208,10 @@ def _cause(
     """What was computed for an element, or what there is to say where it depends on many."""
     values = {each.name: each.at(plan, shape, first) for each in inputs}
     if any(values[each.name] is None and each.is_given for each in inputs):
-        sizes = [f"`{each.name}` up to {_largest(each.array)}" for each in inputs if each.is_given]
-        return f", of finite elements (magnitudes: {', '.join(sizes)})" if sizes else ""
+        given = [each for each in inputs if each.is_given and not each.is_packed]
+        kind = "elements that are not NaN" if any(each.has_infinities for each in given) else "finite elements"
+        sizes = [f"`{each.name}` up to {_largest(each.array)}" for each in given]
+        return f", of {kind} (magnitudes: {', '.join(sizes)})" if sizes else ""
     gone = [f"`{each.name}`" for each in inputs if each.overwritten]
     lost = f" ({' and '.join(gone)}: overwritten by the result)" if gone else ""
     return f": {expression(plan.name, settings, values)}{lost}"

@@ -58,10 +58,9 @@ class Plan:
     be written in part. ``last_axis``: the rows of a gathered input run along the last axis of the result, not along its
     first. ``unique_rows``: a scattered output must not name a row twice (NK505). ``names_only``: the operands are
     neither read nor written. ``passes``: how often a matmul streams its moving operand through the array; ``tiled``: it
-    uses a part of that, beside others. ``arguments``: what the
-    arguments are called, with each tensor of a list on its own. ``written``: for each tensor operand, in the same
-    order, whether it is an output. ``psum_reads``, ``psum_writes``: which data operands (by their number) are inputs
-    and outputs in PSUM; ``in_psum``: there are some.
+    uses a part of that, beside others. ``arguments``: what the arguments are called, with each tensor of a list on its
+    own. ``written``: for each tensor operand, in the same order, whether it is an output. ``psum_reads``,
+    ``psum_writes``: which data operands (by their number) are inputs and outputs in PSUM; ``in_psum``: there are some.
     """
 
     engine: str

@@ -58,6 +58,9 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
     for each in evidence:
         if isinstance(each, OutsideRange):
             _report_range(call, each)
+    if any(told) or unfit:
+        # As far as they are infinities they have been spoken of, and so has what comes of them.
+        core.has_infinities = core.has_infinities or call.outputs[0].value.dtype.is_float
     product = next((each.values for each in evidence if isinstance(each, Product)), None)
     if (flags or product is not None) and not (unfit or any(told)):
         report_origin(core, plan, operands, settings, flags, product)

@@ -318,3 +318,25 @@ def test_undefined_lanes_of_the_legacy_dialect_do_not_speak() -> None:
     (message,) = told(kernel, x)
     assert "1 of 8192 elements" in message
     assert "the first at [7, 9] is inf" in message
+
+
+def test_what_a_cast_has_made_infinite_is_followed_no_further() -> None:
+    """NK304 has spoken; inf - inf comes of that."""
+
+    def kernel(x: Any) -> None:
+        narrow, out = nl.ndarray(x.shape, nl.float16), nl.ndarray(x.shape, nl.float32)
+        nisa.tensor_copy(dst=narrow, src=nl.load(x))
+        nisa.tensor_tensor(dst=out, data1=narrow, data2=narrow, op=nl.subtract)
+
+    run = nkitools.simulate(kernel, np.full((2, 2), 1e6, np.float32), rules="report")
+    assert [finding.rule for finding in run.findings] == ["NK304"]
+
+
+def test_infinity_times_nothing() -> None:
+    """A mask of infinities in a product makes NaN, and the message calls none of them finite."""
+    stationary, moving = np.zeros((8, 4), np.float32), np.ones((8, 16), np.float32)
+    moving[3, 7] = np.inf
+    issued = issue(nisa.nc_matmul, bank((4, 16)), tile(stationary), tile(moving), rules="report")
+    assert issued.rules == ["NK404"]
+    assert "4 of 64 elements" in issued.findings[0].message
+    assert ", of elements that are not NaN (magnitudes: `stationary` up to 0.0" in issued.findings[0].message
