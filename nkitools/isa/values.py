@@ -54,7 +54,7 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
     casts = [] if unfit else [each for each in evidence if isinstance(each, Saturated)]
     for number in unfit:
         _report_number(call, number)
-    told = [_report_cast(call, each) for each in casts]
+    told = [_report_cast(core, call, each) for each in casts]
     for each in evidence:
         if isinstance(each, OutsideRange):
             _report_range(call, each)
@@ -85,7 +85,7 @@ def _limits(tensor: NkiTensor) -> str:
     return f", which holds {limits.min} to {limits.max}"
 
 
-def _report_cast(call: Call, cast: Saturated) -> bool:
+def _report_cast(core: Core, call: Call, cast: Saturated) -> bool:
     """NK304: elements of an output are not what was computed; whether that was said."""
     for output in call.outputs:
         result: Array = output.array
@@ -95,8 +95,11 @@ def _report_cast(call: Call, cast: Saturated) -> bool:
         lost = cast.lost.reshape(result.shape) & _same(cast.became.reshape(result.shape), result)
         if output.where is not None:
             lost = lost & output.where
+        values = cast.values.reshape(result.shape)
+        if any(finding.rule == "NK401" for finding in core.record.findings):
+            lost = lost & (values == values)  # a NaN may stand for what was never written, of which was spoken
         if lost.any():
-            values, first = cast.values.reshape(result.shape), first_of(lost)
+            first = first_of(lost)
             report(
                 "NK304",
                 f"{call.plan.name}: {_counted(lost)} of {describe(output.value)} saturate; the first at {list(first)}: "
