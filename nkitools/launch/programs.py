@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,18 +85,29 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     reporter = Reporter(level, record)
     token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
     try:
+        with judged(run, launch, reporter):
+            run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
+    finally:
+        REPORTER.reset(token)
+    return run
+
+
+@contextmanager
+def judged(run: Run, launch: Launch, reporter: Reporter) -> Iterator[None]:
+    """A block that runs the programs of a launch: its source is judged first, and what ends it is in the run.
+
+    A run that collects its findings and cannot go on ends the block quietly.
+    """
+    try:
         report_source(launch.function, reporter)
         with one_thread():
-            run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
+            yield
     except StopRun:
         pass
     except BaseException as error:
         run.error = error
         reporter.add(error)
         raise
-    finally:
-        REPORTER.reset(token)
-    return run
 
 
 def record_of(launch: Launch, seed: int | None) -> Record:

@@ -17,17 +17,15 @@ from nkitools.chip.generations import generation_of, resolve_chip
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
 from nkitools.launch.baton import Baton
-from nkitools.launch.blas import one_thread
 from nkitools.launch.containers import mapped
 from nkitools.launch.frameworks import FRAMEWORKS
-from nkitools.launch.programs import Launch, Programs, record_of
-from nkitools.launch.source_rules import report_source
+from nkitools.launch.programs import Launch, Programs, judged, record_of
 from nkitools.record import collect
 from nkitools.record.pausing import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
-from nkitools.rules.finding import REPORTER, KernelError, StopRun, not_modelled, refuse
+from nkitools.rules.finding import REPORTER, KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
 
@@ -79,16 +77,8 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
         )
         for record in run.records
     ]
-    try:
-        report_source(launch.function, programs[0].reporter)
-        with one_thread():
-            run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
-    except StopRun:
-        pass
-    except BaseException as error:
-        run.error = error
-        programs[0].reporter.add(error)
-        raise
+    with judged(run, launch, programs[0].reporter):
+        run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
     return run
 
 

@@ -18,8 +18,8 @@ _LOW = (1 << 32) - 1
 class SharedAccess(NamedTuple):
     """An instruction's access to shared HBM: by whom, when, to which view, and of that which elements.
 
-    ``lanes`` is a mask over the view, ``rows`` chooses in its dimension 0; None: all of it. ``values``: a checksum of
-    what was written, where that is known; ``replicated``: all programs write the same values to this view.
+    ``lanes`` is a mask over the view, ``rows`` chooses in its dimension 0; None: all of it. ``values``: checksums of what
+    was written one after the other, where they are known; ``replicated``: all programs write the same to this view.
     """
 
     program: Program
@@ -29,7 +29,7 @@ class SharedAccess(NamedTuple):
     written: bool
     lanes: Array | None = None
     rows: Array | None = None
-    values: int | None = None
+    values: tuple[int, ...] = ()
     replicated: bool = False
 
 
@@ -63,7 +63,7 @@ def shared_accesses(record: Record) -> dict[int, list[SharedAccess]]:
                 continue
             key = (stretch, program, word, byte_offset, written)
             if key not in known:
-                values = record.values.get((stretch, program, word, byte_offset)) if written else None
+                values = tuple(record.values.get((stretch, program, word, byte_offset), ())) if written else ()
                 layout = LAYOUTS[word & _LOW]
                 known[key] = SharedAccess(program, position, layout, byte_offset, written, values=values)
         start += plans[number].words

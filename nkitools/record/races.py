@@ -147,7 +147,7 @@ class _Map(NamedTuple):
 
 def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> list[SharedAccess]:
     """The accesses, with those marked by which all programs write the same values to one view."""
-    values: dict[tuple[Any, int], dict[Program, list[int | None]]] = {}
+    values: dict[tuple[Any, int], dict[Program, list[tuple[int, ...]]]] = {}
     for each in accesses:
         if each.written and each.lanes is None and each.rows is None:
             values.setdefault((each.layout, each.byte_offset), {}).setdefault(each.program, []).append(each.values)
@@ -155,7 +155,7 @@ def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> l
         view
         for view, of_programs in values.items()
         if len(of_programs) == len(programs)
-        and None not in of_programs[programs[0]]
+        and all(of_programs[programs[0]])
         and all(each == of_programs[programs[0]] for each in of_programs.values())
     }
     return [
@@ -194,31 +194,45 @@ def _like(record: Record, access: SharedAccess, cluster: list[_Group]) -> Iterat
 def _contested_units(chart: _Map, cluster: list[_Group]) -> Array:
     """The units that programs race for.
 
-    What all of them write alike they may write in any order. It clashes with what one of them writes besides, and with
-    no read, since the reader has written the same itself.
+    What all of them write alike they may write in any order. It clashes with what one of them writes besides; and with
+    what another one reads where it changes, since the reader may see it before or after its time.
     """
     touched: Array = np.zeros(chart.units, np.uint16)
     alike: Array = np.zeros(chart.units, np.uint16)
+    changing: Array = np.zeros(chart.units, np.uint16)
     written: Array = np.zeros(chart.units, np.bool_)
     own = []
     for group in cluster:
         flags = chart.of_all([each for each in group.accesses if not each.replicated])
         touched += flags > 0
         written |= flags == _WRITTEN
-        repeated = chart.of_all([each for each in group.accesses if each.replicated]) > 0
-        alike += repeated
-        own.append((flags == _WRITTEN, repeated))
+        values = _values_of(chart, group)
+        alike += values > 0
+        changing += values > 1
+        own.append((flags, values))
     contested = written & (touched > 1)
-    for single, repeated in own:
-        contested |= single & (alike > repeated)
+    for flags, values in own:
+        contested |= (flags == _WRITTEN) & (alike > (values > 0))
+        contested |= (flags > 0) & (changing > (values > 1))
     return np.asarray(contested)
 
 
+def _values_of(chart: _Map, group: _Group) -> Array:
+    """How many values the writes that all programs have alike give to each unit, one after the other."""
+    views: dict[tuple[Any, int], list[SharedAccess]] = {}
+    for each in group.accesses:
+        if each.replicated:
+            views.setdefault((each.layout, each.byte_offset), []).append(each)
+    count: Array = np.zeros(chart.units, np.uint16)
+    for accesses in views.values():
+        written = {value for each in accesses for value in each.values}
+        count += (chart.of_all(accesses[:1]) > 0).astype(np.uint16) * len(written)
+    return count
+
+
 def _clash(first: SharedAccess, second: SharedAccess) -> bool:
-    """Whether two accesses to one element by two programs that nothing orders are a race."""
-    if first.replicated or second.replicated:
-        return first.replicated != second.replicated and first.written and second.written
-    return first.written or second.written
+    """Whether two accesses to one contested element by two programs are what it is contested by."""
+    return not (first.replicated and second.replicated) and (first.written or second.written)
 
 
 def _pair(chart: _Map, cluster: list[_Group], unit: int) -> tuple[SharedAccess, SharedAccess]:

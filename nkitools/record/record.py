@@ -94,8 +94,8 @@ class Record:
         self.parts: dict[int, dict[int, Part]] = {}
         self.keeps_parts = False  # several programs are watched for races, or the iterations of a loop
         self.keeps_all_parts = False  # on chip too
-        # By number of meetings, program and view: a checksum of all that was written there (of some launches).
-        self.values: dict[tuple[int, tuple[int, ...], int, int], int] = {}
+        # By number of meetings, program and view: checksums of what was written there one after the other.
+        self.values: dict[tuple[int, tuple[int, ...], int, int], list[int]] = {}
         self.loop = -1
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._oldest = 1 << 62  # the word of this run's first storage: ids only grow

@@ -45,7 +45,10 @@ class SharedRecord(Record):
         layout = LAYOUTS[word & _LOW]
         array = self._shared[word >> 32].window(layout.shape, layout.dtype, byte_offset, layout.strides)
         key = (len(self.meetings), self.programs[-1][1], word, byte_offset)
-        self.values[key] = crc32(array.tobytes(), self.values.get(key, 0))
+        written = self.values.setdefault(key, [])
+        checksum = crc32(array.tobytes())
+        if not written or written[-1] != checksum:
+            written.append(checksum)
 
     def forget(self) -> None:
         """Let go of the storages, which the record would keep alive."""

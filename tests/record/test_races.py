@@ -152,13 +152,12 @@ class TestPlanted:
 
         def kernel(x: Any) -> Any:
             out = nl.ndarray((8, 8), nl.float32, buffer=nl.shared_hbm)
-            nisa.dma_copy(dst=out, src=nl.zeros((8, 8), nl.float32))
             nisa.dma_copy(dst=out, src=nl.load(x))
             nl.load(out[0:4, :])
             return out
 
         (hint,) = found(kernel, X)
-        assert (hint.rule, hint.program, hint.line) == ("NK508", (1,), line_of(kernel, "src=nl.zeros"))
+        assert (hint.rule, hint.program, hint.line) == ("NK508", (1,), line_of(kernel, "dst=out"))
         assert hint.message == (
             "program 1 writes the same values to tensor `out` (shared HBM, float32 [8, 8]) as program 0"
         )
@@ -176,6 +175,37 @@ class TestPlanted:
 
         rules = {each.rule for each in found(kernel, X)}
         assert rules == {"NK502", "NK508"}
+
+    def test_equal_values_that_change_clash_with_reads(self) -> None:
+        """Both clear it, read it and add to it: a core may read what the other one has added already.
+
+        One after the other they write the same. In other orders they do not, and then the writes clash as well.
+        """
+
+        def kernel(x: Any) -> Any:
+            out = nl.ndarray((8, 8), nl.float32, buffer=nl.shared_hbm)
+            nisa.dma_copy(dst=out, src=nl.zeros((8, 8), nl.float32))
+            total = nl.add(nl.load(out), nl.load(x))
+            nisa.dma_copy(dst=out, src=total)
+            return out
+
+        findings = nkitools.simulate(kernel, X, grid=2, rules="report").findings
+        assert {each.rule for each in findings} == {"NK502", "NK508"}
+        assert {each.line for each in findings if each.rule == "NK502"} == {line_of(kernel, "nl.load(out)")}
+
+    def test_equal_values_over_parts_clash_with_reads(self) -> None:
+        """The same, where the whole is cleared and a half of it set."""
+
+        def kernel(x: Any) -> Any:
+            out = nl.ndarray((8, 8), nl.float32, buffer=nl.shared_hbm)
+            nisa.dma_copy(dst=out, src=nl.zeros((8, 8), nl.float32))
+            nisa.dma_copy(dst=out[0:4, :], src=nl.load(x[0:4, :]))
+            nl.load(out[2:6, :])
+            return out
+
+        (race,) = [each for each in found(kernel, X) if each.rule == "NK502"]
+        assert "16 elements" in race.message
+        assert "the first element is [2, 0]" in race.message
 
     def test_each_direction_is_counted_by_itself(self) -> None:
         """Each core writes two rows and reads the two of the other one: 16 elements, not 32."""
