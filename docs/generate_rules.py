@@ -60,15 +60,18 @@ def _section(rule: Rule) -> str:
         lines += [f"The error is also a `{rule.builtin}`.", ""]
     if rule.aliases:
         lines += ["Legacy codes: " + ", ".join(f"`{alias}`" for alias in rule.aliases) + ".", ""]
-    return "\n".join(lines + _example("Refused", rule.bad) + _example("Accepted", rule.good))
+    for example, also in zip(rule.examples, ("", ", too"), strict=False):
+        language = "cpp" if rule.id.startswith("CO") else "python"
+        lines += _code(f"Refused{also}", example.bad, language) + _code(f"Accepted{also}", example.good, language)
+    return "\n".join(lines)
 
 
 def _chips(rule: Rule) -> str:
     return "all chips" if rule.chips == ALL_CHIPS else ", ".join(rule.chips)
 
 
-def _example(title: str, code: str) -> list[str]:
-    return [f"{title}:", "", "```python", code.strip("\n"), "```", ""] if code else []
+def _code(title: str, code: str, language: str) -> list[str]:
+    return [f"{title}:", "", f"```{language}", code.strip("\n"), "```", ""] if code else []
 
 
 if __name__ == "__main__":

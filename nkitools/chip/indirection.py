@@ -14,6 +14,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.dynamic import IndirectTensor, check_index
 from nkitools.chip.numerics import Array
 from nkitools.chip.region import MemoryRegion
+from nkitools.chip.shown import named
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe, integer, wrong, wrong_call
 from nkitools.rules.finding import not_modelled, refuse
@@ -142,7 +143,7 @@ class ColumnTensor(IndirectTensor):
         return chosen if chosen.any() else None
 
     def __repr__(self) -> str:
-        return f"<{describe(self.columns)} at offsets of {describe(self.index)}>"
+        return f"<{named(self)}: columns of {named(self.columns)} at offsets of {named(self.index)}>"
 
 
 def _checked_count(tensor: NkiTensor, index: Any, num_elem: Any) -> int:

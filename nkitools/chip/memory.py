@@ -34,13 +34,14 @@ class Storage:
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
     shrinks when one needs it. ``foreign``: regions of PSUM that something else than a matmul wrote last; ``sums``:
     those of matmuls that nobody has read since (`nkitools.isa.accumulation`), one list for all that have addresses.
-    ``losses``: bytes that storages at overlapping addresses have taken since they were written. ``twin``: what full
-    precision keeps
-    beside it (`nkitools.chip.wide`). ``placed_to_fit``: the compiler places it where accesses to it may begin (in the
+    ``losses``: bytes that storages at overlapping addresses have taken since they were written. ``left_out``: the masks
+    that left elements out (`nkitools.chip.left_out`). ``twin``: what full precision keeps beside it
+    (`nkitools.chip.wide`). ``placed_to_fit``: the compiler places it where accesses to it may begin (in the
     legacy dialect, unless the author places it).
     """
 
     __slots__ = (
+        "__weakref__",
         "_raw",
         "_remaining",
         "array",
@@ -50,6 +51,7 @@ class Storage:
         "free_bytes",
         "full",
         "id",
+        "left_out",
         "losses",
         "memory",
         "name",
@@ -103,6 +105,7 @@ class Storage:
         self.free_bytes = self.nbytes // shape[0] if shape[0] else self.nbytes
         self.partition_bytes = self.free_bytes or 1  # an empty argument has no partition to divide by
         self.losses: list[Loss] = []
+        self.left_out: tuple[Any, ...] = ()
         if physical is not None:
             self._move_in(physical)
         self.packed = physical is None or self.partition_bytes == self.free_bytes

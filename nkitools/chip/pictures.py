@@ -14,6 +14,7 @@ from nkitools.rules.finding import MIXED, Picture
 Signs = Mapping[int, tuple[str, str]]  # a sign and its meaning for each code
 
 UNWRITTEN: Signs = {0: (".", "written"), 1: ("#", "never written")}
+LEFT_OUT: Signs = {0: (".", "written"), 1: ("#", "left out by the mask")}
 OUTSIDE: Signs = {0: (".", "in bounds"), 1: ("#", "out of bounds")}
 REPEATED: Signs = {0: (".", "named once"), 1: ("#", "named again")}
 LOST: Signs = {0: (".", "held"), 1: ("#", "saturated")}

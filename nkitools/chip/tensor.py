@@ -17,6 +17,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.rearrange import plan_rearrange
 from nkitools.chip.region import MemoryRegion
 from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.shown import shown
 from nkitools.chip.strided import StridedView
 from nkitools.chip.values import NotAValue
 from nkitools.rules.finding import not_modelled, refuse
@@ -357,9 +358,7 @@ class NkiTensor(NotAValue, StridedView):
         return dynamic("indirection").ColumnTensor.of(self, index, num_elem)
 
     def __repr__(self) -> str:
-        values = np.array2string(self.read().astype(np.float64) if self.dtype.is_float else self.read(), threshold=16)
-        state = "written" if self.storage.unwritten(self.layout, self.byte_offset) is None else "partly unwritten"
-        return f"<{views.plain(self)} at {self.address}, {state}>\n{values}"
+        return shown(self)
 
 
 class MaskedTensor(NkiTensor):

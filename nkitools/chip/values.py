@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+import numpy as np
+
 from nkitools.chip.views import describe
 from nkitools.rules.finding import refuse
+
+_NUMBERS = (int, float, np.generic)
 
 if TYPE_CHECKING:
     from nkitools.chip.strided import StridedView
@@ -16,7 +20,8 @@ class NotAValue:
 
     The one truth value is that of a comparison's result in an ``assert`` (`nkitools.language.assertion`).
 
-    ``==`` is left as Python has it, the identity of objects: kernels ask whether an optional tensor is None.
+    ``==`` is the identity of objects, as Python has it (kernels ask whether an optional tensor is None); with a number
+    the elements are meant, which it cannot compare.
     """
 
     __slots__ = ()
@@ -59,3 +64,11 @@ class NotAValue:
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
     __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = _no_operator
     __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+
+    def __eq__(self, other: object) -> Any:
+        return self._no_operator(other) if isinstance(other, _NUMBERS) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return self._no_operator(other) if isinstance(other, _NUMBERS) else NotImplemented
+
+    __hash__ = object.__hash__

@@ -17,6 +17,7 @@ _SHOWN = (
     "remedy",
     "bad",
     "good",
+    "examples",
     "aliases",
     "since",
     "replacements",
@@ -25,7 +26,7 @@ _SHOWN = (
 
 def plain(rule: Rule) -> dict[str, Any]:
     """What a machine reads of ``rule``."""
-    fields = asdict(rule)
+    fields = {**asdict(rule), "examples": [example._asdict() for example in rule.examples]}
     return {name: fields[name] for name in _SHOWN}
 
 

@@ -21,7 +21,8 @@ _WIDTH = 100
 @click.command("explain")
 @click.argument("name", metavar="ID")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def explain_rule(name: str, form: str) -> None:
+@click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
+def explain_rule(name: str, form: str, every: bool) -> None:
     """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...)."""
     try:
         rule = rule_named(name)
@@ -30,10 +31,10 @@ def explain_rule(name: str, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(plain(rule), indent=2))
     else:
-        _show(rule)
+        _show(rule, every)
 
 
-def _show(rule: Rule) -> None:
+def _show(rule: Rule, every: bool) -> None:
     from rich.text import Text
 
     terminal = console()
@@ -55,8 +56,11 @@ def _show(rule: Rule) -> None:
         terminal.print("\nReplacements", style="bold")
         for gone, instead in rule.replacements:
             terminal.print(textwrap.indent(textwrap.fill(f"{gone}: {instead}", _WIDTH, subsequent_indent="  "), "  "))
-    _show_example(terminal, "Bad", rule.bad)
-    _show_example(terminal, "Good", rule.good)
+    for example in rule.examples if every else rule.examples[:1]:
+        _show_example(terminal, "Bad", example.bad)
+        _show_example(terminal, "Good", example.good)
+    if not every and len(rule.examples) > 1:
+        terminal.print(f"\n`nkitools explain {rule.id} --all` shows an example near the edge, too.")
 
 
 def _show_example(terminal: Console, heading: str, code: str) -> None:
@@ -67,6 +71,7 @@ def _show_example(terminal: Console, heading: str, code: str) -> None:
     if terminal.is_terminal:
         from rich.syntax import Syntax
 
-        terminal.print(Syntax(indented, "python", theme="ansi_dark", background_color="default"))
+        language = "cpp" if "torch::" in code else "python"
+        terminal.print(Syntax(indented, language, theme="ansi_dark", background_color="default"))
     else:
         terminal.print(indented)

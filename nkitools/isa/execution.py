@@ -10,8 +10,9 @@ import numpy as np
 from nkitools.chip.core import Core
 from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.indirection import ColumnTensor
+from nkitools.chip.left_out import inherit, mask_of
 from nkitools.chip.numerics import Array
-from nkitools.chip.pictures import OUTSIDE, UNWRITTEN, picture_of
+from nkitools.chip.pictures import LEFT_OUT, OUTSIDE, UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa.accumulation import check_addition, note_accesses
@@ -122,6 +123,7 @@ def _array(value: Any, results: dict[int, Array]) -> Any:
 def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[Any, ...]) -> Array | None:
     """Lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
     undefined: Array | None = None
+    told: list[Any] = []  # one finding for a tensor that is two operands
     for number, ((tensor, role), touched) in enumerate(zip(tensors, touches, strict=True)):
         if role in WRITTEN:
             continue
@@ -137,9 +139,14 @@ def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[A
             continue
         lanes = _travelling(plan, number, missing, tensors[0][0].shape) if core.undefined_travels else None
         if lanes is None:
-            tensor.storage.poison_unwritten()
-            _report_unwritten(plan, tensor, missing)
+            if tensor.storage not in told:
+                told.append(tensor.storage)
+                tensor.storage.poison_unwritten()
+                _report_unwritten(core, plan, tensor, missing)
             continue
+        for target, written in tensors if tensor.storage.left_out else ():
+            if written in WRITTEN:
+                inherit(target.storage, (tensor,))
         undefined = lanes if undefined is None else undefined | lanes
     return undefined
 
@@ -164,16 +171,31 @@ def _lanes(missing: Array, shape: tuple[int, ...]) -> Array | None:
         return None
 
 
-def _report_unwritten(plan: Plan, tensor: NkiTensor, missing: Array) -> None:
+def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> None:
     first = [int(axis[0]) for axis in np.nonzero(missing)]
-    count = int(np.count_nonzero(missing))
+    what = f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
+    mask = mask_of(tensor, missing) if tensor.storage.left_out else None
+    if mask is not None:
+        report(
+            "NK405",
+            f"{what} are used here, which the mask {_place(core, mask)} left out; the first is at index {first}",
+            about=(tensor,),
+            picture=lambda: picture_of(missing, LEFT_OUT),
+        )
+        return
     report(
         "NK401",
-        f"{plan.name}: {count} of {missing.size} elements of {describe(tensor)} are read but were never written; the "
-        f"first is at index {first}",
+        f"{what} are read but were never written; the first is at index {first}",
         about=(tensor,),
         picture=lambda: picture_of(missing, UNWRITTEN),
     )
+
+
+def _place(core: Core, site: int) -> str:
+    """A line of the author's, as seen from the one that is told of it."""
+    sites = core.record.sites
+    there, here = sites[site], sites[core.record.site()]
+    return f"at line {there.line}" if there.file == here.file else f"at {there.file}:{there.line}"
 
 
 def _fresh(plan: Plan, tensor: NkiTensor) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from nkitools.chip.dtypes import uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import OUTSIDE, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa import guards, limits
@@ -132,6 +133,7 @@ def _report_local(lists: Array, each: int, size: int) -> None:
         f"{int(lists[core, number])}; {elements} from there on leave the {size} elements that a partition of "
         f"`src_buffer` has ({int(np.count_nonzero(wrong))} of {wrong.size} indices do)",
         remedy=f"Keep the indices from 0 to {size - each}: they count elements of the flattened free dimensions.",
+        picture=lambda: picture_of(wrong, OUTSIDE, "entries of each core's index"),
     )
 
 
@@ -177,6 +179,7 @@ def _report_outside(wanted: Array, outside: Array, size: int) -> None:
         f"partition of `data` has {size} elements, 0 to {size - 1} ({int(np.count_nonzero(outside))} of {outside.size} "
         "indices are out of bounds)",
         remedy=f"Keep them from 0 to {size - 1}; nc_find_index8 writes 4294967295 for a value that it does not find.",
+        picture=lambda: picture_of(outside, OUTSIDE, "entries of the index"),
     )
 
 

@@ -48,9 +48,10 @@ from nkitools.isa.plan import (
     Plan,
     Src,
 )
+from nkitools.isa.undone import leave_undone
 from nkitools.record.sites import is_internal
 from nkitools.rules.catalogue import removed_argument
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import StopRun, refuse
 
 __all__ = [
     "Check",
@@ -167,9 +168,13 @@ class Instruction:
         values = tuple(
             value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True)
         )
-        self._check_arguments(values)
         position = core.record.count
-        self._issue_checked(core, values)
+        try:
+            self._check_arguments(values)
+            self._issue_checked(core, values)
+        except StopRun:
+            leave_undone(values, self.roles, waits="recv_from_rank" in self.parameters)
+            return
         name = values[self.parameters.index("name")] if LABEL in self.roles else None
         if name is not None:
             label(core, self, name, core.record.latest if core.record.count > position else -1)

@@ -12,6 +12,7 @@ import numpy as np
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.dynamic import OutOfBounds
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import MEMORY_NAMES
 from nkitools.chip.wide import digits_of
@@ -151,31 +152,47 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
     Elements that were never written show as what AWS's simulator leaves there: NaN, or 4 in integers. In full precision
     the values are those that it keeps, in float32.
     """
+    value, unwritten = printed_values(tensor)
+    print_values(prefix, tensor, value, unwritten)
+
+
+def print_values(
+    prefix: Any, tensor: NkiTensor, value: Array, unwritten: Array | None, mask: Array | None = None
+) -> None:
+    """Record a device print of these values, of which ``mask`` are left out, as those of a tensor."""
     core = current_core("nl.device_print")
     if not isinstance(prefix, str):
         refuse("NK609", f"nl.device_print: the prefix must be a string, it is {type(prefix).__name__}")
-    try:
-        tensor.settle("nl.device_print")
-    except OutOfBounds as error:
-        refuse("NK402", f"nl.device_print: {error}", about=(tensor,))
-    if tensor.unwritten() is not None:
-        tensor.storage.poison_unwritten()
-    frame = author_frame(2)
     site = core.record.sites[core.record.site()]
     core.record.add_print(
         Print(
             prefix=prefix,
-            value=np.array(digits_of(tensor)),
-            shape=tensor.shape,
+            value=value,
+            shape=value.shape,
             dtype=tensor.dtype.name,
             program=core.program,
-            loops=counters(frame),
+            loops=counters(author_frame(2)),
             file=site.file,
             line=site.line,
             memory=MEMORY_NAMES[tensor.buffer],
             rank=core.rank,
+            issued=core.record.count,
+            mask=mask,
+            unwritten=unwritten,
         )
     )
+
+
+def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
+    """What a print shows of a tensor (where possible its own memory), and which elements were never written."""
+    try:
+        tensor.settle("nl.device_print")
+    except OutOfBounds as error:
+        refuse("NK402", f"nl.device_print: {error}", about=(tensor,))
+    unwritten = tensor.unwritten()
+    if unwritten is not None:
+        tensor.storage.poison_unwritten()
+    return digits_of(tensor), unwritten
 
 
 def device_print(print_prefix: str, tensor: NkiTensor) -> None:

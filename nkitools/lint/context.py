@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
+from nkitools.lint.results import Arguments
 from nkitools.lint.scope import LEGACY, Definition, Scope
+from nkitools.lint.values import Value
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 
@@ -25,6 +27,12 @@ class Interface(Protocol):
 
     def missing(self, name: str) -> tuple[str, str, str] | None:
         """Rule, message and remedy where NKI has no such name."""
+
+    def form(self, name: str) -> str:
+        """How ``name`` is called, as a sentence."""
+
+    def bound(self, name: str, given: Arguments) -> dict[str, Value]:
+        """The arguments of a call by the parameters that they are for; none where they do not fit."""
 
 
 @dataclass(eq=False)

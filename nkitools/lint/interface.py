@@ -15,7 +15,8 @@ from nkitools.dialects.legacy.keywords import UNDOCUMENTED
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS
 from nkitools.dialects.stand_in import source_of
 from nkitools.isa.instruction import Instruction
-from nkitools.lint.values import short
+from nkitools.lint.results import Arguments
+from nkitools.lint.values import Value, short
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import KernelError
 from nkitools.rules.removed import ARGUMENTS
@@ -48,7 +49,7 @@ class Dialects:
         signature = _signature(name)
         if signature is None:
             return None
-        form = f"The call form is {short(name)}{_shown(signature)}."
+        form = self.form(name)
         try:
             signature.bind(*[None] * len(node.args), **dict.fromkeys(named))
         except TypeError as error:
@@ -60,6 +61,21 @@ class Dialects:
             known = {*signature.parameters, *_BESIDE, *UNDOCUMENTED.get(short(name), ())}
             return _unknown(name, named, frozenset(known), form)
         return None
+
+    def form(self, name: str) -> str:
+        """How ``name`` is called, as a sentence."""
+        signature = _signature(name)
+        return "" if signature is None else f"The call form is {short(name)}{_shown(signature)}."
+
+    def bound(self, name: str, given: Arguments) -> dict[str, Value]:
+        """The arguments of a call by the parameters that they are for; none where they do not fit, or are not known."""
+        signature = None if given.open else _signature(name)
+        if signature is None:
+            return {}
+        try:
+            return signature.bind(*given.positional, **given.named).arguments
+        except TypeError:
+            return {}
 
 
 def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> tuple[str, str, str] | None:

@@ -106,6 +106,8 @@ def _language(legacy: bool, member: str, given: Arguments) -> Value:
             return Comparison(memory="sbuf")
         case _ if member in _MAPPING and isinstance(first, Tensor):
             return Tensor(first.shape, "sbuf")
+        case "matmul" | "transpose" if not legacy:
+            return Tensor(memory="psum")
         case _ if member in MAKES_TILE:
             return Tensor()
         case "arange" if legacy:

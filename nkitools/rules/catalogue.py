@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _UNEXPECTED = re.compile("unexpected keyword argument '(\\w+)'")
+_KINDS = ("NK", "PL", "CO")  # NKI, Pallas, custom operators
 ALL_CHIPS = ("trn1", "inf2", "trn2", "trn3")
+TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
+
+
+class Example(NamedTuple):
+    """A kernel that breaks a rule and one that keeps to it, as source texts."""
+
+    bad: str
+    good: str
 
 
 @dataclass(frozen=True)
@@ -14,7 +24,8 @@ class Rule:
     """One rule: what it is called, whom it holds for, why, and what to do about it.
 
     ``bad`` and ``good`` are complete examples: each defines ``kernel`` and ``inputs`` and is run by the tests. The line
-    of ``bad`` that ends in ``# <id>`` is the line that must be reported. ``builtin`` names the built-in exception that
+    of ``bad`` that ends in ``# <id>`` is the line that must be reported. ``examples`` has them and those near the edge
+    of what the rule allows. ``builtin`` names the built-in exception that
     AWS documents for the case, if any. ``aliases`` are the codes of the legacy dialect's error page. ``replacements``:
     what is gone, and what took its place.
     """
@@ -34,13 +45,25 @@ class Rule:
     since: str = "0.1"
     replacements: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """All pairs of a bad and a good kernel, the plainest first. The others are read when somebody asks for them."""
+        from nkitools.rules.examples.edges import edge_examples
+
+        edges = edge_examples()
+        first = Example(self.bad, self.good)
+        if f"{self.id}_BAD" not in edges:
+            return (first,)
+        return first, Example(edges[f"{self.id}_BAD"], edges[f"{self.id}_GOOD"])
+
 
 def _gather() -> dict[str, Rule]:
     # The family modules import Rule from here, so they can only be read once it exists.
-    from nkitools.rules import data, dtype, language, memory, order, shape, speed
+    from nkitools.rules import customop, data, dtype, language, memory, order, pallas, shape, speed
 
-    rules = [rule for family in (shape, memory, dtype, data, order, language, speed) for rule in family.RULES]
-    return {rule.id: rule for rule in sorted(rules, key=lambda rule: rule.id)}
+    families = (shape, memory, dtype, data, order, language, speed, pallas, customop)
+    rules = [rule for family in families for rule in family.RULES]
+    return {rule.id: rule for rule in sorted(rules, key=lambda rule: (_KINDS.index(rule.id[:2]), rule.id))}
 
 
 RULES: dict[str, Rule] = _gather()
@@ -73,9 +96,7 @@ def rule_named(name: str) -> Rule:
 
 
 def find_rule(name: str) -> Rule | None:
-    """The rule of that id, slug or legacy error code (in any case), or None."""
+    """The rule of that id, slug or legacy error code (in any case), or None; of rules with one slug that of NKI."""
     wanted = name.strip().lower()
-    for rule in RULES.values():
-        if wanted in (rule.id.lower(), rule.slug, *rule.aliases):
-            return rule
-    return None
+    found = [rule for rule in RULES.values() if wanted in (rule.id.lower(), rule.slug, *rule.aliases)]
+    return next((rule for rule in found if rule.id.startswith("NK")), found[0] if found else None)

@@ -71,6 +71,26 @@ RULES = [
         good=examples.NK404_GOOD,
     ),
     Rule(
+        id="NK405",
+        slug="masked-lane-used",
+        severity="error",
+        reason=(
+            "The compiler executes no lane that a mask leaves out, so that its elements hold what an earlier "
+            "instruction left there. The legacy dialect lets kernels compute with such lanes; what they are stored, "
+            "summed up or multiplied into is as undefined as they are."
+        ),
+        source=(
+            "NKI API Common Fields, Masking (SDK 2.26): the compiler skips generating the instruction, or generates it "
+            "with a smaller input tile shape"
+        ),
+        remedy=(
+            "Pass the same mask here, or give those lanes a value before: create the tile with nl.zeros, and assign to "
+            "it what is loaded under the mask."
+        ),
+        bad=examples.NK405_BAD,
+        good=examples.NK405_GOOD,
+    ),
+    Rule(
         id="NK406",
         slug="input-mutated",
         severity="error",

@@ -2,7 +2,7 @@
 
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.examples import language as examples
-from nkitools.rules.examples import masks, sources
+from nkitools.rules.examples import launches, masks, sources
 from nkitools.rules.removed import REPLACEMENTS
 
 RULES = [
@@ -188,8 +188,8 @@ RULES = [
             "2.32)"
         ),
         remedy="Call the inner kernel without [grid] and give the grid to the outermost one.",
-        bad=examples.NK610_BAD,
-        good=examples.NK610_GOOD,
+        bad=launches.NK610_BAD,
+        good=launches.NK610_GOOD,
         aliases=("err_nested_kernel_with_spmd_grid",),
     ),
     Rule(
@@ -202,8 +202,8 @@ RULES = [
         ),
         source="NKI API Errors, err_nki_api_outside_of_nki_kernel (SDK 2.26)",
         remedy="Call it from a function decorated with @nki.jit; prepare inputs outside with NumPy.",
-        bad=examples.NK611_BAD,
-        good=examples.NK611_GOOD,
+        bad=launches.NK611_BAD,
+        good=launches.NK611_GOOD,
         aliases=("err_nki_api_outside_of_nki_kernel",),
     ),
     Rule(
@@ -239,8 +239,8 @@ RULES = [
         ),
         source="Using Logical Neuron Cores, Launching a kernel on multiple cores (SDK 2.32)",
         remedy="Launch with kernel[1] or kernel[2] and loop over further tiles inside the kernel.",
-        bad=examples.NK613_BAD,
-        good=examples.NK613_GOOD,
+        bad=launches.NK613_BAD,
+        good=launches.NK613_GOOD,
         builtin="ValueError",
     ),
     Rule(

@@ -1,6 +1,7 @@
 """The shape rules: how large a tile may be, and which shapes fit together in one instruction."""
 
 from nkitools.rules.catalogue import Rule
+from nkitools.rules.examples import matmul
 from nkitools.rules.examples import shape as examples
 
 RULES = [
@@ -48,8 +49,8 @@ RULES = [
         remedy=(
             "Split K into tiles of 128 and issue one nisa.nc_matmul for each; they accumulate in the same PSUM tile."
         ),
-        bad=examples.NK103_BAD,
-        good=examples.NK103_GOOD,
+        bad=matmul.NK103_BAD,
+        good=matmul.NK103_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -65,8 +66,8 @@ RULES = [
             "Split the stationary operand's free dimension into tiles of nl.tile_size.gemm_stationary_fmax (128), "
             "each with a PSUM tile of its own."
         ),
-        bad=examples.NK104_BAD,
-        good=examples.NK104_GOOD,
+        bad=matmul.NK104_BAD,
+        good=matmul.NK104_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -83,8 +84,8 @@ RULES = [
             "Split the moving operand's free dimension into tiles of nl.tile_size.gemm_moving_fmax, each with a PSUM "
             "tile of its own."
         ),
-        bad=examples.NK105_BAD,
-        good=examples.NK105_GOOD,
+        bad=matmul.NK105_BAD,
+        good=matmul.NK105_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -100,8 +101,8 @@ RULES = [
             "Keep what one instruction writes within a bank: start at a multiple of nl.tile_size.psum_bank_fmax and "
             "split at the next."
         ),
-        bad=examples.NK106_BAD,
-        good=examples.NK106_GOOD,
+        bad=matmul.NK106_BAD,
+        good=matmul.NK106_GOOD,
         chips=("trn1", "inf2", "trn2"),
         builtin="AssertionError",
     ),

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES
 from nkitools.chip.memory import PhysicalMemory, Storage
@@ -66,16 +68,61 @@ def test_offsets_in_a_layout_are_kept_within_a_psum_bank() -> None:
 
 
 def test_its_repr_shows_values_and_their_state() -> None:
-    """And reading it changes neither; a tensor without a name has none there."""
+    """Name, memory, dtype, shape, address, what is written and the values; a tensor without a name has none there."""
     t = tensor((2, 2), name="tile")
     t.write(np.ones((2, 2), np.float32))
-    assert repr(t) == "<tensor `tile` (SBUF, float32 [2, 2]) at (0, 0), partly unwritten>\n[[1. 1.]\n [1. 1.]]"
-    assert t.storage.untouched
+    assert repr(t) == "<tensor `tile` (SBUF, float32 [2, 2]) at (0, 0), nothing written>\n[[-- --]\n [-- --]]"
+    t[1:].storage.mark_written(t[1:].layout, t[1:].byte_offset)
+    assert repr(t) == "<tensor `tile` (SBUF, float32 [2, 2]) at (0, 0), rows 1..1 of 2 written>\n[[-- --]\n [ 1  1]]"
     t.storage.mark_written(t.layout, 0)
-    assert repr(t[1:]) == "<tensor `tile` (SBUF, float32 [1, 2]) at (1, 0), written>\n[[1. 1.]]"
+    assert repr(t[1:]) == "<tensor `tile` (SBUF, float32 [1, 2]) at (1, 0), all written>\n[[1. 1.]]"
     assert repr(tensor((1, 1), "int32")).startswith("<tensor (SBUF, int32 [1, 1]) at")
     for dtype in DTYPES:
         assert repr(tensor((1, 1), dtype)).isprintable() or "\n" in repr(tensor((1, 1), dtype))
+
+
+@pytest.mark.parametrize(
+    ("written", "state"),
+    [
+        ([slice(0, 64)], "rows 0..63 of 128 written"),
+        ([slice(0, 1), slice(2, 4)], "rows 0..0, 2..3 of 128 written"),
+        ([slice(at, at + 1) for at in range(0, 10, 2)], "rows 0..0, 2..2, 4..4 and 2 more ranges of 128 written"),
+        ([(slice(0, 128), slice(0, 3))], "384 of 1024 elements written, the first unwritten is [0, 3]"),
+    ],
+)
+def test_its_repr_says_which_rows_are_written(written: list[Any], state: str) -> None:
+    """Or how many elements, where rows are written in part."""
+    t = tensor((128, 8))
+    for key in written:
+        t.storage.mark_written(t[key].layout, t[key].byte_offset)
+    assert f", {state}>" in repr(t)
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(1, 8), st.integers(0, 7), st.integers(1, 8)), max_size=6))
+def test_looking_at_it_changes_nothing(boxes: list[tuple[int, int, int, int]]) -> None:
+    """Neither the flags nor how they are kept: a look between two writes leaves what they would have left."""
+    looked_at, left_alone = tensor((8, 8)), tensor((8, 8))
+    for row, rows, column, columns in boxes:
+        key = (slice(row, min(8, row + rows)), slice(column, min(8, column + columns)))
+        for t in (looked_at, left_alone):
+            t.storage.mark_written(t[key].layout, t[key].byte_offset)
+        repr(looked_at), repr(looked_at[1:2]), repr(looked_at.view("int8"))
+        for name in ("full", "unit", "written_bytes", "_remaining"):
+            assert getattr(looked_at.storage, name) == getattr(left_alone.storage, name)
+        np.testing.assert_array_equal(looked_at.storage.written, left_alone.storage.written)
+
+
+def test_a_large_tensor_is_shown_by_its_corners() -> None:
+    """In the few lines that NumPy needs."""
+    t = tensor((128, 512), "bfloat16")
+    t.storage.mark_written(t.layout, 0)
+    assert len(repr(t).splitlines()) == 8
+    t = tensor((128, 512), "bfloat16")
+    t.storage.mark_written(t[:5].layout, 0)
+    assert [line.split() for line in repr(t).splitlines()[4:6]] == [
+        ["..."],
+        ["[", "--", "--", "--", "...", "--", "--", "--]"],
+    ]
 
 
 def test_writing_puts_values_into_its_elements() -> None:

@@ -42,7 +42,7 @@ def test_rules_as_json() -> None:
     assert [rule["id"] for rule in listed] == list(RULES)
     assert set(listed[0]) == {
         *("id", "slug", "severity", "chips", "reason", "source", "remedy", "bad", "good", "aliases", "since"),
-        "replacements",
+        *("replacements", "examples"),
     }
 
 
@@ -58,6 +58,16 @@ def test_explain_takes_every_name_of_a_rule(name: str) -> None:
         assert part in flowing
     for line in [*rule.bad.splitlines(), *rule.good.splitlines()]:
         assert line.strip() in result.stdout
+
+
+def test_explain_shows_the_plainest_example_or_all() -> None:
+    """Without --all it says that there are more."""
+    plain, every = called("explain", "NK101").stdout, called("explain", "NK101", "--all").stdout
+    assert "`nkitools explain NK101 --all`" in plain
+    assert [text.count("\nBad\n") for text in (plain, every)] == [1, len(RULES["NK101"].examples)]
+    assert "--all" not in every
+    listed = json.loads(called("explain", "NK101", "--format", "json").stdout)["examples"]
+    assert [(each["bad"], each["good"]) for each in listed] == list(RULES["NK101"].examples)
 
 
 @pytest.mark.parametrize("rule_id", RULES)

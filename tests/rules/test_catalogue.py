@@ -11,14 +11,26 @@ from pathlib import Path
 import pytest
 
 import nkitools
-from nkitools.rules import data, dtype, language, memory, order, shape, speed
-from nkitools.rules.catalogue import ALL_CHIPS, RULES, Rule, find_rule
+from nkitools.rules import customop, data, dtype, language, memory, order, pallas, shape, speed
+from nkitools.rules.catalogue import ALL_CHIPS, RULES, TPU_CHIPS, Rule, find_rule
+from nkitools.rules.examples.edges import edge_examples
 from nkitools.rules.finding import Finding, error_class
 
 PACKAGE = Path(nkitools.__file__).parent
-FAMILIES = {"NK1": shape, "NK2": memory, "NK3": dtype, "NK4": data, "NK5": order, "NK6": language, "NK7": speed}
+FAMILIES = {
+    "NK1": shape,
+    "NK2": memory,
+    "NK3": dtype,
+    "NK4": data,
+    "NK5": order,
+    "NK6": language,
+    "NK7": speed,
+    "CO": customop,
+    "PL": pallas,
+}
 DEFINED = [rule for family in FAMILIES.values() for rule in family.RULES]
-IDENTIFIER = re.compile(r"NK\d{3}")
+IDENTIFIER = re.compile(r"(NK|PL|CO)\d{3}")
+MARK = re.compile(r"(#|//) ((NK|PL|CO)\d{3})")
 
 # Every code of the legacy dialect's error page, and the rule that speaks for it; in brackets a rule of a later version.
 LEGACY_CODES = {
@@ -90,23 +102,36 @@ def test_a_rule_has_all_its_texts(rule: Rule) -> None:
 
 @each_rule
 def test_an_example_marks_one_line_and_is_complete(rule: Rule) -> None:
-    """The bad example marks the line to report, the good one marks none; both define the kernel and its inputs."""
-    assert [line for line in rule.bad.splitlines() if "# NK" in line] == [
-        line for line in rule.bad.splitlines() if line.endswith(f"  # {rule.id}")
-    ]
-    assert rule.bad.count(f"# {rule.id}") == 1
-    assert "# NK" not in rule.good
-    for source in (rule.bad, rule.good):
-        names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-        functions = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)}
-        assert "kernel" in names | functions
-        assert "inputs" in names
+    """A bad example marks the line to report, a good one marks none; both define the kernel and its inputs.
+
+    Each rule of NKI has one more of both, near its edge.
+    """
+    assert len(rule.examples) == 2 if rule.id.startswith("NK") else rule.examples
+    for bad, good in rule.examples:
+        marked = [line for line in bad.splitlines() if MARK.search(line)]
+        assert [MARK.sub(r"\2", line).rpartition("  ")[2] for line in marked] == [rule.id]
+        assert not MARK.search(good)
+        for source in (bad, good) if rule.id.startswith("NK") else ():
+            assert {"kernel", "inputs"} <= _names(source)
+
+
+def _names(source: str) -> set[str]:
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return functions | {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def test_the_examples_near_the_edge_belong_to_rules() -> None:
+    """Each has its counterpart, and a rule that has it."""
+    owned = {f"{rule.id}_{kind}" for rule in DEFINED for kind in ("BAD", "GOOD")}
+    assert set(edge_examples()) <= owned
+    assert all(edge_examples().get(name.replace("BAD", "GOOD")) for name in edge_examples())
 
 
 @each_rule
 def test_a_rule_names_chips_and_exceptions_that_exist(rule: Rule) -> None:
     """Chips are those of the package in its order, and the documented built-in has an exception class."""
-    assert rule.chips == tuple(chip for chip in ALL_CHIPS if chip in rule.chips)
+    assert rule.chips == tuple(chip for chip in (*ALL_CHIPS, *TPU_CHIPS) if chip in rule.chips)
     assert rule.chips
     kind = error_class(rule)
     assert issubclass(kind, nkitools.KernelError)
@@ -116,10 +141,12 @@ def test_a_rule_names_chips_and_exceptions_that_exist(rule: Rule) -> None:
 
 
 def test_ids_slugs_and_aliases_are_unique() -> None:
-    """No name stands for two rules, and each family keeps to its own numbers."""
-    names = [name for rule in DEFINED for name in (rule.id, rule.slug, *rule.aliases)]
-    assert sorted(names) == sorted(set(names))
-    assert list(RULES) == sorted(rule.id for rule in DEFINED)
+    """No name stands for two rules of a kind of kernel, and each family keeps to its own numbers."""
+    for kind in ("NK", "PL", "CO"):
+        names = [name for rule in DEFINED if rule.id.startswith(kind) for name in (rule.id, rule.slug, *rule.aliases)]
+        assert sorted(names) == sorted(set(names))
+    kinds = ("NK", "PL", "CO")
+    assert list(RULES) == sorted((rule.id for rule in DEFINED), key=lambda name: (kinds.index(name[:2]), name))
     for prefix, family in FAMILIES.items():
         ids = [rule.id for rule in family.RULES]
         assert ids == sorted(ids)
@@ -128,8 +155,9 @@ def test_ids_slugs_and_aliases_are_unique() -> None:
 
 @each_rule
 def test_a_rule_is_found_by_each_of_its_names(rule: Rule) -> None:
-    """By id, slug and legacy code, in any case and with spaces around."""
-    for name in (rule.id, rule.slug, *rule.aliases):
+    """By id, slug and legacy code, in any case and with spaces around; a slug of NKI's too is NKI's."""
+    shared = not rule.id.startswith("NK") and sum(each.slug == rule.slug for each in DEFINED) > 1
+    for name in (rule.id, *(() if shared else (rule.slug,)), *rule.aliases):
         for written in (name, name.upper(), name.lower(), f" {name} "):
             assert find_rule(written) is RULES[rule.id]
 

@@ -12,15 +12,24 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.rules.catalogue import RULES
 
+DRAWN = ["NK401", "NK402", "NK403", "NK405", "NK502", "NK505"]
 
-@pytest.mark.parametrize("rule", ["NK401", "NK402", "NK403", "NK502", "NK505"])
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        pytest.param(rule, example.bad, id=f"{rule}-{number}")
+        for rule in DRAWN
+        for number, example in enumerate(RULES[rule].examples, start=1)
+    ],
+)
 @pytest.mark.parametrize("level", ["error", "report"])
-def test_the_bad_example_of_a_data_rule_is_drawn(play_example: Any, rule: str, level: str) -> None:
+def test_the_bad_examples_of_a_data_rule_are_drawn(play_example: Any, rule: str, source: str, level: str) -> None:
     """With something in it that is wrong, and every sign explained."""
-    (picture, *_) = [each.picture for each in play_example(RULES[rule].bad, level).findings if each.rule == rule]
+    (picture, *_) = [each.picture for each in play_example(source, level).findings if each.rule == rule]
     assert picture is not None
     signs = set("".join(picture.lines))
-    assert "#" in signs
+    assert signs & {"#", "+"}  # or a mixture, of a single element
     assert signs - {" "} == {sign for sign, _ in picture.meanings}
 
 
@@ -52,6 +61,26 @@ def test_an_index_beyond_the_end_is_drawn_along_its_dimension() -> None:
         nkitools.simulate(lambda x: x[:, 4:10], np.ones((4, 8), np.float32))
     assert expected.finding.picture is not None
     assert expected.finding.picture.lines == ("....oooo##",)
+
+
+def test_indices_of_a_gather_are_drawn() -> None:
+    """Those that name no element of their partition."""
+
+    def kernel(data: Any, indices: Any) -> Any:
+        out = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        found = nl.ndarray((4, 4), dtype=nl.float32)
+        nisa.nc_n_gather(dst=found, data=nl.load(data), indices=nl.load(indices))
+        nisa.dma_copy(dst=out, src=found)
+        return out
+
+    indices = np.zeros((4, 4), np.uint32)
+    indices[2, 1:3] = 8
+    with nkitools.expect_finding("NK402") as expected:
+        nkitools.simulate(kernel, np.ones((4, 8), np.float32), indices)
+    picture = expected.finding.picture
+    assert picture is not None
+    assert picture.lines == ("....", ".##.", "....")
+    assert picture.rows == ((0, 1), (2, 2), (3, 3))
 
 
 def test_of_a_line_only_the_first_findings_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.chip.core import current_core
+from nkitools.chip.left_out import leave_out
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy import folding
@@ -85,6 +86,7 @@ def assign(dst: Any, value: Any) -> None:
         return
     _on_chip(source, "is assigned to a tile", "Read from HBM with nl.load or nisa.dma_copy.")
     lanes = value.lanes if value.is_fresh else None
+    _keep_masks(dst, value, lanes)
     if lanes is None or target.shape != source.shape:
         folding.copy(target, fitted(source, target), value.made_at)
     elif not lanes.empty:
@@ -101,6 +103,7 @@ def _is_masked(value: Any) -> bool:
 
 def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:
     """The lanes that the mask of the call has left, to a destination that has room for those at least."""
+    _keep_masks(dst, value, lanes)
     if lanes.empty:
         return
     source = value.resolved()
@@ -109,6 +112,12 @@ def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:
         return
     for box in lanes.boxes():
         folding.copy(dst.within(dst.shape, box), part(source, source.shape, box), -1)
+
+
+def _keep_masks(dst: Any, value: Any, lanes: Lanes | None) -> None:
+    """What a mask left out of the value is left out of the destination."""
+    if lanes is not None:
+        leave_out(dst.storage, value.storage.site, dst.tensor)
 
 
 def _on_chip(tensor: NkiTensor, what: str, remedy: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.shown import named, state
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.access import out_of_bounds
 from nkitools.dialects.legacy.assignment import assign
@@ -98,6 +99,10 @@ class BlockTensor(Tensor):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         assign(self[key], value)
+
+    def __repr__(self) -> str:
+        blocks = " x ".join(map(str, self.leading))
+        return f"<{blocks} blocks {list(self.shape)}, the first is {named(self.blocks[0])}, {state(self.blocks[0])}>"
 
     def view(self, dtype: Any) -> Tensor:
         """The same bytes of every tile as another dtype. Errors: NK109, NK301."""

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType
+from nkitools.chip.left_out import inherit, leave_out
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
@@ -53,7 +55,10 @@ def in_place_lanes(what: str, dst: Any, mask: Any, dtype: Any, kwargs: dict[str,
             f"{what}: `dtype` is {element_type(dtype)}, but the result goes into {describe(dst.base)}",
             about=(dst.base,),
         )
-    return lanes_of(mask, dst.shape, what)
+    lanes = lanes_of(mask, dst.shape, what)
+    if lanes is not None and not dst.storage.full:
+        leave_out(dst.storage, current_core(what).record.site(), dst.tensor)
+    return lanes
 
 
 def box_lanes(what: str, mask: Any, shape: tuple[int, ...]) -> Lanes | None:
@@ -131,7 +136,9 @@ def per_partition(
     issued = defined(lanes, data, *operands)
     if issued is None:
         into(dst, data.resolved(), *(each.resolved() if isinstance(each, Tensor) else each for each in operands))
-    elif not issued.empty:
+    if issued is not None:
+        inherit(dst.storage, (data, *operands))
+    if issued is not None and not issued.empty:
         rows = issued.box[0]
         others = [rows_of(each, rows) if isinstance(each, Tensor) else each for each in operands]
         into(part(dst, dst.shape, (rows, *whole)), data.within(data.shape, issued.box), *others)

@@ -12,6 +12,7 @@ from typing import Any
 from nkitools.chip.core import current_core
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.form import form_of
@@ -79,6 +80,7 @@ def _check_defined(dst: NkiTensor, missing: Array, product: NkiTensor) -> None:
             f"`+=` adds a matrix product to {describe(dst)}, of which some elements were written and others never",
             about=(dst,),
             remedy="Write to all of the tile before, or create it with nl.zeros(..., buffer=nl.psum).",
+            picture=lambda: picture_of(missing, UNWRITTEN),
         )
 
 
@@ -129,6 +131,7 @@ def _fold(record: Any) -> None:
     before = _row(record, -1)
     record.rows[before + 1 : before + 3] = destination
     _move_parts(record)
+    record.folded()
 
 
 def _move_parts(record: Any) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from nkitools.chip.dynamic import DynamicTensor, Term, VectorTensor, checked_source, chosen_rows
+from nkitools.chip.pictures import OUTSIDE, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.access import Access, access_of, bare_index_error
@@ -152,7 +154,11 @@ def check_rows(mode: Any, *tensors: NkiTensor) -> None:
             if invalid is not None:
                 row = tensor.rows.array.strides[0] // tensor.dtype.itemsize
                 size = row * tensor.rows.shape[0]
-                bare_index_error(tensor, f"index {invalid[1] * row} is out of bounds for axis 0 with size {size}")
+                bare_index_error(
+                    tensor,
+                    f"index {invalid[1] * row} is out of bounds for axis 0 with size {size}",
+                    partial(picture_of, ~tensor.chosen()[1], OUTSIDE, "entries of the index"),
+                )
 
 
 # --- an access that a scalar moves -----------------------------------------------------------------------------------

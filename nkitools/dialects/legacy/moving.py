@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.memory import Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy import accumulating
@@ -117,6 +118,7 @@ class _Moved:
         self.tile = tile
         self.shape: tuple[int, ...] = tile.shape
         self.element = tile.element
+        self.storage: Storage = tile.storage
 
     def resolved(self) -> NkiTensor:
         """The view, wherever it is moved to. Errors: NK402."""

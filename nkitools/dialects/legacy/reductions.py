@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.left_out import inherit
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
@@ -109,6 +110,7 @@ def reduce_defined(into: Reduce, dst: NkiTensor, x: NkiTensor, axes: tuple[int, 
     if missing is None:
         into(dst, x, axes)
         return
+    inherit(dst.storage, (x,))
     lines = missing.all(axis=axes, keepdims=True)
     filled = np.nonzero(~lines)
     box = tuple((int(at.min()), int(at.max()) + 1) if at.size else (0, 0) for at in filled)

@@ -9,7 +9,8 @@ import numpy as np
 
 from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType
-from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.left_out import inherit
+from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.indices import Box
@@ -30,6 +31,10 @@ class Tile(Protocol):
     @property
     def element(self) -> DType:
         """The dtype."""
+
+    @property
+    def storage(self) -> Storage:
+        """The storage behind it."""
 
     def resolved(self) -> NkiTensor:
         """The view that instructions work on. Errors: NK402."""
@@ -70,6 +75,7 @@ def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], la
     if lanes is None:
         _issue(into, view_of(dst), [view_of(operand) for operand in operands])
         return
+    inherit(dst.storage, operands)
     if lanes.empty:
         return
     parts = [part_of(operand, dst.shape, lanes.box) for operand in operands]

@@ -8,7 +8,9 @@ import numpy as np
 
 from nkitools.chip.core import CORE
 from nkitools.chip.dtypes import DType
+from nkitools.chip.left_out import leave_out
 from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.shown import named
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.absent import NotModelledAttribute
@@ -69,6 +71,8 @@ class Tensor:
         """The result of a call: a whole tile, of which ``lanes`` were written by the last instruction issued."""
         result = Tensor(tensor)
         result.lanes = lanes
+        if lanes is not None:
+            leave_out(tensor.storage, tensor.storage.site)
         core = CORE.get()
         result.made_at = -1 if core is None else core.record.count
         return result
@@ -329,7 +333,9 @@ class Tensor:
         raise NotModelledAttribute(finding_here(RULES["NK607"], message, RULES["NK607"].remedy))
 
     def __repr__(self) -> str:
-        return f"<legacy {self.base!r}>"
+        if self.access is not None:
+            return f"<tile {list(self.shape)} of {named(self.base)}, partly outside of it or chosen when it is used>"
+        return repr(self.base)
 
 
 def _is_tile(item: Any) -> bool:

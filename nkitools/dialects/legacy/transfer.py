@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from nkitools.chip.core import current_core
 from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.views import describe
 from nkitools.dialects.legacy.assignment import fitted
@@ -14,16 +17,17 @@ from nkitools.dialects.legacy.dtypes import is_number, result_type
 from nkitools.dialects.legacy.elementwise import check_tile
 from nkitools.dialects.legacy.enums import dge_mode, oob_mode, translated
 from nkitools.dialects.legacy.immutable import check_writable
+from nkitools.dialects.legacy.indices import Box
 from nkitools.dialects.legacy.indirect import RowAccess, check_rows
 from nkitools.dialects.legacy.keywords import check_keywords
-from nkitools.dialects.legacy.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.masks import Lanes, lanes_of
 from nkitools.dialects.legacy.results import new_tile, write_lanes
 from nkitools.dialects.legacy.tensor import Tensor
 from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, fill, tensor_copy
 from nkitools.isa.operators import token
 from nkitools.language.broadcast import broadcast
-from nkitools.language.programs import current_generation, print_tensor
+from nkitools.language.programs import current_generation, print_tensor, print_values, printed_values
 from nkitools.rules.finding import report
 
 
@@ -164,9 +168,9 @@ def expand_dims(data: Any, axis: Any) -> Tensor:
 
 
 def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> None:
-    """Print a tensor: it becomes a record of the run; with a mask only its box of lanes.
+    """Print a tensor: it becomes a record of the run; lanes that a mask leaves out are masked in it.
 
-    Errors: NK604, NK609, NK611.
+    A mask that leaves no lane prints nothing. Errors: NK402, NK604, NK609, NK611.
     """
     check_keywords("nl.device_print", kwargs)
     current_core("nl.device_print")
@@ -175,7 +179,18 @@ def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> Non
     if lanes is None:
         print_tensor(prefix, x.resolved())
         return
-    if lanes.where is not None:
-        not_affine("nl.device_print: the mask must leave a box of the tile")
-    if not lanes.empty:
-        print_tensor(prefix, x.within(x.shape, lanes.box))
+    parts = [(box, x.within(x.shape, box)) for box in lanes.boxes()] if not lanes.empty else []
+    if parts:
+        print_values(prefix, parts[0][1], *_assembled(x.shape, parts))
+
+
+def _assembled(shape: tuple[int, ...], parts: list[tuple[Box, NkiTensor]]) -> tuple[Array, Array | None, Array]:
+    """The values of a tile of which only some boxes are printed, which were never written, and which are left out."""
+    found = [(tuple(slice(first, end) for first, end in box), *printed_values(tensor)) for box, tensor in parts]
+    value = np.zeros(shape, found[0][1].dtype)
+    mask, missing = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
+    for at, shown, unwritten in found:
+        value[at] = shown
+        mask[at] = False
+        missing[at] = False if unwritten is None else unwritten
+    return value, missing if missing.any() else None, mask

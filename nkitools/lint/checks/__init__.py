@@ -12,6 +12,7 @@ from nkitools.lint.checks import (
     interface,
     loop_bodies,
     masks,
+    operands,
     registers,
     shapes,
     state,
@@ -23,12 +24,12 @@ from nkitools.lint.context import Check, Checks
 # Of these a run would show nothing: the simulator runs such Python. `simulate` applies them too.
 UNSEEN_BY_RUNS = (subset, classes, state, loop_bodies, counters)
 # These a run shows as well, at the latest when it comes there.
-SEEN_BY_RUNS = (arithmetic, interface, masks, registers, shapes, truth)
+SEEN_BY_RUNS = (arithmetic, interface, masks, operands, registers, shapes, truth)
 
 # The rules that source checks can report, those of nkitools.lint.scopes and of files included.
 RULES = frozenset({
-    "NK101", "NK103", "NK104", "NK112", "NK208", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607", "NK608", "NK609",
-    "NK615", "NK616", "NK617", "NK618", "NK619", "NK620"
+    "NK101", "NK103", "NK104", "NK112", "NK201", "NK208", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607", "NK608",
+    "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620"
 })  # fmt: skip
 
 

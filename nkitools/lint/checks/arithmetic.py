@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from nkitools.lint.context import Context
-from nkitools.lint.values import Tensor, Value
+from nkitools.lint.values import Number, Tensor, Value, is_float, whole
 
 _REMEDY = "Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / nisa.tensor_scalar."
+_EQUALITY = (ast.Eq, ast.NotEq)
 _ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -18,10 +19,17 @@ def _operator(context: Context, node: ast.expr | ast.stmt, *values: Value) -> No
 
 
 def compared(context: Context, node: ast.Compare, *values: Value) -> None:
-    """``tile < 3``; ``==`` asks whether two are the same object, and kernels compare with None that way."""
-    sides = zip(values, values[1:], node.ops, strict=False)
-    if any(isinstance(sign, _ORDERING) for *pair, sign in sides if any(isinstance(each, Tensor) for each in pair)):
-        _operator(context, node, *values)
+    """``tile < 3``, ``tile == 0``; kernels compare with None by ``==``, which asks whether two are the same object."""
+    for left, right, sign in zip(values, values[1:], node.ops, strict=False):
+        if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
+            continue
+        if isinstance(sign, _ORDERING) or (isinstance(sign, _EQUALITY) and (_is_number(left) or _is_number(right))):
+            _operator(context, node, left, right)
+            return
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Number) or whole(value) is not None or is_float(value)
 
 
 def contained(context: Context, node: ast.Compare, *values: Value) -> None:
@@ -45,11 +53,23 @@ def numpy(context: Context, node: ast.Call, name: str, *values: Value) -> None:
         context.find("NK601", node, f"`{ast.unparse(node.func)}` is given a tensor; NumPy does not run on the chip")
 
 
+def put(context: Context, target: ast.Subscript, base: Value, node: ast.expr, value: Value) -> None:
+    """``tile[...] = value``, which the legacy dialect has."""
+    if context.modern and isinstance(base, Tensor):
+        context.find(
+            "NK607",
+            target,
+            f"`{ast.unparse(target)} = ...` assigns to elements of a tensor, which has no documented meaning",
+            "Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead.",
+        )
+
+
 LISTENS = {
     "binary": (_operator,),
     "unary": (_operator,),
     "update": (_operator,),
     "compare": (compared, contained),
+    "put": (put,),
     "iterate": (iterated,),
     "foreign call": (numpy,),
 }

@@ -12,6 +12,7 @@ from nkitools.lint.values import Api, ParDim, Piece, Sequence, Span, Tensor, Val
 PARTITIONS = 128  # of every chip so far
 _STATIONARY = 128  # elements of a partition of the stationary tile, on every chip so far
 _AXIS_AT = {("isa", False): 3, ("isa", True): 2, ("language", False): 1, ("language", True): 1}
+_ALONG = {"softmax": 1, "rms_norm": 2}  # not reductions themselves, but they reduce; where their axis stands
 _RANGES = ("affine_range", "sequential_range", "static_range")
 
 
@@ -74,8 +75,10 @@ def contracted(context: Context, node: ast.Call, function: Api, given: Arguments
 def axes(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
     """A reduction along dimension 0."""
     legacy, module, member = parts(function.name)
-    reduces = (module == "language" and member in REDUCING) or (module, member) == ("isa", "tensor_reduce")
-    axis = given.get("axis", _AXIS_AT[module, legacy]) if reduces else None
+    along = module == "language" and (member in REDUCING or member in _ALONG)
+    reduces = along or (module, member) == ("isa", "tensor_reduce")
+    at = _ALONG.get(member) or _AXIS_AT[module, legacy] if reduces else 0
+    axis = given.get("axis", at) if reduces else None
     if axis is not None and 0 in _numbers(axis):
         context.find(
             "NK112", node, f"{function.short}: axis 0 is the partition dimension, which the Vector Engine cannot reduce"

@@ -51,10 +51,13 @@ def _outside(context: Context, node: ast.Attribute | ast.Name) -> None:
         context.find("NK617", node, f"the kernel depends on {dotted}, which changes from call to call", _REMEDY)
 
 
+def _rebinds(context: Context, name: str) -> bool:
+    return any(each.id == name and isinstance(each.ctx, ast.Store) for each in _names(context.scope))
+
+
 def _rebound(context: Context, node: ast.Global) -> None:
-    stored = {each.id for each in _names(context.scope) if isinstance(each.ctx, ast.Store)}
     for name in node.names:
-        if name in stored:
+        if _rebinds(context, name):
             context.find("NK617", node, f"the kernel assigns to `{name}`, a variable of its file", _REMEDY)
 
 
@@ -64,6 +67,8 @@ def _read(context: Context, node: ast.Name) -> None:
         return
     if _is_kernel_code(context, owner):
         return
+    if node.id in context.scope.outside and _rebinds(context, node.id):
+        return  # said where the kernel declares it
     changed = _changed(context, owner, node.id)
     if changed is not None:
         context.find(

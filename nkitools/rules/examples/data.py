@@ -118,6 +118,40 @@ def kernel(x):
 inputs = (np.arange(128 * 64, dtype=np.float32).reshape(128, 64) * (np.arange(128) != 5)[:, None],)
 """
 
+NK405_BAD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:128, 0:64]
+    tile = nl.load(x[i_p, i_f], mask=i_p < 100)
+    nl.store(out[i_p, i_f], nl.exp(tile))  # NK405
+    return out
+
+
+inputs = (np.ones((100, 64), np.float32),)
+"""
+
+NK405_GOOD = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((100, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:128, 0:64]
+    tile = nl.load(x[i_p, i_f], mask=i_p < 100)
+    nl.store(out[i_p, i_f], nl.exp(tile), mask=i_p < 100)
+    return out
+
+
+inputs = (np.ones((100, 64), np.float32),)
+"""
+
 NK406_BAD = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl

@@ -66,7 +66,7 @@ def test_masks_cut_the_last_tiles(rows: int, columns: int, factor: int) -> None:
 
 
 def test_undefined_lanes_travel_until_they_are_used() -> None:
-    """They may be computed with; storing, reducing or contracting them is NK401, at that line."""
+    """They may be computed with; storing, reducing or contracting them is NK405, at that line."""
 
     def stored(x: Any) -> Any:
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
@@ -91,7 +91,7 @@ def test_undefined_lanes_travel_until_they_are_used() -> None:
 
     for kernel in (stored, reduced, contracted):
         found = refusal(kernel, X)
-        assert (found.rule, found.line) == ("NK401", kernel.__code__.co_firstlineno + 4)
+        assert (found.rule, found.line) == ("NK405", kernel.__code__.co_firstlineno + 4)
 
     def kept_apart(x: Any) -> Any:
         out = nl.ndarray((40, 64), dtype=x.dtype, buffer=nl.shared_hbm)

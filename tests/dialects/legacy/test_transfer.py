@@ -140,7 +140,7 @@ def test_the_mode_of_indirect_loads_is_taken() -> None:
 
 
 def test_device_prints_are_records() -> None:
-    """A print keeps prefix, values, dtype, counters and line; a mask prints its box."""
+    """A print keeps prefix, values, dtype, counters and line; what a mask leaves out is masked."""
 
     def kernel(x: Any) -> Any:
         tile = nl.load(x)
@@ -155,11 +155,38 @@ def test_device_prints_are_records() -> None:
     assert [(each.prefix, each.loops, each.shape) for each in prints] == [
         ("tile", {"m": 0}, (4, 6)),
         ("tile", {"m": 1}, (4, 6)),
-        ("corner", {}, (2, 3)),
+        ("corner", {}, (8, 6)),
         ("input", {}, (8, 6)),
     ]
     np.testing.assert_array_equal(prints[1].value, x[4:])
-    np.testing.assert_array_equal(prints[2].value, x[:2, :3])
+    corner = np.zeros((8, 6), bool)
+    corner[:2, :3] = True
+    np.testing.assert_array_equal(prints[2].mask, ~corner)
+    np.testing.assert_array_equal(prints[2].value[corner], x[corner])
+    assert (prints[2].min, prints[2].max) == (x[corner].min(), x[corner].max())
+    assert "42 of 48 elements masked" in prints[2].text()
+    assert prints[0].mask is None
+
+
+def test_a_print_under_any_mask_has_its_lanes() -> None:
+    """Also under one that leaves no box, and where masked lanes lie outside of the tensor; no lane, no print."""
+
+    def kernel(x: Any) -> Any:
+        i_p, i_f = nl.arange(8)[:, None], nl.arange(6)[None, :]
+        tile = nl.load(x)
+        nl.device_print("triangle", tile[i_p, i_f], mask=i_p >= i_f)
+        nl.device_print("beyond", tile[4 + i_p, i_f], mask=4 + i_p < 8)
+        nl.device_print("none", tile[i_p, i_f], mask=i_p > 8)
+        return x
+
+    x = random(8, 6)
+    triangle, beyond = run(kernel, x).prints
+    lower = np.tril(np.ones((8, 6), bool))
+    np.testing.assert_array_equal(triangle.masked.filled(0), np.where(lower, x, 0))
+    np.testing.assert_array_equal(triangle.mask, ~lower)
+    np.testing.assert_array_equal(beyond.mask, np.repeat([[False], [True]], 4, axis=0) | np.zeros((8, 6), bool))
+    np.testing.assert_array_equal(beyond.value[:4], x[4:])
+    assert " --" in triangle.text()
 
 
 def test_what_was_never_loaded_is_printed_as_nan() -> None:

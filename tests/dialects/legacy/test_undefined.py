@@ -54,7 +54,7 @@ def test_rows_without_data_are_left_out_of_reductions() -> None:
 
 
 def test_storing_an_undefined_lane_is_a_finding() -> None:
-    """Without its mask the store uses what was never loaded (NK401)."""
+    """Without its mask the store uses what was never loaded (NK405)."""
 
     def kernel(x: Any) -> Any:
         result = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
@@ -64,10 +64,10 @@ def test_storing_an_undefined_lane_is_a_finding() -> None:
         return result
 
     finding = refusal(kernel, random(100, 64))
-    assert finding.rule == "NK401"
+    assert finding.rule == "NK405"
     assert "1792 of 8192 elements" in finding.message
     done = run(kernel, random(100, 64), rules="report")
-    assert [each.rule for each in done.findings] == ["NK401"]
+    assert [each.rule for each in done.findings] == ["NK405"]
     np.testing.assert_allclose(done.outputs[:100], np.exp(random(100, 64)), rtol=1e-6)
 
 
@@ -81,12 +81,12 @@ def test_storing_an_undefined_lane_is_a_finding() -> None:
     ],
 )
 def test_mixing_undefined_lanes_with_others_is_a_finding(use: Any) -> None:
-    """A sum along half-loaded rows, a product of them and a transpose use lanes that were never loaded (NK401)."""
+    """A sum along half-loaded rows, a product of them and a transpose use lanes that were never loaded (NK405)."""
 
     def kernel(x: Any) -> Any:
         return use(nl.load(x, mask=nl.arange(64)[None, :] < 40))
 
-    assert refusal(kernel, random(64, 64)).rule == "NK401"
+    assert refusal(kernel, random(64, 64)).rule == "NK405"
 
 
 def test_an_assignment_carries_undefined_lanes_along() -> None:
