@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Any
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 
 if TYPE_CHECKING:
-    from nkitools import mx, strategies
+    from nkitools import customop, mx, strategies
     from nkitools.expect import expect_finding
     from nkitools.launch.simulate import simulate
     from nkitools.precision.split import precision_split
     from nkitools.record.allowed import allow_findings
+    from nkitools.record.capturing import capture_prints
     from nkitools.record.collect import collect_runs
+    from nkitools.record.print_sequence import Prints
     from nkitools.record.prints import Print
+    from nkitools.record.probing import WatchWarning
     from nkitools.record.run import Run
+    from nkitools.record.saved import SavedRunError, load_run
+    from nkitools.record.watching import watching
+    from nkitools.report.difference import compare_runs
+    from nkitools.report.page.document import page, write_page
+    from nkitools.report.perfetto import save_timeline
     from nkitools.rules.finding import Finding, KernelError, NotModelled
 
 __version__ = "0.1.0"
@@ -26,10 +34,21 @@ _LAZY = {
     "KernelError": "nkitools.rules.finding",
     "NotModelled": "nkitools.rules.finding",
     "Print": "nkitools.record.prints",
+    "Prints": "nkitools.record.print_sequence",
     "Run": "nkitools.record.run",
+    "WatchWarning": "nkitools.record.probing",
     "allow_findings": "nkitools.record.allowed",
+    "capture_prints": "nkitools.record.capturing",
     "collect_runs": "nkitools.record.collect",
     "expect_finding": "nkitools.expect",
+    "SavedRunError": "nkitools.record.saved",
+    "compare_runs": "nkitools.report.difference",
+    "load_run": "nkitools.record.saved",
+    "in_frame": "nkitools.report.page.document",
+    "page": "nkitools.report.page.document",
+    "save_timeline": "nkitools.report.perfetto",
+    "watching": "nkitools.record.watching",
+    "write_page": "nkitools.report.page.document",
     "precision_split": "nkitools.precision.split",
     "simulate": "nkitools.launch.simulate",
 }
@@ -39,17 +58,28 @@ __all__ = [
     "KernelError",
     "NotModelled",
     "Print",
+    "Prints",
     "Run",
+    "SavedRunError",
+    "WatchWarning",
     "__version__",
     "allow_findings",
+    "capture_prints",
     "collect_runs",
+    "compare_runs",
+    "customop",
     "expect_finding",
     "install_stand_in",
+    "load_run",
     "mx",
+    "page",
     "precision_split",
     "remove_stand_in",
+    "save_timeline",
     "simulate",
     "strategies",
+    "watching",
+    "write_page",
 ]
 
 
@@ -58,7 +88,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("mx", "strategies"):
+    if name in ("customop", "mx", "strategies"):
         return import_module(f"nkitools.{name}")
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)

@@ -23,7 +23,8 @@ class Option(NamedTuple):
     """One option and every name that it goes by.
 
     ``flag`` is the pytest flag, None where there is none. ``choices`` is empty where any text will do. An option whose
-    default is a bool is a switch.
+    default is a bool is a switch. ``is_list``: the flag may be given several times, or name several with commas.
+    ``is_number``: the text must be a number that is not negative.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     default: Value = None
     metavar: str | None = None
+    is_list: bool = False
+    is_number: bool = False
 
     @property
     def is_switch(self) -> bool:
@@ -51,7 +54,16 @@ class Option(NamedTuple):
             return self.default
         if self.choices and value not in self.choices:
             raise ValueError(f"{said_by} is {value!r}; choose one of {', '.join(self.choices)}.")
+        if self.is_number and not _is_number(value):
+            raise ValueError(f"{said_by} is {value!r}; it must be a number that is not negative.")
         return value
+
+
+def _is_number(value: Value) -> bool:
+    try:
+        return 0 <= float(str(value)) < float("inf")
+    except ValueError:
+        return False
 
 
 def _switch(value: Value, said_by: str) -> bool:
@@ -104,7 +116,41 @@ _TABLE = (
         ini="nki_report",
         env="NKITOOLS_REPORT",
         metavar="DIR",
-        help="write a JSON file into DIR for every test that runs a kernel",
+        help="write into DIR a page for every run of a kernel in a test, and a JSON file for the test",
+    ),
+    Option(
+        name="target",
+        flag="--nki-target",
+        ini="nki_target",
+        env="NKITOOLS_TARGET",
+        choices=("neuron", "tpu", "gpu"),
+        help="device of the hw tests (default: the first one present of those that a test's kernel can run on)",
+    ),
+    Option(
+        name="timeout",
+        flag="--nki-timeout",
+        ini="nki_timeout",
+        env="NKITOOLS_TIMEOUT",
+        default="600",
+        metavar="SECONDS",
+        help="when a hw test counts as hung: its process is ended and the next test gets a new one",
+    ),
+    Option(
+        name="isolate",
+        flag="--nki-isolate",
+        ini="nki_isolate",
+        env="NKITOOLS_ISOLATE",
+        choices=("process", "none"),
+        default="process",
+        help="run hw tests in a process made for the device, or in pytest's own (as --pdb does)",
+    ),
+    Option(
+        name="compare",
+        flag="--nki-compare",
+        ini="nki_compare",
+        env="NKITOOLS_COMPARE",
+        choices=("sim,hw", "sim,official"),
+        help="compare what kernels return on the two targets, test by test, and fail where they differ",
     ),
     Option(
         name="require_hw",
@@ -121,6 +167,43 @@ _TABLE = (
         env="NKITOOLS_PRINTS",
         default=False,
         help="show device prints of passing tests too",
+    ),
+    Option(
+        name="print_limit",
+        flag="--nki-print-limit",
+        ini="nki_print_limit",
+        env="NKITOOLS_PRINT_LIMIT",
+        metavar="MIB",
+        default="64",
+        is_number=True,
+        help="MiB up to which a device print is kept by value (all of a run: 16 times that); beyond, its summary",
+    ),
+    Option(
+        name="watch",
+        flag="--nki-watch",
+        ini="nki_watch",
+        env="NKITOOLS_WATCH",
+        metavar="NAME",
+        is_list=True,
+        help="record every write to tensors of this name, or by a line (file.py:57), as a print; commas separate",
+    ),
+    Option(
+        name="pallas_modes",
+        flag="--nki-pallas-modes",
+        ini="nki_pallas_modes",
+        env="NKITOOLS_PALLAS_MODES",
+        metavar="MODES",
+        default="interpret,tpu_interpret,lower,aot",
+        help="how run_kernel checks JAX functions with Pallas calls: some of interpret,tpu_interpret,lower,aot",
+    ),
+    Option(
+        name="pallas_chips",
+        flag="--nki-pallas-chips",
+        ini="nki_pallas_chips",
+        env="NKITOOLS_PALLAS_CHIPS",
+        metavar="CHIPS",
+        default="v5e",
+        help="the TPUs that run_kernel lowers and compiles Pallas calls for: some of v4,v5e,v5p,v6e,tpu7x",
     ),
     Option(
         name="schedule_seed",

@@ -30,7 +30,15 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "report": None,
         "require_hw": False,
         "prints": False,
+        "print_limit": "64",
+        "watch": None,
+        "pallas_modes": "interpret,tpu_interpret,lower,aot",
+        "pallas_chips": "v5e",
         "schedule_seed": None,
+        "target": None,
+        "timeout": "600",
+        "isolate": "process",
+        "compare": None,
         "stand_in": "auto",
     }
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import click
 
 from nkitools import __version__
+from nkitools.cli.compare import compare_targets
+from nkitools.cli.diff import diff_runs
+from nkitools.cli.doctor import examine_machine
 from nkitools.cli.explain import explain_rule
 from nkitools.cli.lint import lint_paths
 from nkitools.cli.rules import list_rules
 from nkitools.cli.run import run_script
+from nkitools.cli.timeline import write_timeline
+from nkitools.cli.view import view_run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,3 +26,8 @@ main.add_command(run_script)
 main.add_command(lint_paths)
 main.add_command(list_rules)
 main.add_command(explain_rule)
+main.add_command(diff_runs)
+main.add_command(write_timeline)
+main.add_command(view_run)
+main.add_command(examine_machine)
+main.add_command(compare_targets)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from nkitools import options
+from nkitools.cli.saving import saving
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 
 if TYPE_CHECKING:
+    from nkitools.record.prints import Print
     from nkitools.report.tally import Tally
 
 
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 @click.option(
     "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help
 )
+@click.option(
+    "--save", type=click.Path(path_type=Path), metavar="FILE", help="Save the run, for `nkitools diff` and others."
+)
+@click.option("--watch", multiple=True, metavar="NAME", help=options.OPTIONS["watch"].help)
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -30,6 +38,8 @@ def run_script(
     chip: str | None,
     rules: str | None,
     precision: str | None,
+    save: Path | None,
+    watch: tuple[str, ...],
     script: str,
     args: tuple[str, ...],
 ) -> None:
@@ -37,18 +47,19 @@ def run_script(
 
     Device prints go to stdout as they come; at the end a summary of kernels, prints and findings goes to stderr. The
     exit code is the script's own, or 1 if it died of an exception or ended well with findings of severity error.
+    --save keeps the run in a file; where several kernels run, FILE.json becomes FILE-1.json, FILE-2.json, ...
     """
-    said = {"chip": chip, "rules": rules, "precision": precision}
-    with options.override(**{name: value for name, value in said.items() if value is not None}):
+    said = {"chip": chip, "rules": rules, "precision": precision, "watch": ",".join(watch) or None}
+    with options.override(**{name: value for name, value in said.items() if value is not None}), saving(save) as saved:
         code, tally = _run_watched(script, args, _stand_in_policy())
     _show(tally)
-    context.exit(code or int(_has_open_errors(tally)))
+    context.exit(code or int(saved.failed or _has_open_errors(tally)))
 
 
 def _stand_in_policy() -> str:
     """The option ``stand_in``; every option that a run may read is checked before it begins."""
     try:
-        values = {name: options.value(name) for name in ("chip", "rules", "precision", "stand_in")}
+        values = {name: options.value(name) for name in ("chip", "rules", "precision", "print_limit", "stand_in")}
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return str(values["stand_in"])
@@ -56,14 +67,28 @@ def _stand_in_policy() -> str:
 
 def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, Tally]:
     from nkitools.cli.script import execute
+    from nkitools.record.capturing import showing_prints
     from nkitools.record.collect import collect_runs
+    from nkitools.record.probing import option_probes
+    from nkitools.report.prints import show_print
+    from nkitools.report.progress import showing_progress
     from nkitools.report.tally import tally_of
     from nkitools.targets.imports import stand_in
 
     base = os.getcwd()  # the script may go elsewhere
-    with stand_in(policy), collect_runs() as runs:
-        code = execute(script, args)
+    with stand_in(policy), collect_runs() as runs, showing_progress(sys.stderr) as progress:
+
+        def show(one: Print, _: bool) -> bool:
+            with nullcontext() if progress is None else progress.hidden():
+                show_print(one, sys.stdout)
+            return True
+
+        with showing_prints(show):
+            code = execute(script, args)
     sys.stdout.flush()
+    watched = option_probes(runs)
+    for complaint in () if watched is None else watched.complaints():
+        console(stderr=True).print(f"nkitools: {complaint}", style="yellow")
     return code, tally_of(runs, base)
 
 

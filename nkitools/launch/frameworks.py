@@ -11,6 +11,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
+from nkitools.launch.containers import mapped
 from nkitools.rules.finding import refuse
 
 
@@ -166,3 +167,21 @@ FRAMEWORKS = (
     Framework("torch", _is_torch, _torch_view, _to_torch, "{name}.to(torch.{dtype})"),
     Framework("jax", _is_jax, _jax_view, _to_jax, "{name}.astype(jnp.{dtype})"),
 )
+
+
+def framework_of(value: Any) -> Framework | None:
+    """The framework whose array ``value`` is; None for what is no array."""
+    return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
+
+
+def arrays_in(values: Any) -> list[Any]:
+    """The arrays of any framework in ``values`` and its containers, in order."""
+    found: list[Any] = []
+
+    def note(value: Any) -> Any:
+        if framework_of(value) is not None:
+            found.append(value)
+        return value
+
+    mapped(values, note)
+    return found

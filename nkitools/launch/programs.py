@@ -18,9 +18,11 @@ from nkitools.launch import settings
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.baton import Baton
 from nkitools.launch.blas import one_thread
+from nkitools.launch.breakpoints import authors_breakpoints
 from nkitools.launch.misused import check_use
+from nkitools.launch.probed import probed
 from nkitools.launch.read_only import check_write
-from nkitools.launch.results import check_results
+from nkitools.launch.results import check_results, tensors_of
 from nkitools.launch.schedule import Schedule, check_schedule
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.source_rules import report_source
@@ -33,6 +35,7 @@ from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.shared import SharedRecord
+from nkitools.record.watching import new_record
 from nkitools.rules.finding import REPORTER, StopRun, refuse
 from nkitools.rules.finding import Reporter as Report
 
@@ -67,6 +70,7 @@ class Launch:
     schedule: Schedule | None = None
 
 
+@probed
 def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Run all programs of a launch; the run it returns was announced when it began.
 
@@ -81,6 +85,7 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     record = record_of(launch, seed)
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, findings=record.findings, record=record)
+    run.settings = settings.described(level, launch.grid, seed)
     collect.announce(run)
     reporter = Reporter(level, record)
     token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
@@ -100,7 +105,7 @@ def judged(run: Run, launch: Launch, reporter: Reporter) -> Iterator[None]:
     """
     try:
         report_source(launch.function, reporter)
-        with one_thread():
+        with one_thread(), authors_breakpoints():
             yield
     except StopRun:
         pass
@@ -108,13 +113,15 @@ def judged(run: Run, launch: Launch, reporter: Reporter) -> Iterator[None]:
         run.error = error
         reporter.add(error)
         raise
+    finally:
+        collect.conclude(run)
 
 
 def record_of(launch: Launch, seed: int | None) -> Record:
     """The record that a launch needs: programs of a grid share memory, and with a seed they are interrupted."""
     if not launch.grid:
-        return Record()
-    return SharedRecord() if seed is None else PausingRecord()
+        return new_record(Record)
+    return new_record(SharedRecord if seed is None else PausingRecord)
 
 
 class Programs:
@@ -195,6 +202,7 @@ class Programs:
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
         check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip)
+        self.record.returned(tensors_of(results[0]))
         self.arguments.finish()
         return self.arguments.leave(results[0])
 

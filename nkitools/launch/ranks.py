@@ -19,12 +19,14 @@ from nkitools.launch import settings
 from nkitools.launch.baton import Baton
 from nkitools.launch.containers import mapped
 from nkitools.launch.frameworks import FRAMEWORKS
+from nkitools.launch.probed import probed
 from nkitools.launch.programs import Launch, Programs, judged, record_of
 from nkitools.record import collect
 from nkitools.record.pausing import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
+from nkitools.record.watching import new_record
 from nkitools.rules.finding import REPORTER, KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
@@ -47,6 +49,7 @@ def arguments_by_rank(ranks: Any, given: tuple[Any, ...]) -> list[tuple[Any, ...
     return [tuple(each) for each in given]
 
 
+@probed
 def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
     """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
 
@@ -68,6 +71,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     run = Run(launch.name, "builtin", chip, precision)
     run.records = tuple(_record(run, launch, rank, seed) for rank in range(len(by_rank)))
     run.record = run.records[0]
+    run.settings = settings.described(level, launch.grid, seed)
     collect.announce(run)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
@@ -84,7 +88,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
 
 def _record(run: Run, launch: Launch, rank: int, seed: int | None) -> Record:
     # Ranks are interrupted, too, so that a collective is met in any order.
-    record = record_of(launch, seed) if seed is None else PausingRecord()
+    record = record_of(launch, seed) if seed is None else new_record(PausingRecord)
     record.prints, record.findings, record.echo, record.rank = run.prints, run.findings, launch.echo, rank
     return record
 

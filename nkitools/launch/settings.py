@@ -45,3 +45,8 @@ def resolve_precision(precision: str | None, default: str = "precise") -> str:
     if chosen not in PRECISIONS:
         raise ValueError(f"precision: must be one of {', '.join(PRECISIONS)}, it is {chosen!r}")
     return str(chosen)
+
+
+def described(level: str, grid: tuple[int, ...], seed: int | None) -> dict[str, Any]:
+    """What a run keeps of how it was launched, beside chip and precision."""
+    return {"rules": level, "grid": list(grid), "schedule_seed": seed}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from typing import Any
 
 from nkitools.launch.kernel import KernelObject, as_launch
 from nkitools.launch.programs import run_launch
 from nkitools.launch.ranks import arguments_by_rank, run_ranks
 from nkitools.launch.tracebacks import AuthorsTraceback
+from nkitools.record.probing import WatchWarning, probing
 from nkitools.record.run import Run
 
 
@@ -19,6 +22,7 @@ def simulate(
     chip: str | None = None,
     ranks: int | None = None,
     rules: str | None = None,
+    watch: Any = None,
     **kwargs: Any,
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
@@ -29,6 +33,11 @@ def simulate(
     nothing can be computed), ``"off"`` runs bare. Other keywords go to the kernel; a parameter of the kernel that is
     called like one of these is passed by position. Arrays are NumPy's, torch's (on CPU) or jax's, and results come in
     kind; what the kernel writes into its inputs is in the arrays afterwards.
+
+    ``watch`` records every write to tensors of these names, or by these lines, as a device print of the run: a name, a
+    list of them, or a mapping ``{"preds": "*", "giou.py:57": {"m": 3}}`` to ``"*"`` (every write), loop counters, or a
+    function of the `Print`. Prefix is the tensor's name, or the line. `WatchWarning` names a watch that has recorded
+    nothing.
 
     ``ranks=N``: N communicating ranks (``nki.collectives``) run the kernel, each on as many cores as the grid says.
     Then the arguments are one tuple or list a rank, ``simulate(kernel, (x0, w), (x1, w), ranks=2)``; keywords go to
@@ -42,7 +51,15 @@ def simulate(
                 f"kernel: simulate needs a kernel or a function, it is given {type(kernel).__name__}. "
                 "Call nkitools.simulate(kernel, *arrays)."
             )
+        launch = as_launch(kernel, grid=grid, chip=chip, rules=rules)
         if ranks is not None:
-            by_rank = arguments_by_rank(ranks, arrays)
-            return run_ranks(as_launch(kernel, grid=grid, chip=chip, rules=rules), by_rank, kwargs)
-        return run_launch(as_launch(kernel, grid=grid, chip=chip, rules=rules), arrays, kwargs)
+            started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs)
+        else:
+            started = partial(run_launch, launch, arrays, kwargs)
+        if watch is None:
+            return started()
+        with probing(watch) as probes:
+            run = started()
+    for complaint in probes.complaints():
+        warnings.warn(complaint, WatchWarning, stacklevel=2)
+    return run

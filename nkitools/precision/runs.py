@@ -15,6 +15,7 @@ from nkitools.launch.containers import mapped, mapped_by_name
 from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.precision.difference import exact
+from nkitools.record.capturing import showing_prints
 from nkitools.record.run import Run
 
 
@@ -48,7 +49,8 @@ def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict
         return tensor if launch.wrap is None else launch.wrap(tensor)
 
     args, kwargs = copied((args, kwargs))
-    run = run_launch(replace(launch, precision=precision, wrap=entering, echo=None), args, kwargs)
+    with showing_prints(None):  # a kernel that runs twice would print everything twice
+        run = run_launch(replace(launch, precision=precision, wrap=entering, echo=None), args, kwargs)
     outputs = dict(arrays_in("output", run.outputs))
     objects = {id(value) for value, _ in outputs.values()}
     arguments = {name: Values(exact(digits_of(tensor)), tensor.dtype.name) for name, tensor in tensors.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import itertools
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,6 +86,17 @@ def is_returned(code: CodeType, offset: int) -> bool:
     offsets, instructions = _instructions(code)
     position = bisect_right(offsets, offset)
     return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
+
+
+@lru_cache(maxsize=256)
+def returned_names(code: CodeType) -> frozenset[str]:
+    """The variables that a function returns as they are: the caller has another name for what is in them."""
+    _, instructions = _instructions(code)
+    return frozenset(
+        str(load.argval[-1] if isinstance(load.argval, tuple) else load.argval)
+        for load, after in itertools.pairwise(instructions)
+        if after.opname == "RETURN_VALUE" and load.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))
+    )
 
 
 def is_asserted(code: CodeType, offset: int) -> bool:

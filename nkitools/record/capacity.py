@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from nkitools.chip.generations import Generation
 from nkitools.record.columns import Columns
 from nkitools.record.liveness import Demand, Liveness, Tiles, partition_bytes
@@ -42,6 +44,7 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
 
     Both are warnings then, where each instruction alone fits.
     """
+    _report_too_tall(record, columns, reporter, chip)
     of_memories = Tiles.of_memories(record, chip)
     for memory in _memories(chip):
         tiles = of_memories[memory.name]
@@ -55,6 +58,30 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
             if site not in said:
                 said.add(site)
                 _report(record, reporter, memory, demand, severity)
+
+
+def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip: Generation) -> None:
+    """NK101 of a tile that a DMA has filled and no instruction has read whole, so that none has complained."""
+    tall = [
+        number
+        for number, known in record.storages.items()
+        if known.shape[0] > chip.partitions and known.memory in ("SBUF", "PSUM")
+    ]
+    if not tall or any(each.rule.startswith("NK10") for each in record.findings):
+        return
+    uses = np.flatnonzero(np.isin(columns.storages, tall))
+    if not uses.size:
+        return
+    position, number = int(columns.positions[uses[0]]), int(columns.storages[uses[0]])
+    known, name = record.storages[number], record.name_of(number)
+    message = (
+        f"tensor {f'`{name}` ' if name else ''}({known.memory}, {known.dtype} {list(known.shape)}) has "
+        f"{known.shape[0]} partitions; a NeuronCore has {chip.partitions}"
+    )
+    report = REPORTER.get() or reporter
+    loops = record.loops(record.states[position])
+    with reporter.placed(record.site_at(position), program=record.program_at(position), loops=loops):
+        report(RULES["NK101"], message, False, (), RULES["NK101"].remedy, None)
 
 
 def _memories(chip: Generation) -> tuple[_Memory, _Memory]:

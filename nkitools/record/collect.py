@@ -1,11 +1,14 @@
-"""Who listens to runs: each run started inside ``collect_runs()`` is appended to its list, also when it fails later."""
+"""Who listens to runs: each run started inside ``collect_runs()`` is appended to its list, also when it fails later.
+
+Whoever attends runs is told when each of them begins and ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -25,7 +28,38 @@ def collect_runs() -> Iterator[list[Run]]:
         _listeners.set(tuple(each for each in _listeners.get() if each is not runs))
 
 
+class Attendant(Protocol):
+    """Is told of runs, in the thread that they run in."""
+
+    def begun(self, run: Run) -> None:
+        """A run begins."""
+
+    def ended(self, run: Run) -> None:
+        """It has ended, well or not."""
+
+
+_attendants: ContextVar[tuple[Attendant, ...]] = ContextVar("nkitools_attendants", default=())
+
+
+@contextmanager
+def attend_runs(attendant: Attendant) -> Iterator[None]:
+    """Tell ``attendant`` of the runs of nkitools' own simulator inside."""
+    _attendants.set((*_attendants.get(), attendant))
+    try:
+        yield
+    finally:
+        _attendants.set(tuple(each for each in _attendants.get() if each is not attendant))
+
+
 def announce(run: Run) -> None:
     """Tell every listener that ``run`` begins."""
     for runs in _listeners.get():
         runs.append(run)
+    for attendant in _attendants.get():
+        attendant.begun(run)
+
+
+def conclude(run: Run) -> None:
+    """Tell every attendant that ``run`` has ended."""
+    for attendant in reversed(_attendants.get()):
+        attendant.ended(run)

@@ -64,10 +64,20 @@ class Columns:
         return np.repeat(np.arange(self.starts.size), self._counts)
 
     @cached_property
-    def _words(self) -> Array:
+    def _operands(self) -> Array:
+        """Its two words."""
         is_operand = np.ones(self._rows.size, np.bool_)
         is_operand[self.starts] = False
-        return self._rows[is_operand][::2]
+        return self._rows[is_operand].reshape(-1, 2)
+
+    @cached_property
+    def _words(self) -> Array:
+        return np.ascontiguousarray(self._operands[:, 0])
+
+    @cached_property
+    def byte_offsets(self) -> Array:
+        """The first byte of its view."""
+        return np.ascontiguousarray(self._operands[:, 1])
 
     @cached_property
     def storages(self) -> Array:
@@ -93,19 +103,19 @@ class Columns:
     @cached_property
     def touched(self) -> Array:
         """Whether it is read or written, and not only named."""
-        return self._of_plans(lambda plan: [not plan.names_only] * len(plan.written))
+        return self.of_plans(lambda plan: [not plan.names_only] * len(plan.written))
 
     @cached_property
     def written(self) -> Array:
         """Whether it is written."""
-        return self._of_plans(lambda plan: plan.written)
+        return self.of_plans(lambda plan: plan.written)
 
     @cached_property
     def overwritten(self) -> Array:
         """Whether nothing is left of what it held."""
-        return self._of_plans(_overwrites)
+        return self.of_plans(overwrites)
 
-    def _of_plans(self, answer: Callable[[Any], Sequence[bool]]) -> Array:
+    def of_plans(self, answer: Callable[[Any], Sequence[bool]]) -> Array:
         """What ``answer`` says of its plan: that is asked for a truth value for each operand."""
         answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
         return np.asarray(np.array(answers, np.bool_)[self._in_plans])
@@ -122,7 +132,8 @@ class Columns:
         return np.asarray(np.arange(self.positions.size) + np.repeat(shift, self._counts))
 
 
-def _overwrites(plan: Any) -> list[bool]:
+def overwrites(plan: Any) -> list[bool]:
+    """Of each operand of a plan whether nothing is left of what it held."""
     adds = not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh
     partly = adds or bool(plan.touches) or plan.chooses is not None
     return [written and not partly for written in plan.written]

@@ -70,8 +70,8 @@ class Tiles:
         self.whole: Array = sizes[:, 2]  # of all partitions
 
     @classmethod
-    def of_memories(cls, record: Record, chip: Generation) -> dict[str, Tiles]:
-        """The tensors of SBUF and of PSUM."""
+    def of_memories(cls, record: Record, chip: Generation, *, has_address: bool = False) -> dict[str, Tiles]:
+        """The tensors of SBUF and of PSUM that have no address, or those that have one."""
         quarters = chip.partitions // chip.start_partition_step
         forms = list(map(_FORM, record.storages.values()))
         kinds = list(dict.fromkeys(forms))  # few, of however many tensors
@@ -81,7 +81,7 @@ class Tiles:
         sizes = np.array([_sizes(kind, chip) for kind in kinds], np.int64).reshape(-1, 3)
         tiles = {}
         for memory in ("SBUF", "PSUM"):
-            wanted = np.array([kind[0] == memory and not kind[3] for kind in kinds], np.bool_)[which]
+            wanted = np.array([kind[0] == memory and kind[3] == has_address for kind in kinds], np.bool_)[which]
             tiles[memory] = cls(ids[wanted], sizes[which[wanted]], quarters)
         return tiles
 
@@ -147,6 +147,11 @@ class Liveness:
             position = int(times[np.argmax(np.cumsum(changes))])
             alive = (first <= position) & (position <= last)
             yield self._tiles.demand(position, mine[alive], first[alive])
+
+    def lives(self) -> tuple[Array, Array, Array]:
+        """Of each life its storage, and the positions of its beginning and its end."""
+        tiles, begins, ends = self._lives
+        return self._tiles.ids[tiles], begins, ends
 
     def _demand(self, position: int, tiles: Array) -> Demand:
         """That of some tiles, whose first accesses begin their lives."""

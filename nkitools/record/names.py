@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from nkitools.chip.tensor import NkiTensor
+from nkitools.record.bytecode import bound_name, is_returned, returned_names
 from nkitools.record.loops import author_frames
 from nkitools.record.record import Record
 from nkitools.rules.finding import UNNAMED
@@ -53,6 +54,23 @@ def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
         if name:
             return name
     return record.name_of(storage)
+
+
+def names_in_kernel(frame: FrameType | None, storage: int) -> list[str]:
+    """All variables of the kernel's frames that hold a storage, and the one that a caller will assign it to.
+
+    That is the case where a function returns it by name, ``result = ...; return result``.
+    """
+    found: list[str] = []
+    comes_back = False
+    for each in author_frames(frame):
+        if comes_back:
+            found.append(bound_name(each.f_code, each.f_lasti))
+        here = [name for name, value in list(each.f_locals.items()) if _is_of(value, storage)]
+        found += here or [_name_in(each, storage)]
+        returned_on = comes_back and is_returned(each.f_code, each.f_lasti)
+        comes_back = returned_on or not returned_names(each.f_code).isdisjoint(here)
+    return [name for name in found if name]
 
 
 def with_names(message: str, frame: FrameType | None, record: Record) -> str:

@@ -11,17 +11,23 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nkitools.chip.layout import Layout
 from nkitools.chip.memory import LAYOUTS, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.views import MEMORY_NAMES
+from nkitools.record.capturing import shown_by
 from nkitools.record.loops import qualified
+from nkitools.record.print_sequence import Prints
 from nkitools.record.prints import Print
 from nkitools.record.run import InstructionRecord, OperandRecord
 from nkitools.record.sites import Site, Sites
 from nkitools.rules.finding import Finding, refuse
+
+if TYPE_CHECKING:
+    from nkitools.chip.tensor import NkiTensor
+    from nkitools.record.watching import Written
 
 _LOW = (1 << 32) - 1
 _STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
@@ -37,6 +43,8 @@ class StorageRecord:
     shape: tuple[int, ...]
     site: int
     has_address: bool = False  # the author says where it lies
+    start_partition: int = 0  # where that is
+    start_byte: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,12 @@ class Record:
     ``nl.no_reorder()`` keeps in order; ``skipped_loop`` whether a loop on the device had no turn.
     """
 
+    # Empty unless somebody watches (`nkitools.record.watching`).
+    writes: Sequence[Written] = ()
+    inputs: Sequence[Written] = ()
+    results: Sequence[Written] = ()
+    reduced_writes = 0
+
     def __init__(self) -> None:
         self.sites = Sites()
         self.rows = array("q")
@@ -101,7 +115,7 @@ class Record:
         self._oldest = 1 << 62  # the word of this run's first storage: ids only grow
         self._loop_rows = array("q")
         self._starts = array("q")
-        self.prints: list[Print] = []
+        self.prints = Prints()
         self.findings: list[Finding] = []
         self.allowed: list[tuple[Finding, str]] = []  # and why
         self.findings_left_out = 0
@@ -111,6 +125,7 @@ class Record:
         self.ordered: list[tuple[tuple[int, ...], int, int]] = []
         self.skipped_loop = False
         self.echo: Callable[[str], None] | None = None
+        self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.rank: int | None = None  # of the run's communicating ranks this is the history of one
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -133,6 +148,8 @@ class Record:
             storage.shape,
             storage.site,
             storage.physical is not None,
+            storage.start_partition,
+            storage.start_byte,
         )
 
     def turn_of(self, program: tuple[int, ...]) -> None:
@@ -184,10 +201,29 @@ class Record:
         return state
 
     def add_print(self, record: Print) -> None:
-        """Keep a device print, and show it where the way in promises that."""
+        """Keep a device print, whose value may still be the tensor's memory, and show it where somebody wants that."""
+        self.prints.keep(record)
+        self._show_last()
+
+    def keep_print(self, record: Print) -> None:
+        """Keep a print whose value is its own, and show it."""
         self.prints.append(record)
+        self._show_last()
+
+    def _show_last(self) -> None:
+        kept = self.prints[-1]
+        show = shown_by()
+        if show is not None and show(kept, self.echo is not None):
+            return
         if self.echo is not None:
-            self.echo(record.text())
+            self.echo(kept.text())
+
+    def folded(self) -> None:
+        """The last instruction, a copy, was taken out: the one before it has written to the copy's destination."""
+
+    def returned(self, tensors: Sequence[NkiTensor]) -> None:
+        """The kernel's results, once all programs have ended."""
+        self.outputs = [Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors]
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -215,6 +251,10 @@ class Record:
             found.append((site.function, site.bound or f"line {site.line}", value))
             state = parent
         return qualified(found[::-1])
+
+    def outer_loop(self, state: int) -> int:
+        """The loop state around another one, -1 where there is none."""
+        return self._loop_rows[state * 3]
 
     def program_at(self, position: int) -> tuple[int, ...]:
         """The program that issued the instruction at ``position``."""
@@ -247,6 +287,10 @@ class Record:
             self.loops(self.states[position]),
             self.rank,
         )
+
+    def plan_at(self, position: int) -> Any:
+        """The plan of the instruction at ``position``."""
+        return self.plans[self.rows[self._start(position)] >> 32].plan
 
     def accesses(self, position: int) -> list[Access]:
         """Where the operands of the instruction at ``position`` lie."""

@@ -56,8 +56,11 @@ class Reporter:
         grave = rule.severity == "error" or (self.level == "strict" and rule.severity == "warning")
         raises = rule.id == "NK607" or (self.level != "report" and (fatal or grave) and accepted is None)
         self._repeats[rule.id, site] += 1
-        if not (raises or fatal) and self._repeats[rule.id, site] > MAX_REPEATS:
+        told = self._repeats[rule.id, site] - 1
+        if not raises and told >= MAX_REPEATS and (told or not fatal):
             self.record.findings_left_out += accepted is None
+            if fatal:
+                raise StopRun
             return True
         finding = self._finding(rule, site, frame, message, remedy)
         if picture is not None and (raises or fatal or self._repeats[rule.id, site] <= MAX_PICTURES):

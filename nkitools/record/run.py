@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
+from nkitools.record.print_sequence import Prints, as_prints
 from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
-    from nkitools.record.prints import Print
+    from nkitools.record.probing import Probes
     from nkitools.record.record import Record
+    from nkitools.record.reference import Reference
+    from nkitools.record.watching import Written
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,9 @@ class Run:
     ``precision``: ``precise`` where every value is rounded to its dtype, ``full`` where the low-precision ones are kept
     in float32, in which ``outputs`` and ``prints`` then are. A run of communicating ranks has the outputs of each in a
     tuple; its prints, findings and instructions say of which ``rank`` they are. ``record`` is then the first rank's.
-    ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`).
+    ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: how
+    it was launched, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: of a run out
+    of a file.
     """
 
     kernel: str
@@ -89,18 +96,35 @@ class Run:
     chip: str = ""
     precision: str = "precise"
     outputs: Any = None
-    prints: list[Print] = field(default_factory=list)
+    prints: Prints = field(default_factory=Prints)
     findings: list[Finding] = field(default_factory=list)
     expected: list[Finding] = field(default_factory=list)
     error: BaseException | None = None
     record: Record | None = field(default=None, repr=False)
     records: tuple[Record, ...] = field(default=(), repr=False)  # of the ranks
     set_aside: list[tuple[Finding, str]] = field(default_factory=list, repr=False)
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    kept_sources: dict[str, str] | None = field(default=None, repr=False)
+    reference: Reference | None = field(default=None, repr=False)
+    probes: list[Probes] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
+
+    def __post_init__(self) -> None:
+        self.prints = as_prints(self.prints)
 
     @property
     def instructions(self) -> Instructions:
         """What was issued: name, engine, operands, file and line of each instruction."""
-        return Instructions(self._all_records)
+        return Instructions(self.all_records)
+
+    @property
+    def writes(self) -> list[Written]:
+        """What the instructions wrote that somebody watches, in order (of ranks one after the other)."""
+        return [each for record in self.all_records for each in record.writes]
+
+    @property
+    def reduced_writes(self) -> int:
+        """How many values, those of arguments and results too, are summaries only, as the budget was used up."""
+        return sum(record.reduced_writes for record in self.all_records)
 
     @property
     def allowed(self) -> list[Finding]:
@@ -113,10 +137,11 @@ class Run:
         return {finding.rule: reason for finding, reason in self._allowances()}
 
     def _allowances(self) -> list[tuple[Finding, str]]:
-        return [*(each for record in self._all_records for each in record.allowed), *self.set_aside]
+        return [*(each for record in self.all_records for each in record.allowed), *self.set_aside]
 
     @property
-    def _all_records(self) -> tuple[Record, ...]:
+    def all_records(self) -> tuple[Record, ...]:
+        """The record of every rank, or the one record; none where nkitools has not simulated it."""
         return self.records or (() if self.record is None else (self.record,))
 
     @property
@@ -125,9 +150,45 @@ class Run:
 
         Those that work on the bits of their dtype, and those given a view of another dtype than the tensor's own.
         """
-        return dict(sum((record.rounded for record in self._all_records), Counter()))
+        return dict(sum((record.rounded for record in self.all_records), Counter()))
 
     @property
     def findings_left_out(self) -> int:
         """How many repeats of a finding at one line were counted only, since there were more than 1000."""
-        return sum(record.findings_left_out for record in self._all_records)
+        return sum(record.findings_left_out for record in self.all_records)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The text of the author's files that the run names: as they are now, of a saved run as they were then."""
+        from nkitools.record.saving import sources_of
+
+        return sources_of(self) if self.kept_sources is None else self.kept_sources
+
+    def to_json(self, *, compress: bool = True) -> str:
+        """Everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.
+
+        ``compress``: whether arrays are compressed (zlib) where that makes them shorter. What the keys mean is told in
+        `nkitools.record.saving`.
+        """
+        from nkitools.record.saving import run_as_json
+
+        return run_as_json(self, compress=compress)
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Run:
+        """The run that ``to_json`` made ``text`` of; `SavedRunError`, a ValueError, for anything else."""
+        from nkitools.record.saved import run_from_json
+
+        return run_from_json(text)
+
+    def _repr_html_(self) -> str:
+        """The page of the run in a frame, which notebooks show where this is the last value of a cell."""
+        # What shows runs lies above what records them; it is had from the package, which is always there.
+        shown: str = sys.modules["nkitools"].in_frame(self)
+        return shown
+
+    def save(self, path: str | os.PathLike[str], *, compress: bool = True) -> None:
+        """Write `to_json` to a file, which `nkitools.load_run` reads again. OSError where it cannot be written."""
+        from nkitools.record.saving import save_run
+
+        save_run(self, path, compress=compress)

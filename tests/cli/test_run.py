@@ -170,6 +170,23 @@ def test_collected_errors_fail_a_script_that_ended_well() -> None:
     ]
 
 
+def test_prints_of_every_run_come_out_and_watches_too() -> None:
+    """Also of nkitools.simulate; --watch names tensors and lines; one that finds nothing is told at the end."""
+    source = KERNEL + "import nkitools\nprint(nkitools.simulate(copy, x).outputs.sum())\n"
+    done = run(source, options=("--watch", "tile", "--watch", "outt,script.py:11"))
+    assert done.returncode == 0, done.stderr
+    assert [line.partition(" [")[0] for line in done.stdout.splitlines() if "[program" in line] == [
+        "tile",
+        "tile",
+        "script.py:11",
+    ]
+    assert "script.py:11 [program 0, script.py:11] `out` shared HBM float32 [4, 4]" in done.stdout
+    assert done.stderr == (
+        "nkitools: watch 'outt' recorded nothing: no tensor of that name was written; did you mean 'out'?\n"
+        "nkitools: 1 kernel run, 0 findings, 3 device prints\n"
+    )
+
+
 DEALING = f"""{KERNEL}
 import nkitools
 

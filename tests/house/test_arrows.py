@@ -40,7 +40,7 @@ ARROWS["report"] = {"chip", "isa", "record", "rules", "timing"}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["targets"], "targets", "report", "expect"}
-ARROWS["nkitools"] = {*ARROWS["targets"], "expect", "strategies"}
+ARROWS["nkitools"] = {*ARROWS["targets"], "expect", "report", "strategies"}
 ARROWS["__main__"] = {"cli"}
 
 

@@ -15,16 +15,25 @@ REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 TUTORIAL = DOCS / "tutorial" / "first-kernel.md"
 SCRIPT = DOCS / "how-to" / "script.md"
+SAVED_RUNS = DOCS / "how-to" / "saved-runs.md"
+PAGE = DOCS / "how-to" / "page.md"
+PRINTS = DOCS / "how-to" / "device-prints.md"
 PRECISION = DOCS / "how-to" / "precision.md"
 README = REPOSITORY / "README.md"
 
 
-def run(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, *command: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     """Run ``python command...`` in ``directory`` as a user would: with none of this session's settings."""
     theirs = ("PYTEST_", "NKITOOLS_", "NKI_", "NEURON_")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
     return subprocess.run(
-        [sys.executable, *command], cwd=directory, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *command],
+        cwd=directory,
+        env=environment,
+        input=typed,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -79,6 +88,57 @@ def test_the_script_of_the_how_to_page_runs_as_shown(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "nkitools", "run", "double.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert_shows(done.stdout + done.stderr, blocks(SCRIPT, "text")[0])
+
+
+def test_the_comparison_of_the_how_to_page_is_as_shown(tmp_path: Path) -> None:
+    """The commands of the page, in their order, and the differences that it shows."""
+    shutil.copy(DOCS / "how-to" / "example" / "row_maxima.py", tmp_path)
+    *saving, comparing = blocks(SAVED_RUNS, "sh")[1].splitlines()
+    for command in saving:
+        done = run(tmp_path, "-m", *command.split())
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = run(tmp_path, "-m", *comparing.split())
+    assert done.returncode == 1, done.stderr
+    assert_shows(done.stdout, blocks(SAVED_RUNS, "text")[0])
+
+
+def test_the_timeline_of_the_how_to_page_is_written(tmp_path: Path) -> None:
+    """The command of the page makes the file."""
+    pytest.importorskip("perfetto")
+    shutil.copy(DOCS / "how-to" / "example" / "row_maxima.py", tmp_path)
+    for command in (blocks(SAVED_RUNS, "sh")[0], blocks(SAVED_RUNS, "sh")[2].splitlines()[1]):
+        done = run(tmp_path, "-m", *command.split())
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "before.pftrace").stat().st_size > 1000
+
+
+def test_the_pages_of_the_how_to_page_are_written(tmp_path: Path) -> None:
+    """A report directory gets pages and an index, and a script gets a page, by the commands that the text shows."""
+    for name in ("test_reference.py", "double.py"):
+        shutil.copy(DOCS / "how-to" / "example" / name, tmp_path)
+    commands = [line for block in blocks(PAGE, "sh") for line in block.splitlines()]
+    assert [command.split()[0] for command in commands] == ["pytest", "nkitools", "nkitools"]
+    for command in commands:
+        done = run(tmp_path, "-m", *command.split())
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list((tmp_path / "report").glob("*.html"))) == 2
+    assert (tmp_path / "double.html").is_file()
+
+
+def test_the_prints_of_the_how_to_page_are_as_shown(tmp_path: Path) -> None:
+    """The watch, its complaint, the prints under pytest, and a tensor at a breakpoint."""
+    shutil.copytree(DOCS / "how-to" / "example", tmp_path, dirs_exist_ok=True)
+    watched, complaint, live, tensor = blocks(PRINTS, "text")
+    done = run(tmp_path, "-m", "nkitools", "run", "--watch", "exponentials", "run_softmax.py")
+    assert_shows(done.stdout + done.stderr, watched)
+    done = run(tmp_path, "-m", "nkitools", "run", "--watch", "exponential", "run_softmax.py")
+    assert_shows(done.stderr, complaint)
+    done = run_pytest(tmp_path, "--nki-prints", "test_device_prints.py::test_whole_structures")
+    assert_shows(done.stdout, live)
+    source = (tmp_path / "softmax.py").read_text().replace("nl.device_print(", "breakpoint(); nl.device_print(")
+    (tmp_path / "softmax.py").write_text(source)
+    done = run(tmp_path, "-m", "nkitools", "run", "run_softmax.py", typed="sums\nc\nc\n")
+    assert_shows(done.stdout.replace("(Pdb) ", ""), tensor)
 
 
 def test_the_split_of_the_how_to_page_is_as_shown(tmp_path: Path) -> None:

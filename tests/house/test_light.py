@@ -10,7 +10,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 
-HEAVY = {"click", "hypothesis", "jax", "ml_dtypes", "numpy", "rich", "scipy", "torch"}
+HEAVY = {"click", "hypothesis", "jax", "jinja2", "ml_dtypes", "numpy", "rich", "scipy", "torch"}
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def test_first_prints_are_cut_and_the_rest_is_counted() -> None:
     """So many prints, so many lines of each, and how many there would have been."""
     value = np.zeros((20, 2), np.float32)
     run = Run("giou", "builtin", prints=[Print("x", value, value.shape, "float32")] * 5)
-    shown = first_prints([run, run], 3, 12)
+    shown = first_prints([*run.prints, *run.prints], 3, 12)
     assert len(shown) == 4
     assert shown[0].splitlines()[-1] == "... (9 more lines)"
     assert shown[-1] == "... and 7 more"
-    assert first_prints([Run("giou", "builtin")], 3, 12) == []
+    assert first_prints([], 3, 12) == []

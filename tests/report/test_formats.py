@@ -130,9 +130,11 @@ def test_a_finding_is_known_again_when_its_line_moves(tmp_path: Path) -> None:
     assert other["results"][0]["partialFingerprints"]["nkitoolsFinding/v1"] not in prints(3, 9)
 
 
-def test_json() -> None:
-    """Everything that a finding says of a source, beside what the caller adds."""
-    told = json.loads(as_json([finding("NK601", "a.py", column=None)], files=1))
+def test_json(tmp_path: Path) -> None:
+    """A finding of a source has the keys that those of a run have, beside what the caller adds."""
+    file = tmp_path / "a.py"
+    file.write_text("import nki\n\n    x = {1, 2}  \n")
+    told = json.loads(as_json([finding("NK601", str(file), column=None)], files=1))
     rule = RULES["NK601"]
     assert told == {
         "files": 1,
@@ -143,10 +145,15 @@ def test_json() -> None:
                 "severity": "error",
                 "message": "a message",
                 "remedy": rule.remedy,
-                "file": "a.py",
+                "file": str(file),
                 "line": 3,
                 "column": None,
                 "function": "kernel",
+                "source": "    x = {1, 2}",
+                "program": [],
+                "loops": {},
+                "rank": None,
+                "picture": None,
             }
         ],
     }

@@ -1,0 +1,131 @@
+"""``nkitools compare``: one kernel on two targets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nkitools import options
+from nkitools.cli.terminal import console
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+
+@click.command("compare")
+@click.argument("kernel", metavar="FILE::KERNEL")
+@click.option(
+    "--between", default="sim,hw", show_default=True, metavar="A,B", help="Two of sim, official, hw, neuron, tpu, gpu."
+)
+@click.option("--inputs", type=click.Path(exists=True, dir_okay=False), help="Arguments, by name, in an .npz file.")
+@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep arguments, runs and outputs here.")
+@click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of the larger value.  [default: by dtype]")
+@click.option("--atol", type=click.FloatRange(0), help="Allowed: so much.  [default: by dtype]")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
+def compare_targets(
+    context: click.Context,
+    kernel: str,
+    between: str,
+    inputs: str | None,
+    keep: Path | None,
+    rtol: float | None,
+    atol: float | None,
+    form: str,
+) -> None:
+    """Run KERNEL of FILE on two targets and compare its results.
+
+    FILE says the arguments: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns one. Where
+    the results diverge, the first element is named with its tile, its loop counters and the line that wrote it, and
+    what explains it: low precision, undefined input, a broken rule. Exit code: 0 where they agree, 1 where they do not,
+    2 for a mistake in the command and a target that is not here.
+    """
+    from nkitools.report.agreement import agreement
+
+    file, name = _parts(kernel)
+    sides = _sides(between)
+    with tempfile.TemporaryDirectory() as scratch:
+        place = keep or Path(scratch)
+        place.mkdir(parents=True, exist_ok=True)
+        runs = [_run_of(side, file, name, inputs, place, keeps=keep is not None) for side in sides]
+        full = place / "sim.run.full"
+        found = agreement(runs[0], runs[1], _read(full) if full.exists() else None, rtol=rtol, atol=atol)
+    if keep is not None:
+        _keep_outputs(keep, sides, runs)
+    if form == "json":
+        click.echo(json.dumps({"kernel": kernel, "between": sides, **found.as_plain()}, indent=2, allow_nan=False))
+    else:
+        terminal = console()
+        verdict = "agree" if found.is_same else "differ"
+        terminal.print(f"{name}: {sides[0]} and {sides[1]} {verdict}", style="green" if found.is_same else "bold red")
+        for line in found.lines():
+            terminal.print(line)
+    context.exit(int(not found.is_same))
+
+
+def _parts(kernel: str) -> tuple[str, str]:
+    file, separator, name = kernel.rpartition("::")
+    if not separator or not name:
+        raise click.UsageError(f"{kernel} names no kernel: write FILE::KERNEL")
+    if not Path(file).is_file():
+        raise click.UsageError(f"{file} is no file")
+    return file, name
+
+
+def _sides(between: str) -> list[str]:
+    from nkitools.targets.side import SIDES
+
+    sides = [each.strip() for each in between.split(",")]
+    if len(sides) != 2 or sides[0] == sides[1] or not set(sides) <= set(SIDES):
+        raise click.BadParameter(f"{between}: two different ones of {', '.join(SIDES)}", param_hint="'--between'")
+    return sides
+
+
+def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *, keeps: bool) -> Run:
+    saved = place / f"{side}.run"
+    request = {"side": side, "file": file, "kernel": name, "inputs": inputs, "save": str(saved)}
+    if keeps:
+        request["keep"] = str(place / "inputs.npz")
+    patience = float(str(options.value("timeout")))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "nkitools.targets.side", json.dumps(request)],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            timeout=patience,
+            check=False,
+            env={**os.environ},
+        )
+    except subprocess.TimeoutExpired:
+        raise click.ClickException(f"{side} did not end within {patience:g} s (NKITOOLS_TIMEOUT)") from None
+    if done.returncode == 2:
+        raise click.UsageError(done.stderr.strip())
+    if done.returncode != 0 or not saved.exists():
+        raise click.ClickException(f"{side} failed (exit status {done.returncode}):\n{done.stderr.strip()}")
+    return _read(saved)
+
+
+def _read(path: Path) -> Run:
+    from nkitools.cli.reading import read_run
+
+    return read_run(str(path))
+
+
+def _keep_outputs(place: Path, sides: list[str], runs: list[Run]) -> None:
+    import numpy as np
+
+    from nkitools.record.encoding import leaves
+
+    for side, run in zip(sides, runs, strict=True):
+        arrays: dict[str, Any] = {path: value for path, value in leaves(run.outputs) if isinstance(value, np.ndarray)}
+        np.savez(place / f"{side}.npz", **arrays)

@@ -1,0 +1,99 @@
+"""``nkitools diff``: two saved runs side by side."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from nkitools.cli.reading import read_run
+from nkitools.cli.terminal import console
+
+if TYPE_CHECKING:
+    from nkitools.report.difference import Comparison
+
+_SHOWN = 10  # prints and findings that only one run has, unless all are asked for
+
+
+def _from_zero(_: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 <= value < math.inf:
+        raise click.BadParameter(f"{value} is no number from 0 on", param=param)
+    return value
+
+
+@click.command("diff")
+@click.option(
+    "--rtol", type=float, callback=_from_zero, help="Allowed beside: so much of the larger value.  [default: by dtype]"
+)
+@click.option("--atol", type=float, callback=_from_zero, help="Allowed beside: so much.  [default: by dtype]")
+@click.option("--all", "every", is_flag=True, help="List all prints and findings that only one run has.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.argument("first")
+@click.argument("second")
+@click.pass_context
+def diff_runs(
+    context: click.Context,
+    rtol: float | None,
+    atol: float | None,
+    every: bool,
+    form: str,
+    first: str,
+    second: str,
+) -> None:
+    """Compare two saved runs: the first print and the first elements of outputs that diverge, and who wrote them.
+
+    FIRST and SECOND are files of `nkitools run --save` or `run.save(path)`. Two values are the same where they differ
+    by no more than the coarser of their dtypes explains, or --rtol and --atol allow. Exit code: 0 where the runs are
+    the same, 1 where they are not, 2 for a mistake in the command and a file that is no saved run.
+    """
+    from nkitools.report.difference import compare_runs
+
+    found = compare_runs(read_run(first), read_run(second), rtol=rtol, atol=atol)
+    if form == "json":
+        click.echo(json.dumps({"first": first, "second": second, **found.as_plain()}, indent=2, allow_nan=False))
+    else:
+        _show(found, first, second, None if every else _SHOWN)
+    context.exit(int(not found.is_same))
+
+
+def _show(found: Comparison, first: str, second: str, limit: int | None) -> None:
+    terminal = console()
+    verdict = "the same" if found.is_same else "different"
+    terminal.print(f"{first} and {second}: {verdict}", style="green" if found.is_same else "bold red")
+    here = os.path.join(os.getcwd(), "")
+    for line in _lines(found, limit):
+        terminal.print(line.replace(here, ""))
+
+
+def _lines(found: Comparison, limit: int | None) -> Iterator[str]:
+    """What the runs are, where they diverge, what only one has, and how many instructions."""
+    for name, (one, other) in found.about.items():
+        yield f"{name}: {one} and {other}"
+    if found.ended is not None:
+        yield f"the first {found.ended[0]}"
+        yield f"the second {found.ended[1]}"
+    for diverging in (found.prints, found.writes):
+        if diverging is not None:
+            headline, *rest = diverging.lines()
+            yield f"first diverging {headline}"
+            yield from rest
+    for output in found.outputs:
+        yield from output.lines()
+    yield from _only("prints", found.prints_only, limit)
+    yield from _only("findings", found.findings_only, limit)
+    for name, (before, after) in found.instructions.items():
+        yield f"instructions: {name} {before} and {after}"
+    yield from found.notes
+
+
+def _only(what: str, both: tuple[Sequence[str], Sequence[str]], limit: int | None) -> Iterator[str]:
+    for which, texts in zip(("first", "second"), both, strict=True):
+        if texts:
+            yield f"{what} of the {which} run only: {len(texts)}"
+            yield from (f"  {text}" for text in texts[:limit])
+            if limit is not None and len(texts) > limit:
+                yield f"  ... and {len(texts) - limit} more (--all lists them)"

@@ -1,0 +1,130 @@
+"""``nkitools view``: the page of a saved run, of the runs of a script, or of a report directory."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nkitools import options
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+
+@click.command("view", context_settings={"allow_interspersed_args": False})
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Where the page goes.")
+@click.option(
+    "--expected",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What the outputs should be: a .npy file, or an .npz file with one array for each output, in order.",
+)
+@click.option("--open/--no-open", "opens", default=False, help="Open the page in the browser.")
+@click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
+@click.argument("run", metavar="RUN", type=click.Path(exists=True, path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def view_run(
+    context: click.Context,
+    output: Path | None,
+    expected: Path | None,
+    opens: bool,
+    chip: str | None,
+    run: Path,
+    args: tuple[str, ...],
+) -> None:
+    """Write RUN as a page: one HTML file that shows it from the inside and needs nothing else.
+
+    RUN is a file of `nkitools run --save` or run.save(); a Python script, which is run with its ARGS; or a directory
+    of `pytest --nki-report`, which gets an index.html. The page goes into the current directory.
+    """
+    if args and (run.is_dir() or run.suffix != ".py"):
+        raise click.UsageError(f"{run} is no script that could take arguments: {' '.join(args)}")
+    if run.is_dir():
+        if expected is not None:
+            raise click.UsageError(f"--expected: {run} is a directory of pages, which have been compared already")
+        _done([_index(run, output)], opens)
+        return
+    arrays = None if expected is None else _arrays(expected)
+    code = 0
+    if run.suffix == ".py":
+        code, runs = _run_script(run, args, chip)
+        if not runs:
+            click.echo(f"nkitools: {run} has run no kernel, there is nothing to show", err=True)
+            context.exit(code or 1)
+    else:
+        from nkitools.cli.reading import read_run
+
+        runs = [read_run(str(run))]
+    _done(_pages(runs, output or Path(f"{run.stem}.html"), arrays), opens)
+    context.exit(code)
+
+
+def _run_script(script: Path, args: tuple[str, ...], chip: str | None) -> tuple[int, list[Run]]:
+    from nkitools.cli.script import execute
+    from nkitools.record.collect import collect_runs
+    from nkitools.record.watching import watching
+    from nkitools.targets.imports import stand_in
+
+    said = {} if chip is None else {"chip": chip}
+    base = os.getcwd()  # the script may go elsewhere
+    try:
+        with options.override(**said), stand_in(str(options.value("stand_in"))), collect_runs() as runs, watching():
+            code = execute(str(script), args)
+    finally:
+        os.chdir(base)
+    sys.stdout.flush()
+    return code, list(runs)
+
+
+def _arrays(path: Path) -> Any:
+    """The arrays of a file; UsageError where it holds none."""
+    import numpy as np
+
+    try:
+        found = np.load(path, allow_pickle=False)
+        return [found[name] for name in found.files] if hasattr(found, "files") else found
+    except (ValueError, OSError, EOFError, KeyError) as error:
+        raise click.UsageError(f"--expected: {path} is no .npy or .npz file of arrays: {error}") from None
+
+
+def _pages(runs: Sequence[Run], path: Path, expected: Any) -> list[Path]:
+    """One page a run: ``giou.html``, of several runs ``giou-1.html``, ``giou-2.html``, ..."""
+    from nkitools.report.page import write_page
+    from nkitools.report.saved import numbered
+
+    paths = [path] if len(runs) == 1 else [numbered(path, number) for number in range(1, len(runs) + 1)]
+    for run, file in zip(runs, paths, strict=True):
+        try:
+            write_page(run, file, expected)
+        except OSError as error:
+            raise click.UsageError(f"{file} cannot be written: {error.strerror or error}") from None
+    return paths
+
+
+def _index(directory: Path, output: Path | None) -> Path:
+    from nkitools.report.page.index import write_index
+
+    path = output or directory / "index.html"
+    try:
+        tests, skipped = write_index(directory, path)
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    for problem in skipped:
+        click.echo(f"nkitools: left out: {problem}", err=True)
+    if not tests:
+        raise click.UsageError(f"{directory} has no reports of tests; write them with pytest --nki-report={directory}")
+    return path
+
+
+def _done(paths: Sequence[Path], opens: bool) -> None:
+    for path in paths:
+        click.echo(path)
+    if opens and paths:
+        webbrowser.open(paths[0].absolute().as_uri())

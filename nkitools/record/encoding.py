@@ -1,0 +1,308 @@
+"""Values as JSON and back: arrays by their bytes, containers by their kind, dataclasses by their fields.
+
+An array is ``{"array": {"dtype", "shape", "data"}}``. ``dtype`` is the name that NumPy or ml_dtypes give it, or
+``{"fields": [[name, dtype], ...]}`` of a structured one (packed x4 types are that); ``data`` is the base64 of its
+elements in C order, little-endian, so that every bit of a NaN is kept. ``"packing": "zlib"`` says that the bytes were
+compressed first (RFC 1950); ``mask``, of masked arrays, is an array of booleans. Other values are as JSON has them, or
+``{"tuple": [...]}``, ``{"list": [...]}``, ``{"dict": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"fields": [[name,
+value], ...], "of": class}`` of dataclasses and other containers of arrays, and ``{"text": ..., "of": class}`` of what
+has no form here, of which only the text is kept (`Described`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import ml_dtypes
+import numpy as np
+
+from nkitools.chip.numerics import Array
+
+_T = TypeVar("_T")
+
+_SAMPLE = 1 << 16  # bytes that are compressed to see whether it is worth while
+_WORTH = 0.9
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """What stood where a value has not been kept: its class and its text."""
+
+    of: str
+    text: str
+
+
+# --- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def encoded_array(array: Array, *, compress: bool) -> dict[str, Any]:
+    """An array (0 dimensions and masks too) without the key ``array`` around it; TypeError for texts and objects."""
+    if not _has_form(array.dtype):
+        raise TypeError(f"an array of {array.dtype} has no saved form; convert it to numbers")
+    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    plain = np.asarray(np.ma.getdata(array))
+    if plain.dtype.newbyteorder("<") != plain.dtype:
+        plain = plain.astype(plain.dtype.newbyteorder("<"))
+    data = plain.tobytes()
+    encoded: dict[str, Any] = {"dtype": _dtype_name(plain.dtype), "shape": list(plain.shape)}
+    if compress and data:
+        packed = _compressed(data)
+        if packed is not None:
+            encoded["packing"] = "zlib"
+            data = packed
+    encoded["data"] = b64encode(data).decode("ascii")
+    if mask is not None:
+        encoded["mask"] = encoded_array(mask, compress=compress)
+    return encoded
+
+
+def decoded_array(encoded: Mapping[str, Any]) -> Array:
+    """The array, writable and of its own memory. ValueError where bytes and shape do not fit."""
+    dtype = _dtype(encoded["dtype"])
+    shape = tuple(_size(size) for size in encoded["shape"])
+    nbytes = math.prod(shape) * dtype.itemsize
+    data = b64decode(encoded["data"], validate=True)
+    if encoded.get("packing") == "zlib":
+        # Never more than the shape says, whatever the bytes would unfold to.
+        data = zlib.decompressobj().decompress(data, nbytes + 1)
+    elif "packing" in encoded:
+        raise ValueError(f"unknown packing {encoded['packing']!r}")
+    if len(data) != nbytes:
+        raise ValueError(f"an array of shape {list(shape)} and {dtype} has {nbytes} bytes, there are {len(data)}")
+    array = np.frombuffer(bytearray(data), dtype).reshape(shape)
+    if "mask" in encoded:
+        return np.ma.MaskedArray(array, mask=decoded_array(encoded["mask"]))
+    return array
+
+
+def _compressed(data: bytes) -> bytes | None:
+    """``data`` compressed; None where that is not worth while."""
+    if len(data) > 2 * _SAMPLE:
+        middle = len(data) // 2
+        sample = data[middle : middle + _SAMPLE]
+        if len(zlib.compress(sample, 1)) > _WORTH * len(sample):
+            return None
+    packed = zlib.compress(data, 1)
+    return packed if len(packed) < _WORTH * len(data) else None
+
+
+def _has_form(dtype: np.dtype[Any]) -> bool:
+    try:
+        return _dtype(_dtype_name(dtype)) == dtype.newbyteorder("<")
+    except ValueError:
+        return False
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> Any:
+    if dtype.names:
+        fields = [[name, _dtype_name(dtype[name])] for name in dtype.names]
+        return {"fields": fields}
+    return dtype.name
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if isinstance(name, Mapping):
+        return np.dtype([(str(field), _dtype(inner)) for field, inner in name["fields"]])
+    kind = getattr(ml_dtypes, name, None)
+    try:
+        found: np.dtype[Any] = np.dtype(kind if isinstance(kind, type) and issubclass(kind, np.generic) else name)
+    except TypeError:
+        raise ValueError(f"unknown dtype {name!r}") from None
+    if found.hasobject or found.names or not found.itemsize:
+        raise ValueError(f"unknown dtype {name!r}")
+    return found.newbyteorder("<")
+
+
+def _size(size: Any) -> int:
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        raise ValueError(f"{size!r} is no size")
+    return size
+
+
+# --- values of any kind ----------------------------------------------------------------------------------------------
+
+
+def encoded_value(value: Any, *, compress: bool) -> Any:
+    """A value of any kind: see above."""
+    if value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and type(value) is int):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": str(value)}
+    array = as_array(value)
+    if array is not None and _has_form(array.dtype):
+        return {"array": encoded_array(array, compress=compress)}
+    return _encoded_container(value, compress=compress)
+
+
+def _encoded_container(value: Any, *, compress: bool) -> Any:
+    if type(value) in (tuple, list):
+        return {type(value).__name__: [encoded_value(each, compress=compress) for each in value]}
+    if isinstance(value, dict):
+        return {
+            "dict": [
+                [encoded_value(key, compress=compress), encoded_value(each, compress=compress)]
+                for key, each in value.items()
+            ]
+        }
+    fields = _fields_of(value)
+    if fields is None:
+        return {"text": repr(value), "of": _class_name(value)}
+    return {
+        "fields": [[name, encoded_value(each, compress=compress)] for name, each in fields.items()],
+        "of": _class_name(value),
+    }
+
+
+def _fields_of(value: Any) -> dict[str, Any] | None:
+    """The parts of a named tuple, a dataclass, or an object of NKI that carries arrays."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if getattr(type(value), "__nki_object__", False):
+        return dict(vars(value))
+    return None
+
+
+def _class_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def as_array(value: Any) -> Array | None:
+    """A NumPy, torch or jax array, or a NumPy number, as a NumPy array."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _torch_array(value.detach().cpu())
+    if jax is not None and isinstance(value, jax.Array):
+        return np.asarray(value)
+    return None
+
+
+def _torch_array(tensor: Any) -> Array:
+    """A torch tensor of any dtype: through its bits where NumPy alone has no such dtype."""
+    import torch
+
+    tensor = tensor.contiguous()
+    kind = getattr(ml_dtypes, str(tensor.dtype).removeprefix("torch."), None)
+    if kind is None:
+        return np.asarray(tensor.numpy())
+    bits = tensor.view(torch.int16 if tensor.element_size() == 2 else torch.uint8)
+    return np.asarray(bits.numpy().view(kind))
+
+
+def decoded_value(encoded: Any) -> Any:
+    """What `encoded_value` was given: arrays of frameworks as NumPy's, other objects as namespaces or `Described`."""
+    if isinstance(encoded, list):
+        raise ValueError("a list without its kind")
+    if not isinstance(encoded, Mapping):
+        return encoded
+    if "array" in encoded:
+        return decoded_array(encoded["array"])
+    if "float" in encoded:
+        return float(encoded["float"])
+    if "tuple" in encoded:
+        return tuple(decoded_value(each) for each in encoded["tuple"])
+    if "list" in encoded:
+        return [decoded_value(each) for each in encoded["list"]]
+    if "dict" in encoded:
+        return {decoded_value(key): decoded_value(each) for key, each in encoded["dict"]}
+    if "fields" in encoded:
+        return SimpleNamespace(**{str(name): decoded_value(each) for name, each in encoded["fields"]})
+    return Described(str(encoded["of"]), str(encoded["text"]))
+
+
+def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
+    """The parts of a value that are no containers, each with its place (``outputs[0].mean``); arrays as NumPy's."""
+    array = as_array(value)
+    if array is not None:
+        yield path, array
+    elif type(value) in (tuple, list):
+        for number, each in enumerate(value):
+            yield from leaves(each, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from leaves(each, f"{path}[{key!r}]")
+    else:
+        fields = vars(value) if isinstance(value, SimpleNamespace) else _fields_of(value)
+        if fields is None or isinstance(value, Described):
+            yield path, value
+        else:
+            for name, each in fields.items():
+                yield from leaves(each, f"{path}.{name}")
+
+
+# --- dataclasses of the record ---------------------------------------------------------------------------------------
+
+
+def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:
+    """A dataclass of ours by the fields of its constructor: tuples are lists, arrays and other numbers as above."""
+    return {
+        name: _encoded_field(getattr(value, name), compress=compress)
+        for name in field_names(cast("Hashable", type(value)))
+    }
+
+
+@cache
+def field_names(kind: Hashable) -> tuple[str, ...]:
+    """The fields of a dataclass that its constructor takes."""
+    return tuple(field.name for field in dataclasses.fields(cast("Any", kind)) if field.init)
+
+
+def _encoded_field(value: Any, *, compress: bool) -> Any:
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return {"array": encoded_array(value, compress=compress)}
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return number if math.isfinite(number) else {"float": str(number)}
+    if isinstance(value, (tuple, list)):
+        return [_encoded_field(each, compress=compress) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): _encoded_field(each, compress=compress) for key, each in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return encoded_fields(value, compress=compress)
+    raise TypeError(f"{type(value).__name__} has no saved form")
+
+
+def decoded_fields(kind: type[_T], encoded: Mapping[str, Any]) -> _T:
+    """The dataclass again; fields that this version does not know are left out."""
+    key = cast("Hashable", kind)
+    hints = _hints(key)
+    return kind(**{name: _decoded_field(hints[name], encoded[name]) for name in field_names(key) if name in encoded})
+
+
+@cache
+def _hints(kind: Hashable) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _decoded_field(hint: Any, encoded: Any) -> Any:
+    if isinstance(encoded, list):
+        inner = next((each for each in get_args(hint) if each is not Ellipsis), None)
+        several = [_decoded_field(inner, each) for each in encoded]
+        return several if get_origin(hint) is list else tuple(several)
+    if not isinstance(encoded, Mapping):
+        return encoded
+    if encoded.keys() == {"array"} and isinstance(encoded["array"], Mapping):
+        return decoded_array(encoded["array"])
+    if encoded.keys() == {"float"} and isinstance(encoded["float"], str):
+        return float(encoded["float"])
+    kind = next((each for each in (hint, *get_args(hint)) if dataclasses.is_dataclass(each)), None)
+    if kind is not None:
+        return decoded_fields(kind, encoded)  # type: ignore[arg-type]
+    return {name: _decoded_field(None, each) for name, each in encoded.items()}

@@ -1,0 +1,267 @@
+// The run: its tables, its tiles, and what follows from them. Places count from 0, positions are those of instructions.
+import { shown } from "./words.js";
+
+export const run = JSON.parse(document.getElementById("data").textContent);
+const encoded = document.getElementById("tiles").textContent.trim();
+
+export const NAN = 1;
+export const INF = 2;
+export const UNWRITTEN = 3;
+const SIZES = { f4: 4, i4: 4, u4: 4, b2: 2, u1: 1, i1: 1 };
+const decoded = new Map();
+
+// A tile: `values` and the `states` of its cells, rows x columns of them; down x across are the elements it stands for.
+export function tile(number) {
+  if (decoded.has(number)) return decoded.get(number);
+  const [place, kind, rows, columns, down, across] = run.tiles[number];
+  const length = rows * columns * SIZES[kind];
+  const text = atob(encoded.slice((place / 3) * 4, Math.ceil((place + length) / 3) * 4));
+  const raw = new Uint8Array(length);
+  for (let at = 0; at < length; at++) raw[at] = text.charCodeAt(at);
+  const found = { rows, columns, down, across, exact: rows * columns === down * across, ...cells(raw, kind) };
+  if (decoded.size > 400) decoded.delete(decoded.keys().next().value);
+  decoded.set(number, found);
+  return found;
+}
+
+function cells(raw, kind) {
+  const { buffer } = raw;
+  let values, bits, missing;
+  if (kind === "b2") {
+    const halves = new Uint16Array(buffer);
+    bits = new Uint32Array(halves.length);
+    for (let at = 0; at < halves.length; at++) bits[at] = halves[at] << 16;
+    values = new Float32Array(bits.buffer);
+    missing = 0x7fc10000;
+  } else if (kind === "f4") {
+    values = new Float32Array(buffer);
+    bits = new Uint32Array(buffer);
+    missing = 0x7fc00001;
+  } else {
+    const Kind = { i4: Int32Array, u4: Uint32Array, u1: Uint8Array, i1: Int8Array }[kind];
+    return { values: new Kind(buffer), states: new Uint8Array(buffer.byteLength / SIZES[kind]) };
+  }
+  const states = new Uint8Array(values.length);
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at];
+    if (value !== value) states[at] = bits[at] === missing ? UNWRITTEN : NAN;
+    else if (value === Infinity || value === -Infinity) states[at] = INF;
+  }
+  return { values, states };
+}
+
+export function numbers(number) {
+  const [low, high, mean, nan, inf, unwritten, strange, largest] = run.numbers[number];
+  return { low, high, mean, nan, inf, unwritten, strange, largest };
+}
+
+// The least and the most that a picture of the tile shows: of its cells, which may be means of many elements.
+const limits = new Map();
+export function limitsOf(number) {
+  if (!limits.has(number)) {
+    let low = Infinity, high = -Infinity;
+    const { values, states, exact } = tile(number);
+    if (exact) ({ low, high } = numbers(number));
+    else {
+      for (let at = 0; at < values.length; at++) {
+        if (states[at]) continue;
+        if (values[at] < low) low = values[at];
+        if (values[at] > high) high = values[at];
+      }
+      if (low > high) low = high = null;
+    }
+    limits.set(number, { low, high });
+  }
+  return limits.get(number);
+}
+
+// --- writes and prints: what can be looked at ---------------------------------------------------------------------------
+
+const FIELDS = ["position", "storage", "layout", "offset", "place", "loops", "program", "dtype", "tile", "scattered"];
+
+function asWrite(row, index) {
+  const write = { kind: "write", index };
+  FIELDS.forEach((name, at) => (write[name] = row[at]));
+  write.scattered = Boolean(write.scattered);
+  write.places = [write.place, ...(run.callers[row[10]] ?? [])];
+  return write;
+}
+
+export const writes = run.writes.map(asWrite);
+export const prints = run.prints.map((print, index) => ({
+  ...print, kind: "print", index, position: print.issued, places: [print.place],
+}));
+
+export const tensorOf = (write) => {
+  const [name, memory, dtype, sizes] = run.storages[write.storage];
+  return { name, memory, dtype, shape: sizes };
+};
+
+export const shapeOf = (item) => (item.kind === "print" ? item.shape : run.layouts[item.layout][0]);
+export const dtypeOf = (item) => (item.kind === "print" ? item.dtype : run.dtypes[item.dtype]);
+
+export function nameOf(item) {
+  return item.kind === "print" ? item.prefix : tensorOf(item).name || "(unnamed)";
+}
+
+// --- instructions -------------------------------------------------------------------------------------------------------
+
+export const instructions = run.instructions;
+export const count = instructions.plan.length;
+const firsts = new Uint32Array(count + 1);
+for (let at = 0; at < count; at++) firsts[at + 1] = firsts[at] + run.plans[instructions.plan[at]][3].length;
+
+export function planOf(position) {
+  const [name, engine, cycles, written] = run.plans[instructions.plan[position]];
+  return { name, engine, cycles, written };
+}
+
+export function operandsOf(position) {
+  const { written } = planOf(position);
+  return written.map((isWritten, number) => {
+    const at = 3 * (firsts[position] + number);
+    const [storage, layout, offset] = instructions.operands.slice(at, at + 3);
+    return { storage, layout, offset, written: isWritten > 0, overwritten: isWritten > 1, position };
+  });
+}
+
+const accesses = new Map(); // by storage: [position, number of the operand]
+for (let position = 0; position < count; position++) {
+  const width = firsts[position + 1] - firsts[position];
+  for (let number = 0; number < width; number++) {
+    const storage = instructions.operands[3 * (firsts[position] + number)];
+    if (!accesses.has(storage)) accesses.set(storage, []);
+    accesses.get(storage).push([position, number]);
+  }
+}
+
+// Where an operand begins and ends in its storage: the bytes of a partition on chip, and which partitions.
+function extent({ layout, offset, storage }) {
+  const [sizes, strides, itemsize] = run.layouts[layout];
+  const spans = sizes.map((size, axis) => Math.max(0, (size - 1) * strides[axis]));
+  const onChip = ["SBUF", "PSUM"].includes(run.storages[storage][1]);
+  if (!onChip || sizes.length < 2 || !strides[0]) {
+    const length = spans.reduce((sum, each) => sum + each, 0) + itemsize;
+    return { rows: [0, 1], free: [offset, offset + length] };
+  }
+  const pitch = Math.abs(strides[0]);
+  const row = Math.floor(offset / pitch), rest = offset % pitch;
+  const length = spans.slice(1).reduce((sum, each) => sum + each, 0) + itemsize;
+  return { rows: [row, row + sizes[0]], free: [rest, rest + length] };
+}
+
+function meets(first, second) {
+  const a = extent(first), b = extent(second);
+  return a.rows[0] < b.rows[1] && b.rows[0] < a.rows[1] && a.free[0] < b.free[1] && b.free[0] < a.free[1];
+}
+
+const area = ({ rows, free }) => (rows[1] - rows[0]) * (free[1] - free[0]);
+
+function shared(a, b) {
+  const common = (first, second) => [Math.max(first[0], second[0]), Math.min(first[1], second[1])];
+  return area({ rows: common(a.rows, b.rows), free: common(a.free, b.free) });
+}
+
+const MOST_PRODUCERS = 16;
+
+// The instructions before `position` that wrote what an operand reads, the last one first, as far back as it takes to
+// cover it all.
+export function producersOf(operand, position) {
+  const known = accesses.get(operand.storage) ?? [], wanted = extent(operand);
+  const found = [];
+  let covered = 0;
+  for (let at = known.length - 1; at >= 0 && covered < area(wanted) && found.length < MOST_PRODUCERS; at--) {
+    const [when, number] = known[at];
+    if (when >= position) continue;
+    const other = operandsOf(when)[number];
+    if (!other.written || !meets(operand, other)) continue;
+    if (found.at(-1) !== when) found.push(when);
+    // What an instruction adds to, or reads itself, was there before: it is among its own operands, or the next one here.
+    if (other.overwritten) covered += shared(wanted, extent(other));
+  }
+  return found;
+}
+
+// The instructions after `position` that read what it has written, up to the one that overwrites it.
+export function consumersOf(operand, position, limit = 6) {
+  const found = [];
+  let end = Infinity;
+  for (const [when, number] of accesses.get(operand.storage) ?? []) {
+    if (when <= position) continue;
+    if (when > end || found.length > limit) break;
+    const other = operandsOf(when)[number];
+    if (!meets(operand, other)) continue;
+    if (!other.written) {
+      if (found.at(-1) !== when) found.push(when);
+    } else if (other.overwritten) end = when; // its own reads still count
+  }
+  return found;
+}
+
+const writesAt = new Map();
+for (const write of writes) {
+  if (!writesAt.has(write.position)) writesAt.set(write.position, write);
+}
+export const writeAt = (position) => writesAt.get(position);
+
+// --- words --------------------------------------------------------------------------------------------------------------
+
+// `name[0:128, 512:1024]` where the view is made of slices, else the view's shape and where it begins.
+export function region({ storage, layout, offset }) {
+  const [name, memory, , sizes] = run.storages[storage];
+  const [viewed, strides, itemsize] = run.layouts[layout];
+  const label = name || "(unnamed)";
+  const own = [];
+  let step = itemsize;
+  for (let axis = sizes.length - 1; axis >= 0; axis--) {
+    own[axis] = step;
+    step *= sizes[axis];
+  }
+  if (["SBUF", "PSUM"].includes(memory) && run.storages[storage][5] && strides.length) own[0] = strides[0];
+  const starts = [];
+  let rest = offset;
+  for (let axis = 0; axis < own.length; axis++) {
+    starts[axis] = Math.floor(rest / own[axis]);
+    rest -= starts[axis] * own[axis];
+  }
+  const slices = starts.map((start) => `${start}`);
+  let used = -1;
+  for (let axis = 0; axis < viewed.length; axis++) {
+    if (viewed[axis] === 1) continue;
+    const of = own.findIndex((each, at) => at > used && strides[axis] % each === 0 && strides[axis] > 0
+      && starts[at] + ((viewed[axis] - 1) * strides[axis]) / each < sizes[at]);
+    if (of < 0 || rest) return `${label}, ${viewed.join("×")} from byte ${offset}`;
+    used = of;
+    const every = strides[axis] / own[of];
+    const stop = starts[of] + (viewed[axis] - 1) * every + 1;
+    slices[of] = `${starts[of]}:${stop}${every > 1 ? `:${every}` : ""}`;
+  }
+  return `${label}[${slices.join(", ")}]`;
+}
+
+export function placeText(place) {
+  const [file, line] = run.places[place];
+  const found = run.files.find((each) => each.path === file);
+  return line ? `${found?.name ?? file}:${line}` : "";
+}
+
+export function turnText(loops, program) {
+  const [rank, index] = run.programs[program] ?? [null, []];
+  const parts = run.loops[loops].map(([name, value]) => `${name}=${value}`);
+  if (index.length && run.programs.length > 1) parts.unshift(`program ${index.join(", ")}`);
+  if (rank !== null) parts.unshift(`rank ${rank}`);
+  return parts.join(", ");
+}
+
+export function numbersText(number) {
+  const { low, high, mean } = numbers(number);
+  return low === null ? "no finite element" : `${shown(low)} … ${shown(high)}, mean ${shown(mean)}`;
+}
+
+// The outputs' wrong tiles: by the position of the instruction that wrote them how many elements are wrong.
+export const wrong = new Map();
+for (const output of run.outputs) {
+  for (const [position, elements] of output.comparison?.tiles ?? []) {
+    wrong.set(position, (wrong.get(position) ?? 0) + elements);
+  }
+}

@@ -1,0 +1,311 @@
+// The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
+import { canvas, color, fill, h } from "./dom.js";
+import {
+  consumersOf, dtypeOf, limitsOf, nameOf, numbers, numbersText, operandsOf, placeText, planOf, producersOf, region, run, shapeOf,
+  tensorOf, tile, turnText, writeAt, wrong,
+} from "./data.js";
+import { heatMap, legend, scaleOf } from "./heat.js";
+import { grid, span } from "./numbers.js";
+import { isStrange, isWrong, itemsAt, seriesOf, step, turn } from "./series.js";
+import { showItem, showPosition } from "./choose.js";
+import { listen, set, state } from "./state.js";
+import { counted, grouped, shape, shown } from "./words.js";
+
+export const element = h("section.inspector", { "aria-label": "Tile", id: "inspector", tabindex: -1 });
+
+let series = null, at = -1;
+
+export function currentSeries() {
+  return series === null ? null : { series, at };
+}
+
+export function move(direction) {
+  if (!series || at < 0) return;
+  const next = turn(series, at, direction);
+  if (next >= 0) showItem(series.items[next], { keepLine: true });
+}
+
+export function moveWithin(direction) {
+  const item = series?.items[at + direction];
+  if (item) showItem(item, { keepLine: true });
+}
+
+export function moveCell(down, across) {
+  const item = state.item;
+  if (!item || item.tile === null) return;
+  const { rows, columns } = tile(item.tile);
+  const [row, column] = state.cell ?? [0, 0];
+  set({ cell: [Math.min(rows - 1, Math.max(0, row + down)), Math.min(columns - 1, Math.max(0, column + across))] });
+}
+
+// The first cell after the marked one that is no number.
+export function nextStrangeCell() {
+  const item = state.item;
+  if (!item || item.tile === null) return false;
+  const { states, columns } = tile(item.tile);
+  const from = state.cell ? state.cell[0] * columns + state.cell[1] + 1 : 0;
+  for (let step = 0; step < states.length; step++) {
+    const cell = (from + step) % states.length;
+    if (states[cell]) {
+      set({ cell: [Math.floor(cell / columns), cell % columns] });
+      return true;
+    }
+  }
+  return false;
+}
+
+export function begin() {
+  draw();
+}
+
+function draw() {
+  const focused = element.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+  redraw();
+  // Whoever steps by a button goes on with it, although it was drawn anew.
+  if (focused) [...element.querySelectorAll("[aria-label]")].find((each) => each.getAttribute("aria-label") === focused)?.focus();
+}
+
+function redraw() {
+  series = state.line ? seriesOf(itemsAt(state.line)) : null;
+  at = series && state.item ? series.items.indexOf(state.item) : -1;
+  const item = state.item;
+  if (!item) {
+    fill(element, empty());
+    return;
+  }
+  fill(element, heading(item), series && at >= 0 ? [steppers(), strip()] : null, body(item), trail(item));
+}
+
+function empty() {
+  const some = run.writes.length + run.prints.length > 0;
+  return h("div.empty", {},
+    h("h2", {}, "Select a line of the source"),
+    h("p", {}, some
+      ? "Lines with a bar at their left wrote or printed tiles: choose one with the mouse or with ↑ and ↓, then step through its iterations with ← and →."
+      : "This run was not watched, so that no values were kept. Run it again with --nki-report, or inside nkitools.watching()."));
+}
+
+function heading(item) {
+  if (item.kind === "array") return h("header", {}, h("h2", {}, item.title), h("p.sub", {}, describe(item.value)));
+  if (item.kind === "print") {
+    return h("header", {}, h("h2", {}, h("span.kind", {}, "printed"), item.prefix || "(no prefix)"),
+      h("p.sub", {}, `${item.memory} ${item.dtype} ${shape(item.shape)} · ${placeText(item.place)}`));
+  }
+  const tensor = tensorOf(item), plan = planOf(item.position);
+  return h("header", {},
+    h("h2", {}, h("span.kind", {}, plan.name), h("code", {}, item.scattered ? tensor.name : region(item)), isWrong(item) &&
+      h("span.pill.bad", {}, counted(wrong.get(item.position), "wrong element"))),
+    h("p.sub", {}, `${tensor.memory} ${dtypeOf(item)} ${shape(shapeOf(item))} · ${plan.engine} engine · instruction ${item.position} · ${item.places.map(placeText).join(" ← ")}`,
+      item.scattered && " · an index on the device chose the rows: the whole tensor is shown"));
+}
+
+const describe = (value) => `${value.memory ? `${value.memory} ` : ""}${value.dtype} ${shape(value.shape)}`;
+
+function steppers() {
+  const here = series.coordinates[at];
+  const one = (axis) => {
+    const button = (text, direction) => {
+      const next = step(series, at, axis, direction);
+      return h("button.step", {
+        "aria-label": `${direction > 0 ? "next" : "previous"} ${axis.name}`, disabled: next < 0,
+        onclick: () => showItem(series.items[step(series, at, axis, direction)], { keepLine: true }),
+      }, text);
+    };
+    const value = axis.of(here);
+    return h("span.stepper", { data: { axis: axis.name } }, button("◀", -1),
+      h("span", {}, h("b", {}, axis.name), " ", h("output", {}, value === undefined ? "–" : axis.text(value))), button("▶", 1));
+  };
+  return h("div.steppers", {}, series.axes.length ? series.axes.map(one) : h("span.hint", {}, "written once"),
+    h("label.same", {}, h("input", {
+      type: "checkbox", checked: state.sameScale || undefined, onchange: (event) => set({ sameScale: event.target.checked }),
+    }), "one colour scale"));
+}
+
+// The same place of every turn, in order.
+function alike() {
+  const nth = series.coordinates[at].nth;
+  return series.items.map((item, index) => [item, index]).filter(([item, index]) =>
+    series.coordinates[index].nth === nth && item.kind === state.item.kind && item.tile !== null);
+}
+
+// A bar from minimum to maximum for each turn, the one that is shown marked; wrong tiles and NaN stand out.
+function strip() {
+  const shownItems = alike();
+  if (shownItems.length < 2) return null;
+  const width = Math.max(120, (element.clientWidth || 600) - 28), height = 46;
+  const limits = shownItems.map(([item]) => numbers(item.tile)).filter((each) => each.low !== null);
+  const low = Math.min(...limits.map((each) => each.low)), high = Math.max(...limits.map((each) => each.high));
+  const reach = high > low ? high - low : 1;
+  const wide = width / shownItems.length;
+  const y = (value) => 4 + (height - 10) * (1 - (value - low) / reach);
+  const picture = canvas(width, height, (context) => {
+    shownItems.forEach(([item], index) => {
+      const { low: least, high: most, mean } = numbers(item.tile);
+      const x = index * wide, gap = wide > 4 ? 1 : 0;
+      if (item === state.item) {
+        context.fillStyle = color("selected");
+        context.fillRect(x, 0, Math.max(2, wide), height);
+      }
+      context.fillStyle = isWrong(item) ? color("bad") : isStrange(item) ? color("nan") : color("accent");
+      if (least === null) context.fillRect(x + gap, 4, Math.max(1, wide - 2 * gap), height - 10);
+      else {
+        const top = y(most), bottom = Math.max(top + 2, y(least));
+        context.globalAlpha = 0.55;
+        context.fillRect(x + gap, top, Math.max(1, wide - 2 * gap), bottom - top);
+        context.globalAlpha = 1;
+        context.fillRect(x + gap, y(mean) - 1, Math.max(1, wide - 2 * gap), 2);
+      }
+      if (isWrong(item) || isStrange(item)) context.fillRect(x + gap, height - 4, Math.max(2, wide - 2 * gap), 4);
+    });
+  });
+  picture.setAttribute("role", "img");
+  picture.setAttribute("aria-label", `${shownItems.length} iterations: smallest to largest element and mean of each`);
+  picture.style.cursor = "pointer";
+  picture.addEventListener("click", (event) => {
+    const index = Math.floor((event.offsetX / picture.clientWidth) * shownItems.length);
+    const found = shownItems[Math.min(shownItems.length - 1, Math.max(0, index))];
+    showItem(found[0], { keepLine: true });
+  });
+  return h("div.strip", {}, picture, h("p.hint", {},
+    `${counted(shownItems.length, "turn")}: smallest to largest element of each (line: mean)`,
+    shownItems.some(([item]) => isWrong(item)) && [" · ", h("span.wrongtext", {}, "red: differs from the reference")],
+    shownItems.some(([item]) => isStrange(item)) && [" · ", h("span.nantext", {}, "pink: NaN or infinite")]));
+}
+
+function scale(item) {
+  const own = limitsOf(item.tile);
+  if (!state.sameScale || !series || at < 0) return scaleOf(own.low, own.high, item.value?.scale);
+  const others = alike();
+  const few = others.length <= 64 ? others : others.slice(Math.max(0, others.findIndex(([each]) => each === item) - 32)).slice(0, 64);
+  const limits = few.map(([each]) => limitsOf(each.tile)).filter((each) => each.low !== null);
+  if (!limits.length) return scaleOf(own.low, own.high);
+  return scaleOf(Math.min(...limits.map((each) => each.low)), Math.max(...limits.map((each) => each.high)));
+}
+
+function body(item) {
+  if (item.tile === null) return h("p.hint", {}, "Text only.");
+  const found = tile(item.tile), told = numbers(item.tile), colours = scale(item);
+  const cell = state.cell ?? firstCell(item.tile);
+  const choose = (next) => set({ cell: next });
+  const room = (element.clientWidth || 640) - 46, roomy = room > 570;
+  const half = Math.floor(roomy ? room * 0.46 : room);
+  const map = heatMap(item.tile, {
+    width: half - 24,
+    height: 200, scale: colours, cell, point: (row, column) => choose([row, column]),
+    label: `heat map of ${item.title ?? nameOf(item)}: ${numbersText(item.tile)}`,
+  });
+  const onChip = item.kind === "write" && ["SBUF", "PSUM"].includes(tensorOf(item).memory);
+  return h("div.tile", {},
+    h("div.left", { style: `width: ${half}px` },
+      h("figure", {}, h("div.axes", {}, h("span.down", {}, counted(found.down, onChip ? "partition" : "row")), map),
+        h("figcaption", {}, counted(found.across, "column"), legend(colours, told, item.masked ? "masked" : "unwritten"))),
+      flow(item)),
+    h("div.beside", {}, facts(item, told, found, cell), grid(item.tile, cell, choose, Math.floor(((roomy ? room - half : room) - 4 * rem()) / (5 * rem())))));
+}
+
+const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+
+function firstCell(number) {
+  const found = tile(number);
+  const strange = found.states.findIndex((each) => each === 1 || each === 2);
+  const place = strange >= 0 ? strange : 0;
+  return [Math.floor(place / found.columns), place % found.columns];
+}
+
+function facts(item, told, found, [row, column]) {
+  const jump = (flat) => set({ cell: [
+    Math.min(found.rows - 1, Math.floor((Math.floor(flat / found.across) * found.rows) / found.down)),
+    Math.min(found.columns - 1, Math.floor(((flat % found.across) * found.columns) / found.across))] });
+  const fact = (name, value, ...classes) => h("div", {}, h("dt", {}, name), h(["dd", ...classes].join("."), {}, value));
+  return h("dl.facts", {},
+    fact("minimum", shown(told.low)), fact("maximum", shown(told.high)), fact("mean", shown(told.mean)),
+    fact("NaN", told.nan ? h("button.link", { onclick: () => told.strange >= 0 && jump(told.strange) }, grouped(told.nan)) : "0", told.nan ? "nan" : "ok"),
+    fact("infinite", grouped(told.inf), told.inf ? "inf" : "ok"),
+    fact(item.masked ? "masked" : "unwritten", grouped(told.unwritten), told.unwritten ? "unwritten" : "ok"),
+    fact("cell", `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`));
+}
+
+// Where what was read came from, and who read what was written.
+function flow(item) {
+  if (item.kind !== "write") return null;
+  const operands = operandsOf(item.position);
+  const own = operands.find((each) => each.written && each.storage === item.storage);
+  const reads = operands.filter((each) => !each.written);
+  const readers = own ? consumersOf(own, item.position) : [];
+  return h("div.flow", {},
+    h("div", {}, h("h3", {}, "Made from"), reads.length
+      ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(producersOf(each, item.position)))))
+      : h("p.hint", {}, "no tensor")),
+    h("div", {}, h("h3", {}, "Read by"), readers.length
+      ? h("ul", {}, readers.slice(0, 5).map((position) => h("li", {}, link(position))), readers.length > 5 && h("li.hint", {}, "and more"))
+      : h("p.hint", {}, "nothing after it")));
+}
+
+// What led to a write, back to the arguments: the newest first.
+function trail(item) {
+  if (item.kind !== "write") return null;
+  const { positions, given, more } = ancestry(item.position);
+  return h("div.trail", {}, h("h3", {}, "How it came to be"),
+    given.length > 0 && h("p", {}, "It rests on ", given.slice(0, 12).map(([operand, position], at) => [at ? ", " : "",
+      h("code", {}, region(operand)), " read by ", h("button.link", { onclick: () => showPosition(position) }, placeText(run.instructions.place[position]))]),
+    given.length > 12 && ` and ${given.length - 12} more`),
+    h("div.steps", {}, h("table", {}, h("tbody", {}, positions.map((position) => ancestor(item, position))))),
+    h("p.hint", {}, "What was written, and what it was made from, newest first.", more && " The oldest are left out."));
+}
+
+function ancestor(item, position) {
+  const operands = operandsOf(position), { loops, program, place } = run.instructions;
+  const names = (written) => operands.filter((each) => each.written === written).map(region).join(", ");
+  const write = writeAt(position), calls = (write?.places ?? [place[position]]).map(placeText);
+  return h("tr", { "aria-current": position === item.position, onclick: () => showPosition(position) },
+    h("td", {}, h("button.link", { "aria-label": `show instruction ${position}` }, calls[0]),
+      h("span.hint", {}, calls.slice(1, 4).map((call) => ` ← ${call.replace(/^.*:/, "")}`))),
+    h("td", {}, h("b", {}, planOf(position).name)), h("td", {}, h("code", {}, names(true))), h("td", {}, "←"),
+    h("td", {}, h("code", {}, names(false) || "–")),
+    h("td.hint", {}, turnText(loops[position] || (write?.loops ?? 0), program[position])));
+}
+
+const MOST_ANCESTORS = 200;
+
+// The instructions behind one, and the operands that no instruction has written.
+function ancestry(position) {
+  const found = new Set([position]), waiting = [position], given = new Map();
+  while (waiting.length && found.size < MOST_ANCESTORS) {
+    const next = Math.max(...waiting);
+    waiting.splice(waiting.indexOf(next), 1);
+    for (const operand of operandsOf(next)) {
+      if (operand.written) continue;
+      const before = producersOf(operand, next);
+      if (!before.length) given.set(`${region(operand)}|${run.instructions.place[next]}`, [operand, next]);
+      for (const each of before) {
+        if (found.has(each)) continue;
+        found.add(each);
+        waiting.push(each);
+      }
+    }
+  }
+  return { positions: [...found].sort((a, b) => b - a), given: [...given.values()], more: waiting.length > 0 };
+}
+
+function origin(positions) {
+  if (!positions.length) return h("span.hint", {}, "as it was given");
+  return positions.slice(0, 3).map((position) => ["← ", link(position), " "]).concat(positions.length > 3 ? h("span.hint", {}, `and ${positions.length - 3} more`) : []);
+}
+
+function link(position) {
+  const { place, loops, program } = run.instructions;
+  const turn = turnText(loops[position] || (writeAt(position)?.loops ?? 0), program[position]);
+  return h("button.link", { onclick: () => showPosition(position) },
+    `${planOf(position).name}, ${placeText(place[position])}${turn ? ` (${turn})` : ""}`,
+    isWrong({ kind: "write", position }) && h("span.wrongtext", {}, " wrong"));
+}
+
+listen((changed) => {
+  if (["item", "line", "cell", "sameScale"].some((key) => changed.has(key))) draw();
+});
+let width = 0;
+new ResizeObserver(() => {
+  if (Math.abs(element.clientWidth - width) < 2) return;
+  width = element.clientWidth;
+  requestAnimationFrame(draw);
+}).observe(element);

@@ -1,0 +1,75 @@
+// The page: its parts put together.
+import { fill, h } from "./dom.js";
+import { count, prints, run } from "./data.js";
+import * as findings from "./findings.js";
+import * as inspector from "./inspector.js";
+import * as instructions from "./instructions.js";
+import { help, listenToKeys } from "./keys.js";
+import * as memory from "./memory.js";
+import * as arrays from "./outputs.js";
+import * as overview from "./overview.js";
+import * as printed from "./prints.js";
+import * as source from "./source.js";
+import { listen, set, state } from "./state.js";
+import { counted, grouped } from "./words.js";
+
+const PANES = [
+  { name: "overview", title: "Overview", element: overview.element, draw: overview.draw },
+  { name: "outputs", title: "Outputs", number: run.outputs.length, element: arrays.outputs, draw: arrays.draw },
+  { name: "findings", title: "Findings", number: run.findings.length, element: findings.element, draw: findings.draw },
+  { name: "prints", title: "Prints", number: prints.length, element: printed.element, draw: printed.draw },
+  { name: "instructions", title: "Instructions", number: count, element: instructions.element, draw: instructions.draw },
+  { name: "memory", title: "Memory", element: memory.element, draw: memory.draw, always: true },
+  { name: "inputs", title: "Inputs", number: run.inputs.length, element: arrays.inputs, draw: arrays.draw },
+];
+
+function verdict() {
+  const wrong = run.outputs.reduce((sum, each) => sum + (each.comparison?.count ?? 0), 0);
+  const errors = run.findings.filter((each) => each.severity === "error").length;
+  if (run.run.error && !errors) return h("span.pill.bad", {}, "ended with an error");
+  if (errors) return h("span.pill.bad", {}, counted(errors, "error"));
+  if (wrong) return h("span.pill.bad", {}, `${counted(wrong, "wrong element")}`);
+  if (run.findings.length) return h("span.pill.warning", {}, counted(run.findings.length, "finding"));
+  const compared = run.outputs.some((each) => each.comparison && !each.comparison.message);
+  return h("span.pill.good", {}, compared ? "agrees with the reference" : "no findings");
+}
+
+function top() {
+  const { kernel, chip, target, precision } = run.run;
+  const about = [chip, target, precision === "full" && "full precision", counted(count, "instruction")].filter(Boolean).join(" · ");
+  return h("header.top", {}, h("h1", {}, kernel), verdict(), h("span.sub", {}, about),
+    run.title && run.title !== kernel && h("span.sub.test", {}, run.title),
+    h("button.go.keys", { onclick: () => help.showModal() }, "Keys ", h("kbd", {}, "?")));
+}
+
+const tabs = h("div.tabs", { role: "tablist", "aria-label": "Panes" });
+const pane = h("div.shown", { role: "tabpanel", tabindex: 0, id: "pane" });
+const drawn = new Set();
+
+function showPane() {
+  const found = PANES.find((each) => each.name === state.tab) ?? PANES[0];
+  fill(tabs, PANES.map((each, at) => h("button", {
+    role: "tab", id: `tab-${each.name}`, "aria-selected": each === found, title: `key ${at + 1}`, onclick: () => set({ tab: each.name }),
+  }, each.title, each.number !== undefined && h("span.number", {}, grouped(each.number)))));
+  if (pane.firstChild !== found.element) fill(pane, found.element);
+  pane.setAttribute("aria-labelledby", `tab-${found.name}`);
+  if (found.always || !drawn.has(found.name)) found.draw();
+  drawn.add(found.name);
+}
+
+fill(document.getElementById("app"), top(),
+  h("main", {}, source.element, inspector.element), h("section.bottom", { "aria-label": "Run" }, tabs, pane), help);
+source.start();
+listen((changed) => {
+  if (changed.has("tab")) showPane();
+});
+listenToKeys(PANES, (found) => set({ tab: found.name }));
+showPane();
+inspector.begin();
+source.begin();
+document.documentElement.dataset.ready = "yes";
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  drawn.clear(); // what is drawn on a canvas has the colours of the other one
+  inspector.begin();
+  showPane();
+});

@@ -1,0 +1,49 @@
+// The numbers of a tile around one of its cells.
+import { h } from "./dom.js";
+import { INF, NAN, UNWRITTEN, tile } from "./data.js";
+import { shown } from "./words.js";
+
+const ROWS = 9;
+
+// Which elements a cell stands for, along one axis.
+export function span(cell, cells, elements) {
+  const first = Math.floor((cell * elements) / cells), last = Math.floor(((cell + 1) * elements) / cells) - 1;
+  return last > first ? `${first}..${last}` : `${first}`;
+}
+
+function text(found, at) {
+  const state = found.states[at];
+  if (state === NAN) return "NaN";
+  if (state === UNWRITTEN) return "·";
+  if (state === INF) return found.values[at] > 0 ? "inf" : "-inf";
+  return shown(found.values[at], found.exact ? 6 : 4);
+}
+
+const CLASSES = { [NAN]: "nan", [UNWRITTEN]: "unwritten", [INF]: "inf" };
+
+export function grid(number, [row, column], choose, room) {
+  const COLUMNS = Math.max(2, room);
+  const found = tile(number);
+  const top = around(row, ROWS, found.rows), left = around(column, COLUMNS, found.columns);
+  const rows = range(top, Math.min(found.rows, top + ROWS)), columns = range(left, Math.min(found.columns, left + COLUMNS));
+  const head = h("tr", {}, h("th"), columns.map((each) => h("th", { scope: "col" }, span(each, found.columns, found.across))));
+  const body = rows.map((down) => h("tr", {},
+    h("th", { scope: "row" }, span(down, found.rows, found.down)),
+    columns.map((across) => {
+      const at = down * found.columns + across;
+      const here = down === row && across === column;
+      return h(`td${CLASSES[found.states[at]] ? `.${CLASSES[found.states[at]]}` : ""}`,
+        { "aria-current": here || undefined, onclick: () => choose([down, across]) }, text(found, at));
+    })));
+  const told = found.exact ? "elements" : "means of blocks of elements";
+  return h("div.numbers", {}, h("table", { "aria-label": told }, h("thead", {}, head), h("tbody", {}, body)),
+    h("p.hint", {}, found.exact ? "Every element as it is." : "Too many elements to keep each: a cell is the mean of a block; a block with a NaN is NaN."));
+}
+
+function around(at, size, all) {
+  return Math.max(0, Math.min(at - Math.floor(size / 2), all - size));
+}
+
+function range(first, stop) {
+  return Array.from({ length: Math.max(0, stop - first) }, (_, at) => first + at);
+}

@@ -1,0 +1,82 @@
+// The first look: what is wrong with this run, gravest first, each with a way to where it happened.
+import { fill, h } from "./dom.js";
+import { count, nameOf, placeText, run, turnText, writeAt, writes } from "./data.js";
+import { showItem, showPosition } from "./choose.js";
+import { firstStrange } from "./series.js";
+import { showFinding } from "./source.js";
+import { set } from "./state.js";
+import { counted, grouped, shown } from "./words.js";
+
+export const element = h("div.overview");
+
+function turnOf(position) {
+  const loops = run.instructions.loops[position] || (writeAt(position)?.loops ?? 0);
+  return turnText(loops, run.instructions.program[position]);
+}
+
+function card(kind, headline, text, action) {
+  return h(`article.card.${kind}`, {}, h("h3", {}, headline), h("p", {}, text), action);
+}
+
+const go = (text, onclick) => h("button.go", { onclick }, text);
+
+function differences() {
+  return run.outputs.filter((each) => each.comparison).map((output) => {
+    const { message, count, size, worst, largest, tiles, ours, theirs } = output.comparison;
+    const name = nameOfOutput(output);
+    if (message) return card("warning", `${name} was not compared`, message);
+    if (!count) return card("good", `${name} agrees with the reference`, `All ${grouped(size)} elements, within the tolerance.`);
+    const first = tiles[0]?.[0];
+    const turn = first === undefined ? "" : turnOf(first);
+    return card("error", `${name} differs from the reference`,
+      [`${grouped(count)} of ${counted(size, "element")}; the worst at [${worst.join(", ")}]: ${ours}, where the reference has ${theirs}`,
+        largest === null ? "." : ` (off by ${shown(largest)}).`,
+        first !== undefined && [" The first wrong tile was written by ", h("b", {}, placeText(run.instructions.place[first])),
+          turn && [" in the turn ", h("b", {}, turn)], "."]],
+      h("p", {}, first !== undefined && go("Show the first wrong tile", () => showPosition(first)),
+        go("Show the difference", () => set({ tab: "outputs" }))));
+  });
+}
+
+export function nameOfOutput(output) {
+  const tensor = output.storage === undefined ? "" : run.storages[output.storage][0];
+  return tensor ? `Output ${tensor}` : output.name === "outputs" ? "The output" : `Output ${output.name.replace(/^outputs/, "")}`;
+}
+
+function strange() {
+  if (!firstStrange) return null;
+  const place = placeText(firstStrange.place), turn = turnText(firstStrange.loops, firstStrange.program);
+  const [, , , nan] = run.numbers[firstStrange.tile];
+  return card("warning", nan ? "The first NaN" : "The first infinite element",
+    [`is in ${nameOf(firstStrange)}, written by `, h("b", {}, place), turn && [" in the turn ", h("b", {}, turn)], "."],
+    go(nan ? "Show the NaN" : "Show it", () => showItem(firstStrange)));
+}
+
+function findings() {
+  const grouped = new Map();
+  for (const finding of run.findings) {
+    const key = `${finding.rule}|${finding.place}`;
+    if (!grouped.has(key)) grouped.set(key, []);
+    grouped.get(key).push(finding);
+  }
+  const order = { error: 0, warning: 1, hint: 2 };
+  const ranked = [...grouped.values()].sort((a, b) => order[a[0].severity] - order[b[0].severity]);
+  return ranked.slice(0, 12).map((all) => card(all[0].severity,
+    `${all[0].rule} ${all[0].slug}`,
+    [all[0].message, " ", h("span.hint", {}, placeText(all[0].place), all.length > 1 && ` ×${all.length}`)],
+    go("Show the line", () => showFinding(all[0]))));
+}
+
+export function draw() {
+  const { error, reduced, watched } = run.run;
+  const cards = [differences(), strange(), findings()].flat().filter(Boolean);
+  fill(element,
+    error && !run.findings.length && card("error", "The run ended with an error", error),
+    cards.length ? cards : card("good", "Nothing was found",
+      "No rule was broken and no element is NaN. Without a reference the page cannot say whether the values are right."),
+    !watched && count > 0 && card("hint", "No values were kept",
+      "This run was not watched: the page shows instructions, memory, prints and findings, but no tiles. Run it with --nki-report, with nkitools view, or inside nkitools.watching()."),
+    !count && !error && card("hint", "What is known of this run", `It ran on ${run.run.target}, which shows its prints, findings and outputs and none of its instructions.`),
+    reduced > 0 && card("hint", "Some values are summaries",
+      `Of ${counted(reduced, "value")} only a coarse picture was kept, as the budget was used up; ${grouped(writes.length)} writes were seen.`));
+}

@@ -1,0 +1,131 @@
+"""Where an output leaves the reference: how much, how far, and which instruction wrote the first wrong tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.encoding import leaves
+from nkitools.record.record import Access, Record
+from nkitools.record.reference import Reference
+from nkitools.report.tolerance import Tolerance, diverging, numbers_of
+
+_BINS = 32
+_TILES = 200  # wrong tiles that are listed
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """An output and what it should be.
+
+    ``message`` says why they cannot be compared, else ''. ``wrong`` is a mask, ``distance`` the absolute difference
+    (NaN where one of the two is no number). ``worst`` is the index of the largest difference among the wrong elements,
+    a NaN before all others. ``tiles`` are the instructions that wrote wrong elements last: position and how many.
+    """
+
+    message: str = ""
+    expected: Array | None = None
+    wrong: Array | None = None
+    distance: Array | None = None
+    rtol: float = 0.0
+    atol: float = 0.0
+    worst: tuple[int, ...] = ()
+    tiles: Sequence[tuple[int, int]] = ()
+
+    @property
+    def count(self) -> int:
+        """How many elements are wrong."""
+        return 0 if self.wrong is None else int(np.count_nonzero(self.wrong))
+
+    def histogram(self) -> dict[str, Any]:
+        """How many elements differ by how much: decades of the absolute difference, and those that are equal."""
+        assert self.distance is not None
+        known = self.distance[np.isfinite(self.distance)]
+        some = known[known > 0]
+        counts = {"equal": int(known.size - some.size), "unknown": int(self.distance.size - known.size)}
+        if not some.size:
+            return {**counts, "from": 0, "to": 0, "bins": []}
+        logs = np.log10(some)
+        low, high = float(np.floor(logs.min())), float(np.ceil(logs.max()))
+        bins, _ = np.histogram(logs, _BINS, (low, max(high, low + 1)))
+        return {**counts, "from": low, "to": max(high, low + 1), "bins": bins.tolist()}
+
+
+def compared(outputs: Any, reference: Reference) -> list[Comparison]:
+    """A comparison for each array among the outputs, in their order."""
+    ours = list(leaves(outputs))
+    theirs = list(leaves(reference.values, "reference"))
+    if len(ours) != len(theirs):
+        message = f"the kernel returns {len(ours)} arrays, the reference has {len(theirs)}"
+        return [Comparison(message) for _ in ours]
+    return [_compare(mine, other, reference) for (_, mine), (_, other) in zip(ours, theirs, strict=True)]
+
+
+def _compare(ours: Any, theirs: Any, reference: Reference) -> Comparison:
+    if theirs is None:
+        return Comparison("no reference was given for this output")
+    if not isinstance(ours, np.ndarray) or not isinstance(theirs, (np.ndarray, int, float)):
+        return Comparison("only arrays can be compared")
+    theirs = np.asarray(theirs)
+    if theirs.shape not in (ours.shape, ()):
+        return Comparison(f"the output has shape {list(ours.shape)}, the reference {list(theirs.shape)}")
+    try:
+        first, second = numbers_of(ours), np.broadcast_to(numbers_of(theirs), ours.shape)
+        rtol, atol = Tolerance(reference.rtol, reference.atol).of((ours.dtype.name, _narrowed(theirs)))
+    except (TypeError, ValueError) as error:
+        return Comparison(f"the output and the reference cannot be compared: {error}")
+    wrong = diverging(first, second, rtol, atol)
+    with np.errstate(all="ignore"):
+        distance = np.where(first == second, 0.0, np.abs(first - second))
+    return Comparison("", np.asarray(theirs), wrong, distance, rtol, atol, _worst(wrong, distance))
+
+
+def _narrowed(array: Array) -> str:
+    """A reference is often reckoned in float64 or Python's integers, which asks for no more precision."""
+    return array.dtype.name if array.dtype.kind not in "fiub" or array.dtype.itemsize < 8 else "float64"
+
+
+def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
+    if not wrong.any():
+        return ()
+    ranked = np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1.0)
+    return tuple(int(at) for at in np.unravel_index(int(np.argmax(ranked)), ranked.shape))
+
+
+# --- who wrote it ----------------------------------------------------------------------------------------------------
+
+
+def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[tuple[int, int]]:
+    """The instructions that wrote wrong elements last, in order: position and how many of them.
+
+    Elements that an index on the device has placed belong to the last such instruction that may have written them.
+    """
+    shape = record.storages[output.storage].shape
+    itemsize = output.layout.dtype.itemsize
+    nbytes = int(np.prod(shape)) * itemsize
+    if not nbytes or output.layout.on_chip:
+        return []
+    last = np.full(nbytes // itemsize, -1, np.int64)
+    found = np.flatnonzero((columns.storages == output.storage) & columns.written & columns.touched)
+    for operand in found.tolist():
+        layout, offset = LAYOUTS[int(columns.layouts[operand])], int(columns.byte_offsets[operand])
+        _view(last, layout, offset, itemsize)[...] = columns.positions[operand]
+    writers = _view(last, output.layout, output.byte_offset, itemsize)
+    positions, counts = np.unique(writers[wrong], return_counts=True)
+    known = positions >= 0
+    return [(int(at), int(count)) for at, count in zip(positions[known], counts[known], strict=True)][:_TILES]
+
+
+def _view(elements: Array, layout: Layout, byte_offset: int, itemsize: int) -> Array:
+    """The elements that a view covers; all of them where an index chooses, or where it cuts them in other pieces."""
+    strange = any(stride == 0 and size > 1 for stride, size in zip(layout.strides, layout.shape, strict=True))
+    if strange or layout.dtype.itemsize != itemsize or any(stride % itemsize for stride in layout.strides):
+        return elements
+    strides = tuple(stride // itemsize * elements.itemsize for stride in layout.strides)
+    return np.ndarray(layout.shape, elements.dtype, elements, byte_offset // itemsize * elements.itemsize, strides)

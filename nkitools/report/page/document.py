@@ -1,0 +1,120 @@
+"""The document: template, style, scripts and data in one text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from nkitools.record.reference import Reference
+from nkitools.record.run import Run
+from nkitools.report.page.gathered import Gathering
+
+_ASSETS = files("nkitools.report.page") / "assets"
+_MAIN = "main"
+_IMPORT = re.compile(r'^import (?:\* as (\w+)|(\{[^}]*\})) from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (function|const) (\w+)", re.MULTILINE)
+
+
+def page(
+    run: Run, expected: Any = None, *, rtol: float | None = None, atol: float | None = None, title: str = ""
+) -> str:
+    """The page of a run as one HTML text, which needs nothing from outside.
+
+    ``expected``: what the outputs should be (arrays in the containers that the kernel returns), ``rtol`` and ``atol``
+    how far they may be off; where nothing is said, the run's own reference, if it has one. Values of instructions are
+    there as far as somebody watched the run (`nkitools.record.watching.watching`).
+    """
+    reference = run.reference if expected is None else Reference(expected, rtol, atol)
+    gathering = Gathering(run, reference, title)
+    text: str = (
+        environment()
+        .from_string(read_asset("page.html.j2"))
+        .render(
+            title=title or run.kernel,
+            style=read_asset("page.css"),
+            script=script(),
+            data=as_json(gathering.tables),
+            tiles=b64encode(gathering.tiles).decode("ascii"),
+        )
+    )
+    return text
+
+
+def write_page(
+    run: Run,
+    path: str | os.PathLike[str],
+    expected: Any = None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    title: str = "",
+) -> None:
+    """Write `page` into a file. OSError where that cannot be written."""
+    text = page(run, expected, rtol=rtol, atol=atol, title=title)
+    with open(path, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+
+
+def as_json(tables: Any) -> str:
+    """JSON that may stand inside of a script element: nothing in it can end that, whatever the author's names are."""
+    text = json.dumps(tables, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def script() -> str:
+    """All modules as one: each a function of its own, behind those that it imports.
+
+    A page that is opened as a file may not load modules from beside it.
+    """
+    return "\n".join(_scoped(name) for name in _in_order(_MAIN, []))
+
+
+def _in_order(name: str, seen: list[str]) -> Iterator[str]:
+    seen.append(name)
+    for _, _, needed in _IMPORT.findall(read_asset(f"{name}.js")):
+        if needed not in seen:
+            yield from _in_order(needed, seen)
+    yield name
+
+
+def _scoped(name: str) -> str:
+    """A module as a function that returns what it exports (one name a statement)."""
+    text = read_asset(f"{name}.js")
+    names = [exported for _, exported in _EXPORT.findall(text)]
+    body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(_imported, text))
+    return f"const module_{name} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+
+
+def _imported(match: re.Match[str]) -> str:
+    whole, some, module = match.groups()
+    return f"const {whole or some} = module_{module};"
+
+
+@cache
+def read_asset(name: str) -> str:
+    """A file of ``assets``."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Any:
+    """The templates' environment: everything is escaped but what a template itself says is safe."""
+    from jinja2 import Environment, StrictUndefined
+
+    return Environment(autoescape=True, undefined=StrictUndefined)
+
+
+def in_frame(run: Run) -> str:
+    """The page in a frame of its own, as notebooks show it: it neither takes their style nor touches them."""
+    return (
+        f'<iframe srcdoc="{escape(page(run), quote=True)}" sandbox="allow-scripts" title="{escape(run.kernel)}" '
+        'style="width: 100%; height: 780px; border: 1px solid #8884; border-radius: 6px"></iframe>'
+    )

@@ -1,0 +1,56 @@
+"""The index of a report directory: its tests, what became of them, and the pages of their runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from nkitools.report.page.document import environment, read_asset
+
+_GRAVE = {"failed": 0, "error": 0, "skipped": 2, "passed": 3}
+
+
+def write_index(directory: Path, path: Path) -> tuple[int, list[str]]:
+    """Write the index of the JSON reports in ``directory``; how many tests it has, and which files were left out.
+
+    OSError where the index cannot be written; nothing is written where there is no test.
+    """
+    tests, skipped = [], []
+    for file in sorted(directory.glob("*.json")):
+        try:
+            tests.append(_test(json.loads(file.read_text(encoding="utf-8")), directory, path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            skipped.append(f"{file} is no report of a test: {type(error).__name__}: {error}")
+    if tests:
+        tests.sort(key=lambda test: (_GRAVE.get(test["outcome"], 1), test["name"]))
+        template = environment().from_string(read_asset("index.html.j2"))
+        text = template.render(tests=tests, style=read_asset("page.css"), directory=directory.name)
+        path.write_text(text, encoding="utf-8", errors="replace")
+    return len(tests), skipped
+
+
+def _test(report: dict[str, Any], directory: Path, path: Path) -> dict[str, Any]:
+    runs = [
+        {
+            "kernel": str(run["kernel"]),
+            "chip": str(run["chip"]),
+            "instructions": int(run["instructions"]),
+            "findings": [f"{each['rule']} {each['slug']}" for each in run["findings"]],
+            "prints": len(run["prints"]),
+            "error": run["error"],
+            "page": _link(run.get("page"), directory, path),
+        }
+        for run in report["runs"]
+    ]
+    return {"name": str(report["test"]), "outcome": str(report["outcome"]), "runs": runs}
+
+
+def _link(page: Any, directory: Path, path: Path) -> str | None:
+    """Where a page lies, seen from the index; None where there is none."""
+    if not isinstance(page, str) or os.path.basename(page) != page or not (directory / page).is_file():
+        return None
+    relative = os.path.relpath(directory / page, path.parent)
+    return quote(relative.replace(os.sep, "/"))

@@ -1,0 +1,116 @@
+"""SBUF and PSUM over a run: which tensors are alive when, and where they may lie.
+
+When a tensor is alive says `nkitools.record.liveness`, as the capacity rules (NK202, NK203) count it. Where it lies the
+compiler decides, unless the author gave it an address: here each takes the lowest place that is free for all its life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nkitools.chip.generations import Generation
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.liveness import Liveness, Tiles, partition_bytes
+from nkitools.record.record import Record
+
+_MOST = 20_000  # lives of a memory that are laid out
+
+
+class Life(NamedTuple):
+    """A tensor on chip from one position to another (inclusive): where, in partitions and bytes of them."""
+
+    storage: int
+    begin: int
+    end: int
+    partition: int
+    partitions: int
+    byte: int
+    nbytes: int
+    placed: bool  # by the author
+
+
+def lives_of(record: Record, columns: Columns, chip: Generation) -> dict[str, list[Life]]:
+    """The lives of the tensors of SBUF and of PSUM, by when they begin."""
+    found: dict[str, list[Life]] = {}
+    addressed = Tiles.of_memories(record, chip, has_address=True)
+    for memory, tiles in Tiles.of_memories(record, chip).items():
+        lives = [*_lives(columns, addressed[memory], chip), *_lives(columns, tiles, chip)]
+        free = sorted((each for each in lives if not each.placed), key=lambda each: each.begin)[:_MOST]
+        laid = [each for each in lives if each.placed]
+        for own in _by_core(record, free).values():
+            laid += _laid_out(own, chip)
+        found[memory] = sorted(laid, key=lambda each: each.begin)
+    return found
+
+
+def _by_core(record: Record, lives: list[Life]) -> dict[tuple[int, ...], list[Life]]:
+    """Every program has a core of its own."""
+    found: dict[tuple[int, ...], list[Life]] = {}
+    turns = programs_at(record, np.array([each.begin for each in lives], np.int64)).tolist()
+    for life, turn in zip(lives, turns, strict=True):
+        found.setdefault(record.programs[turn][1] if turn >= 0 else (), []).append(life)
+    return found
+
+
+def _lives(columns: Columns, tiles: Tiles, chip: Generation) -> Iterator[Life]:
+    storages, begins, ends = Liveness(columns, tiles).lives()
+    for storage, begin, end in zip(storages.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        known = columns.record.storages[storage]
+        rows = min(known.shape[0], chip.partitions)
+        place = known.has_address
+        partition, byte = (known.start_partition, known.start_byte) if place else (0, 0)
+        yield Life(storage, begin, end, partition, rows, byte, partition_bytes(known), place)
+
+
+class _Taken(NamedTuple):
+    """Bytes of some quarters of the partitions, until a position."""
+
+    end: int
+    first: int
+    last: int
+    byte: int
+    stop: int
+
+
+def _laid_out(lives: list[Life], chip: Generation) -> Iterator[Life]:
+    """Each at the lowest byte that is free; of few partitions beside others, where a tensor may begin."""
+    step = chip.start_partition_step
+    waiting: list[_Taken] = []
+    for life in lives:
+        while waiting and waiting[0].end < life.begin:
+            heappop(waiting)
+        quarters = -(-life.partitions // step)
+        starts = range(0, chip.partitions // step, 1 if quarters == 1 else 2 if quarters == 2 else chip.partitions)
+        byte, first = min((_lowest(waiting, start, start + quarters - 1, life.nbytes), start) for start in starts)
+        heappush(waiting, _Taken(life.end, first, first + quarters - 1, byte, byte + life.nbytes))
+        yield life._replace(partition=first * step, byte=byte)
+
+
+def _lowest(taken: list[_Taken], first: int, last: int, nbytes: int) -> int:
+    byte = 0
+    beside = (each for each in taken if each.first <= last and first <= each.last)
+    for each in sorted(beside, key=lambda each: each.byte):
+        if each.byte - byte >= nbytes:
+            break
+        byte = max(byte, each.stop)
+    return byte
+
+
+def capacities(chip: Generation) -> dict[str, dict[str, Any]]:
+    """Of SBUF and of PSUM: partitions, the bytes of each, and those that a kernel may use."""
+    sbuf, psum = chip.sbuf_partition_bytes, chip.psum_partition_bytes
+    return {
+        "SBUF": {"partitions": chip.partitions, "bytes": sbuf, "usable": chip.sbuf_usable_bytes},
+        "PSUM": {"partitions": chip.partitions, "bytes": psum, "usable": psum},
+    }
+
+
+def programs_at(record: Record, positions: Array) -> Array:
+    """Which of the entries of ``record.programs`` issued each instruction; -1 where none is known."""
+    begun = np.array([position for position, _ in record.programs], np.int64)
+    return np.asarray(np.searchsorted(begun, positions, "right") - 1)

@@ -1,0 +1,152 @@
+"""A line in the terminal on runs of more than a few seconds: how many instructions, and in which iteration.
+
+A thread of its own looks at the record and at the frames of the kernel now and then; the run does nothing for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, TextIO
+
+from nkitools.record.collect import attend_runs
+from nkitools.record.loops import author_frames, counters
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+_DELAY = 3.0  # seconds that a run may take in silence
+_INTERVAL = 0.5  # seconds between two looks
+_CLEAR = "\r\x1b[K"
+
+
+class Progress:
+    """Attends runs, and writes its line to ``stream`` while one takes longer than ``delay`` seconds.
+
+    ``lead`` gives what is to be written before the line appears.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        delay: float = _DELAY,
+        interval: float = _INTERVAL,
+        lead: Callable[[], str] = str,
+    ) -> None:
+        self._stream = stream
+        self._lead = lead
+        self._delay = delay
+        self._interval = interval
+        self._runs: list[tuple[Run, float]] = []
+        self._lock = threading.Lock()
+        self._shown = False
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begun(self, run: Run) -> None:
+        """A run begins; the first one starts the thread."""
+        self._runs.append((run, time.monotonic()))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._look, name="nkitools progress", daemon=True)
+            self._thread.start()
+
+    def ended(self, run: Run) -> None:
+        """It has ended: what is written from here on stands where the line stood."""
+        with self.hidden():
+            self._runs = [each for each in self._runs if each[0] is not run]
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        with self.hidden():
+            self._runs = []
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """A block that writes to the terminal itself."""
+        with self._lock:
+            if self._shown:
+                self._write(_CLEAR)
+                self._shown = False
+            yield
+
+    def _look(self) -> None:
+        while not self._ended.wait(self._interval):
+            with self._lock:
+                is_long = bool(self._runs) and time.monotonic() - self._runs[0][1] >= self._delay
+                if is_long and not _is_debugged():
+                    self._draw(*self._runs[0])
+
+    def _draw(self, run: Run, since: float) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        if not self._shown:
+            self._write(self._lead())
+        self._write("\r" + progress_line(run, time.monotonic() - since)[:width] + "\x1b[K")
+        self._shown = True
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # the terminal is gone: the run goes on
+            self._ended.set()
+
+
+@contextmanager
+def showing_progress(stream: TextIO) -> Iterator[Progress | None]:
+    """Show the progress of long runs inside, where ``stream`` is a terminal that can clear a line; else None."""
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    progress = Progress(stream)
+    try:
+        with attend_runs(progress):
+            yield progress
+    finally:
+        progress.close()
+
+
+def progress_line(run: Run, seconds: float) -> str:
+    """``nkitools: giou 12,345 instructions, m=3, n=1, giou.py:41 (7 s)``."""
+    records = run.records or (() if run.record is None else (run.record,))
+    issued = f" {sum(record.count for record in records):,} instructions" if records else ""
+    return f"nkitools: {run.kernel}{issued}{_where()} ({seconds:.0f} s)"
+
+
+def _is_debugged() -> bool:
+    """Whether somebody sits at a breakpoint, whose terminal it is."""
+    return any(_is_in_debugger(frame) for frame in list(sys._current_frames().values()))
+
+
+def _is_in_debugger(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "bdb":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _where() -> str:
+    """The loop counters and the line of a kernel that runs now, in whatever thread."""
+    for frame in list(sys._current_frames().values()):
+        found = _where_in(frame)
+        if found is not None:
+            return found
+    return ""
+
+
+def _where_in(frame: FrameType) -> str | None:
+    if frame.f_code.co_filename == threading.__file__:  # it waits for its turn
+        return None
+    authors = author_frames(frame)
+    if not authors:
+        return None
+    loops = [f"{name}={value}" for name, value in counters(frame).items()]
+    line = f"{os.path.basename(authors[0].f_code.co_filename)}:{authors[0].f_lineno}"
+    return "".join(f", {each}" for each in (*loops, line))

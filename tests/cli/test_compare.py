@@ -1,0 +1,124 @@
+"""``nkitools compare``: one kernel, two targets, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.fakes import machines
+
+REPOSITORY = Path(__file__).parents[2]
+KERNEL = """
+import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def square(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    narrow = nl.ndarray(x.shape, dtype=nl.bfloat16, buffer=nl.sbuf)
+    nisa.tensor_tensor(dst=narrow, data1=tile, data2=tile, op=nl.multiply)
+    nl.store(out, nl.add(narrow, narrow))
+    return out
+
+def inputs():
+    return {"x": np.linspace(1, 2, 32, dtype=np.float32).reshape(4, 8)}
+"""
+
+
+class Author:
+    """Runs the command in a directory with a kernel, on a machine with a fake Inferentia2."""
+
+    def __init__(self, directory: Path, root: Path) -> None:
+        self.directory, self.root = directory, root
+        (directory / "square.py").write_text(KERNEL)
+
+    def run(self, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """The command's end."""
+        path = os.pathsep.join([machines.packages("aws"), str(REPOSITORY)])
+        environment = {**os.environ, "NKITOOLS_SYSROOT": str(self.root), "PYTHONPATH": path, **variables}
+        command = [sys.executable, "-m", "nkitools", "compare", *args]
+        return subprocess.run(
+            command, cwd=self.directory, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+
+@pytest.fixture
+def author(tmp_path: Path) -> Author:
+    """On an instance."""
+    return Author(tmp_path, machines.neuron_root(tmp_path / "root"))
+
+
+def test_targets_that_agree(author: Author) -> None:
+    """Exit code 0, one line."""
+    done = author.run("square.py::square")
+    assert (done.returncode, done.stdout) == (0, "square: sim and hw agree\n"), done.stderr
+
+
+def test_targets_that_differ(author: Author, tmp_path: Path) -> None:
+    """Exit code 1; the element, the line that wrote it; arguments and outputs are kept for a report."""
+    done = author.run("square.py::square", "--keep", "kept", FAKE_NEURON="wrong")
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "square: sim and hw differ"
+    assert "element [0, 0] (0): 2.0 and 3.0; 32 of 32 differ" in lines[2]
+    assert "square.py:13" in lines[3]
+    x = np.linspace(1, 2, 32, dtype=np.float32).reshape(4, 8)
+    with np.load(tmp_path / "kept/inputs.npz") as kept:
+        np.testing.assert_array_equal(kept["x"], x)
+    with np.load(tmp_path / "kept/sim.npz") as sim, np.load(tmp_path / "kept/hw.npz") as hw:
+        np.testing.assert_array_equal(hw["outputs"], sim["outputs"] + 1)
+        np.testing.assert_allclose(sim["outputs"], 2 * x * x, rtol=2**-8)
+
+
+def test_low_precision_is_an_explanation(author: Author) -> None:
+    """A device that keeps float32 where the simulator rounds to bfloat16 differs by what rounding moves the result."""
+    done = author.run("square.py::square", "--between", "sim,official", "--format", "json", FAKE_NEURON="wide")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["agree"]) == (1, False), done.stderr
+    (said,) = found["explanations"]
+    assert said.startswith("low precision explains it: with float32 in the place of narrower dtypes")
+
+
+def test_arguments_come_from_a_file(author: Author, tmp_path: Path) -> None:
+    """An .npz file by the names of the parameters."""
+    np.savez(tmp_path / "given.npz", x=np.ones((2, 2), np.float32))
+    (tmp_path / "square.py").write_text(KERNEL.partition("def inputs")[0])
+    assert author.run("square.py::square", "--inputs", "given.npz").returncode == 0
+    done = author.run("square.py::square")
+    assert done.returncode == 2
+    assert "says no inputs: give it `inputs`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("square.py::cube",), "square.py has no kernel cube; it has inputs, square"),
+        (("square.py",), "square.py names no kernel: write FILE::KERNEL"),
+        (("triangle.py::square",), "triangle.py is no file"),
+        (("square.py::square", "--between", "sim"), "sim: two different ones of sim, official, hw"),
+        (("square.py::square", "--between", "sim,tpu"), "an NKI kernel does not run on TPU"),
+    ],
+)
+def test_mistakes_in_the_command(author: Author, args: tuple[str, ...], said: Any) -> None:
+    """Exit code 2 and what is wrong."""
+    done = author.run(*args)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_target_that_crashes(author: Author) -> None:
+    """Its last words, and no verdict."""
+    done = author.run("square.py::square", FAKE_NEURON="crash")
+    assert done.returncode == 1
+    assert "hw failed (exit status -6)" in done.stderr
+    assert done.stdout == ""
