@@ -26,6 +26,9 @@ def _add_flag(group: pytest.OptionGroup, flag: str, option: Option) -> None:
     if option.is_switch:
         group.addoption(flag, dest=option.ini, action="store_true", default=None, help=option.help)
         return
+    if option.is_list:
+        group.addoption(flag, dest=option.ini, action="append", metavar=option.metavar, default=None, help=option.help)
+        return
     choices = list(option.choices) or None
     group.addoption(flag, dest=option.ini, choices=choices, metavar=option.metavar, default=None, help=option.help)
 
@@ -38,7 +41,8 @@ def decided(config: pytest.Config, option: Option) -> Value:
     flag = config.getoption(option.ini, None)
     try:
         if flag is not None:
-            return _absolute(option, flag, config.invocation_params.dir)
+            said = ",".join(flag) if isinstance(flag, list) else option.checked(flag, str(option.flag))
+            return _absolute(option, said, config.invocation_params.dir)
         if options.is_in_environment(option):
             return _absolute(option, options.from_environment(option), config.invocation_params.dir)
         ini = option.checked(config.getini(option.ini), f"ini key {option.ini}")

@@ -10,8 +10,12 @@ import pytest
 
 from nkitools import options
 from nkitools.options import OPTIONS
+from nkitools.pytest_plugin.agreeing import Agreeing
 from nkitools.pytest_plugin.command_line import all_decided, decided
+from nkitools.pytest_plugin.isolation import IN_WORKER, Isolation, isolates
+from nkitools.pytest_plugin.live import LiveTerminal
 from nkitools.pytest_plugin.marks import MARKS
+from nkitools.pytest_plugin.pages import Pages
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 from nkitools.pytest_plugin.summary import Summary
 
@@ -40,9 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
     session.enter_context(options.override(**{**values, "report": config.option.nki_report}))
     _check_simulator()
     _check_directory(options.value("report"))
-    config.stash[RECORDER] = recorder = Recorder(config)
+    if getattr(config.option, "usepdb_cls", None) is None:
+        config.option.usepdb_cls = ("nkitools.launch.debugger", "KernelDebugger")
+    live = LiveTerminal(config, session) if options.value("prints") else None
+    config.stash[RECORDER] = recorder = Recorder(config, live)
     config.pluginmanager.register(recorder, "nkitools-recorder")
     config.pluginmanager.register(Summary(), "nkitools-summary")
+    if options.value("report"):
+        config.pluginmanager.register(Pages(recorder), "nkitools-pages")
+    if options.value("compare"):
+        config.pluginmanager.register(Agreeing(config), "nkitools-agreeing")
+    if isolates(config):
+        config.pluginmanager.register(Isolation(config), "nkitools-isolation")
 
 
 def _session(config: pytest.Config) -> ExitStack:
@@ -53,8 +66,32 @@ def _session(config: pytest.Config) -> ExitStack:
         config.stash[_SESSION] = session = ExitStack()
         # A cleanup, not pytest_unconfigure: it is also called when the configuration fails half-way.
         config.add_cleanup(session.close)
-        session.enter_context(stand_in(str(decided(config, OPTIONS["stand_in"]))))
+        session.enter_context(stand_in(_stand_in_policy(config)))
     return config.stash[_SESSION]
+
+
+def _stand_in_policy(config: pytest.Config) -> str:
+    """What the option says; on an instance ``auto`` means AWS's packages for hw tests and ours for the others.
+
+    One process cannot import both, and hw tests have a process of their own.
+    """
+    policy = str(decided(config, OPTIONS["stand_in"]))
+    if policy != "auto" or _early(config, "isolate") != "process":
+        return policy
+    from nkitools.targets.neuron import NeuronDevice
+
+    if not NeuronDevice().available().ok:
+        return policy
+    if os.environ.get(IN_WORKER):
+        return "never"
+    alone = config.known_args_namespace.usepdb or _early(config, "simulator") == "official"
+    return "auto" if alone else "always"
+
+
+def _early(config: pytest.Config, name: str) -> options.Value:
+    """The value of an option before pytest has parsed its flags for good."""
+    flag = getattr(config.known_args_namespace, OPTIONS[name].ini, None)
+    return flag if flag is not None else decided(config, OPTIONS[name])
 
 
 def _check_simulator() -> None:

@@ -7,14 +7,14 @@ from typing import NoReturn
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.marks import needs_hardware
+from nkitools.pytest_plugin.marks import asked_devices, needs_hardware
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a hardware test on a machine without any device before its fixtures are set up."""
     if needs_hardware(item) and not options.value("require_hw"):
-        missing = _missing()
+        missing = missing_for(item)
         if missing:
             # A mark, not pytest.skip(): it is reported at the test, not at this line.
             item.add_marker(pytest.mark.skip(reason=missing))
@@ -25,15 +25,16 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     """Under --nki-require-hw fail it instead; here, because pytest calls a failure during setup an error."""
     __tracebackhide__ = True
     if needs_hardware(item) and options.value("require_hw"):
-        missing = _missing()
+        missing = missing_for(item)
         if missing:
             refuse(missing)
 
 
-def _missing() -> str:
+def missing_for(item: pytest.Item) -> str:
+    """Why no device is here for a hardware test; empty where there is one."""
     from nkitools.targets import missing_devices
 
-    return missing_devices()
+    return missing_devices(asked_devices(item))
 
 
 def refuse(reason: str) -> NoReturn:

@@ -6,20 +6,27 @@ What they hold belongs to the running test, and under ``@given`` to the current 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from nkitools import options
+from nkitools.pytest_plugin.agreeing import in_full_precision
+from nkitools.pytest_plugin.benchmarks import count_as_used
 from nkitools.pytest_plugin.devices import refuse
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
+from nkitools.record.capturing import LivePrints
 
 if TYPE_CHECKING:
     from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
-    from nkitools.record.prints import Print
+    from nkitools.record.reference import Reference
     from nkitools.record.run import Run
-    from nkitools.targets import Target
+
+# What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
+_OF_SIMULATION = ("rules", "watch", "watch")
+# What of its keywords does not reach the kernel.
+_OF_LAUNCHES = ("grid", "chip", "ranks", *_OF_SIMULATION)
 
 
 @pytest.fixture(scope="session", params=["sim", "hw"])
@@ -37,8 +44,8 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 
     Takes an NKI kernel or a JAX function with Pallas calls. The test becomes two, ``[sim]`` and ``[hw]``.
     ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
-    whose findings are accepted in this call; like ``grid``, ``chip``, ``ranks`` and ``rules`` it does not reach the
-    kernel, whose own parameter of such a name is passed by position.
+    whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``, ``ranks``
+    and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed by position.
     """
     return KernelRunner(_nki_target, pytestconfig.stash[RECORDER])
 
@@ -74,26 +81,39 @@ class KernelRunner:
         self._target = target
         self._recorder = recorder
 
-    def __call__(self, kernel: Any, /, *args: Any, allow: str | Sequence[str] = (), **kwargs: Any) -> Any:
+    def __call__(
+        self, kernel: Any, /, *args: Any, allow: str | Sequence[str] = (), reference: Any = None, **kwargs: Any
+    ) -> Any:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
 
-        Findings of the rules in ``allow`` are accepted. Raises what the kernel raises, ``KernelError`` for a broken
+        Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
+        the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
+        it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. Raises what the kernel raises, ``KernelError`` for a broken
         rule among it, and ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
         from nkitools.record.allowed import allow_findings, set_aside
         from nkitools.record.collect import collect_runs
+        from nkitools.targets.target import WrongDevice
 
-        target = _target_for(kernel, self._target)
+        target = _target_for(kernel, self._target, self._recorder.asked_devices())
+        if self._target == "hw":
+            kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
+        expected = _expected(reference, args, kwargs)
         with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
             try:
+                full = in_full_precision(target, kernel, args, kwargs)
                 run = target.run(kernel, *args, **kwargs)
+            except WrongDevice as error:
+                refuse(str(error))
             finally:
                 for each in runs:
                     set_aside(each)
                 # A run that failed is the most interesting one. The first: kernels may launch others inside.
                 self._recorder.last_run = runs[0] if runs else None
         self._recorder.last_run = run
+        self._recorder.asked_for.append((run, full))
+        run.reference = expected
         return run.outputs
 
     @property
@@ -108,34 +128,22 @@ class KernelRunner:
         return f"<run_kernel on {self._target}>"
 
 
-class DevicePrints(Sequence["Print"]):
-    """The records of the device prints of the running test, in order; a live view."""
+class DevicePrints(LivePrints):
+    """The records of the device prints of the running test, in order; a live view (`nkitools.capture_prints`)."""
+
+    name = "device_prints"
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+        super().__init__(lambda: _runs_that_print(recorder))
 
-    def __call__(self, prefix: str | None = None) -> list[Print]:
-        """The records so far as a list of their own; with ``prefix`` only those printed under it."""
-        prints = [one for run in self._recorder.runs for one in run.prints]
-        return prints if prefix is None else [one for one in prints if one.prefix == prefix]
 
-    @overload
-    def __getitem__(self, index: int) -> Print: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Print]: ...
-    def __getitem__(self, index: int | slice) -> Print | list[Print]:
-        return self()[index]
+def _runs_that_print(recorder: Recorder) -> list[Run]:
+    """The runs of the running test; skips it where one was on a device that does not print."""
+    if any(run.target == "neuron" for run in recorder.runs):
+        from nkitools.targets.neuron import NeuronDevice
 
-    def __len__(self) -> int:
-        return sum(len(run.prints) for run in self._recorder.runs)
-
-    def __eq__(self, other: object) -> bool:
-        return self() == list(other) if isinstance(other, Sequence) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  # its content changes
-
-    def __repr__(self) -> str:
-        return f"<device_prints: {len(self)} of this test>"
+        pytest.skip(NeuronDevice.prints)
+    return recorder.runs
 
 
 class NegativeTest:
@@ -165,27 +173,52 @@ class KernelBenchmark:
         self._target = target
         self._request = request
 
-    def __call__(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Time ``kernel`` with pytest-benchmark and return the outputs of its last run."""
+    def __call__(self, kernel: Any, /, *args: Any, operations: float | None = None, **kwargs: Any) -> Any:
+        """Time ``kernel`` with pytest-benchmark on the device and return the outputs of its last run.
+
+        The first call, which compiles, is not among the rounds; each round ends when the device has finished.
+        ``operations``: how many of them the kernel makes, for its share of the chip's peak; like ``chip`` and ``grid``
+        it does not reach the kernel. What was measured, and on what, stands in ``extra_info``.
+        """
         __tracebackhide__ = True
         if self._target == "sim":
-            pytest.skip("kernel_benchmark measures on hardware (-m hw): a simulator's time is not the device's")
-        target = _target_for(kernel, self._target)
+            pytest.skip(
+                "kernel_benchmark measures on hardware (-m hw): a simulator's wall time says nothing of the chip"
+            )
+        recorder = self._request.config.stash[RECORDER]
+        device = _target_for(kernel, self._target, recorder.asked_devices())
         if not self._request.config.pluginmanager.hasplugin("benchmark"):
             pytest.fail("kernel_benchmark needs pytest-benchmark: pip install pytest-benchmark", pytrace=False)
+        from nkitools.targets.target import WrongDevice
+        from nkitools.targets.timing import time_kernel
+
+        kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
         benchmark = self._request.getfixturevalue("benchmark")
-        benchmark.extra_info.update(kernel=getattr(kernel, "__name__", repr(kernel)), target=target.name)
-        return benchmark(target.run, kernel, *args, **kwargs).outputs
+        try:
+            return time_kernel(benchmark, device, kernel, args, kwargs, operations)
+        except WrongDevice as error:
+            refuse(str(error))
+        finally:
+            count_as_used(benchmark)
 
 
-def _target_for(kernel: Any, target: str) -> Target:
+def _expected(reference: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reference | None:
+    if reference is None:
+        return None
+    from nkitools.record.reference import Reference
+
+    if callable(reference):
+        reference = reference(*args, **{name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES})
+    return Reference(reference)
+
+
+def _target_for(kernel: Any, target: str, asked: Collection[str]) -> Any:
     __tracebackhide__ = True
     from nkitools.targets import device_for, simulator_for
 
     if target == "sim":
         return simulator_for(kernel)
-    device = device_for(kernel)
-    found = device.available()
-    if not found.ok:
+    found = device_for(kernel, asked)
+    if found.device is None:
         refuse(found.reason)
-    return device
+    return found.device

@@ -10,7 +10,8 @@ MARKS = {
     "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
     "simulation": "another name of sim",
     "nki_allow(rule, ..., reason='')": "accept findings of these rules in the test: they are listed as allowed",
-    "hw": "the test runs on hardware, and is skipped where there is none; as for sim, with run_kernel it is a variant",
+    "hw(device, ...)": "the test runs on hardware (neuron, tpu, gpu; default: any that its kernel can run on), and is "
+    "skipped where there is none; as for sim, with run_kernel it is a variant",
 }
 
 TARGET_FIXTURE = "_nki_target"
@@ -39,6 +40,23 @@ def needs_hardware(item: pytest.Item) -> bool:
     """Whether the test, or this variant of it, runs on hardware only."""
     target = target_of(item)
     return target == "hw" or (target is None and asked_targets(item) == {"hw"})
+
+
+def asked_devices(item: pytest.Item) -> tuple[str, ...]:
+    """The devices that ``@pytest.mark.hw("neuron", ...)`` names, those of the nearest mark; empty for any.
+
+    Raises UsageError for a name that is no device.
+    """
+    from nkitools.options import OPTIONS
+
+    known = OPTIONS["target"].choices
+    for mark in item.iter_markers("hw"):
+        for name in mark.args:
+            if name not in known:
+                raise pytest.UsageError(f"{item.nodeid}: mark hw names {name!r}; choose of {', '.join(known)}")
+        if mark.args:
+            return tuple(mark.args)
+    return ()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from nkitools import options
 from nkitools.pytest_plugin.allowing import allowed_by_marks, wrong_marks
-from nkitools.pytest_plugin.files import write_report
+from nkitools.pytest_plugin.files import warn, write_report
+from nkitools.pytest_plugin.marks import asked_devices
 from nkitools.record.collect import collect_runs
 
 if TYPE_CHECKING:
+    from nkitools.pytest_plugin.live import LiveTerminal
+    from nkitools.record.prints import Print
     from nkitools.record.run import Run
     from nkitools.report.tally import Tally
 
@@ -36,19 +39,23 @@ class Recorder:
     findings are those of all examples.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, live: LiveTerminal | None = None) -> None:
         self.runs: list[Run] = []
+        self._live = live
         self.last_run: Run | None = None
+        self.asked_for: list[tuple[Run, Run | None]] = []  # by run_kernel; each with its run in full precision
         self._config = config
         self._item: pytest.Item | None = None
         self._base = str(config.invocation_params.dir)
         self._earlier: Tally | None = None
+        self._watched: dict[str, Any] | None = None
         self._outcome = "passed"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         """Collect the runs of one test, from the setup of its fixtures to their teardown."""
-        with collect_runs() as runs, allowed_by_marks(item):
+        live = nullcontext() if self._live is None else self._live.during(item.nodeid)
+        with collect_runs() as runs, allowed_by_marks(item), live:
             self.runs, self._item = runs, item
             try:
                 result = yield
@@ -57,6 +64,7 @@ class Recorder:
             finally:
                 self._forget()
                 self.runs, self._item = [], None
+                self.asked_for = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -65,6 +73,10 @@ class Recorder:
         wrong = wrong_marks(item)
         if wrong:
             pytest.fail(wrong, pytrace=False)
+
+    def asked_devices(self) -> tuple[str, ...]:
+        """The devices that the running test is for, by its marks."""
+        return () if self._item is None else asked_devices(self._item)
 
     def asks_for(self, fixture: str) -> bool:
         """Whether the running test asks for a fixture, by itself or by way of another."""
@@ -98,10 +110,18 @@ class Recorder:
         if report.failed:
             # A worker of xdist does not know the terminal that its words will reach.
             blocks = not hasattr(self._config, "workerinput") and shows_blocks(sys.__stdout__)
-            report.sections += _sections(tally, first_prints(self.runs, *_OF_A_FAILURE), blocks=blocks)
+            prints = first_prints(self._prints(), *_OF_A_FAILURE)
+            report.sections += _sections(tally, prints, blocks=blocks)
         if report.when == "teardown":
-            shown = first_prints(self.runs, *_OF_A_PASS) if options.value("prints") else []
-            setattr(report, SUMMARY, {"tally": tally.as_plain(), "prints": shown})
+            seen = frozenset() if self._live is None else self._live.shown
+            shown = first_prints(self._prints(seen), *_OF_A_PASS) if options.value("prints") else []
+            self._add_probes()
+            summary = {"tally": tally.as_plain(), "prints": shown, "watched": self._watched}
+            setattr(report, SUMMARY, summary)
+
+    def _prints(self, besides: Set[int] = frozenset()) -> Iterator[Print]:
+        """The device prints of the runs, besides those of these ids."""
+        return (one for run in self.runs for one in run.prints if id(one) not in besides)
 
     def _tally(self) -> Tally | None:
         """What the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
@@ -118,8 +138,21 @@ class Recorder:
         tally.add(self.runs, self._base)
         return tally
 
+    def _add_probes(self) -> None:
+        """Keep what the option ``watch`` has recorded in the runs so far, which are about to be forgotten."""
+        if not options.value("watch") or not self.runs:
+            return
+        from nkitools.record.probing import option_probes
+
+        probes = option_probes(self.runs)
+        if probes is not None:
+            if self._watched is not None:
+                probes.merge(self._watched)
+            self._watched = probes.as_plain()
+
     def _begin_example(self) -> None:
         self._earlier = self._tally()
+        self._add_probes()
         self.runs.clear()
         self.last_run = None
 
@@ -128,11 +161,14 @@ class Recorder:
         self.last_run = None
         self._earlier = None
         self._outcome = "passed"
+        self._watched = None
+        if self._live is not None:
+            self._live.shown.clear()
 
     def _write(self, item: pytest.Item) -> None:
         directory = options.value("report")
         if isinstance(directory, str) and self.runs:
-            write_report(directory, item.nodeid, self._outcome, self.runs)
+            warn(item, write_report(directory, item.nodeid, self._outcome, self.runs))
 
 
 RECORDER = pytest.StashKey[Recorder]()

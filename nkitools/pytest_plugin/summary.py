@@ -39,6 +39,7 @@ class Summary:
         _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
         _show_findings(terminalreporter, _sum(plain for _, plain in passing))
         _show_allowed(terminalreporter, _sum(plain for _, plain in passing))
+        _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""
         terminalreporter.write_line(f"nki: {_sum(plain for _, plain in self._told).sentence()}{where}")
@@ -51,6 +52,19 @@ def _sum(told: Iterable[dict[str, Any]]) -> Tally:
     for plain in told:
         total.merge(Tally.from_plain(plain["tally"]))
     return total
+
+
+def _show_watches(terminal: pytest.TerminalReporter, watched: list[dict[str, Any]]) -> None:
+    """Say which watches have recorded nothing in the whole session."""
+    if not watched:
+        return
+    from nkitools.record.probing import Probes
+
+    together = Probes(())
+    for plain in watched:
+        together.merge(plain)
+    for complaint in together.complaints():
+        terminal.write_line(f"nki: --nki-watch: {complaint}", yellow=True)
 
 
 def _show_prints(terminal: pytest.TerminalReporter, prints: list[tuple[str, list[str]]]) -> None:

@@ -5,28 +5,41 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from nkitools.targets.target import Availability, Target
+from nkitools.targets.neuron_module import is_torch_module
+from nkitools.targets.target import Availability, Target, refuse
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
+
+_CALL_IT = "Call it: model(x). On hardware kernel_benchmark times it, as a baseline for kernels."
+_PRINT_IT = "Call pl.debug_print or jax.debug.print in the kernel, and leave watch= out."
 
 
 class BuiltinSimulator(Target):
     """Runs NKI kernels in the simulator and JAX functions in the Pallas room."""
 
+    key = "builtin"
     name = "builtin simulator"
+    prints = "recorded, and in the report"
 
     def available(self) -> Availability:
         """Always: it is pure Python."""
         return Availability(True, "part of nkitools")
 
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
-        """Run ``kernel``; the keywords of ``nkitools.simulate`` (grid, chip, ranks, rules) apply."""
+        """Run ``kernel``; the keywords of ``nkitools.simulate`` (grid, chip, ranks, rules, watch) apply.
+
+        A JAX function is checked as `nkitools.pallas.check_as_asked` does, which knows other keywords.
+        """
         __tracebackhide__ = True
         if is_jax_function(kernel):
-            from nkitools.pallas import run
+            from nkitools.pallas import check_as_asked
 
-            return run(kernel, *args, **kwargs)
+            if kwargs.get("watch") is not None:
+                refuse(kernel, "watch= records writes of NKI kernels only, not those of a JAX function", _PRINT_IT)
+            return check_as_asked(kernel, *args, **kwargs)
+        if is_torch_module(kernel):
+            refuse(kernel, "a torch module is no kernel, so that there is nothing to simulate", _CALL_IT)
         from nkitools.launch.simulate import simulate
 
         return simulate(kernel, *args, **kwargs)

@@ -2,29 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from nkitools import options
 from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
+from nkitools.targets.gpsimd import GpSimdSimulator, is_custom_operator
+from nkitools.targets.jax_devices import GpuDevice, TpuDevice
 from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.neuron_module import NeuronModuleDevice, is_torch_module
+from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
-from nkitools.targets.target import Target
-from nkitools.targets.tpu import TpuDevice
+from nkitools.targets.target import Device, Target
+
+DEVICES: tuple[Device, ...] = (NeuronDevice(), TpuDevice(), GpuDevice())
+DEVICE_KEYS = tuple(device.key for device in DEVICES)
+
+
+class Found(NamedTuple):
+    """The device for a kernel, or the reason that there is none."""
+
+    device: Device | None
+    reason: str
 
 
 def simulator_for(kernel: Any) -> Target:
-    """The simulator that option ``simulator`` names; AWS's knows NKI kernels only, so a JAX function has no choice."""
+    """The simulator that option ``simulator`` names; AWS's knows NKI kernels only, so other kinds have no choice."""
+    if is_custom_operator(kernel):
+        return GpSimdSimulator()
     if options.value("simulator") == "official" and not is_jax_function(kernel):
         return OfficialSimulator()
     return BuiltinSimulator()
 
 
-def device_for(kernel: Any) -> Target:
-    """The device that ``kernel`` is written for: a TPU for a JAX function, else a NeuronCore."""
-    return TpuDevice() if is_jax_function(kernel) else NeuronDevice()
+def device_for(kernel: Any, asked: Collection[str] = ()) -> Found:
+    """The first device that is here of those that ``kernel`` can run on: a TPU, else a GPU, for a JAX function.
+
+    ``asked`` narrows them by key, as option ``target`` does.
+    """
+    kind, candidates = _candidates(kernel)
+    allowed = devices(asked)
+    wanted = [device for device in candidates if device.key in {each.key for each in allowed}]
+    if not wanted:
+        return Found(None, f"{kind} does not run on {' or '.join(device.name for device in allowed)}")
+    looked = [(device, device.available()) for device in wanted]
+    for device, found in looked:
+        if found.ok:
+            return Found(device, found.reason)
+    return Found(None, "; ".join(found.reason for _, found in looked))
 
 
-def missing_devices() -> str:
-    """Empty where there is a device of any kind; else what was looked for and not found, kind by kind."""
-    looked = [device.available() for device in (NeuronDevice(), TpuDevice())]
+def _candidates(kernel: Any) -> tuple[str, list[Device]]:
+    """What kind of kernel it is, and the devices for that kind. NeuronCores take several kinds, each in its own way."""
+    if is_jax_function(kernel):
+        return "a JAX function", [device for device in DEVICES if isinstance(device, TpuDevice | GpuDevice)]
+    if is_custom_operator(kernel):
+        return "a custom operator", [NeuronOperatorDevice()]
+    if is_torch_module(kernel):
+        return "a torch module", [NeuronModuleDevice()]
+    return "an NKI kernel", [device for device in DEVICES if isinstance(device, NeuronDevice)]
+
+
+def devices(asked: Collection[str] = ()) -> tuple[Device, ...]:
+    """The devices that may be used: that of option ``target`` if it names one, and among ``asked`` if that is said."""
+    told = options.value("target")
+    keys = [str(told)] if told else DEVICE_KEYS
+    return tuple(device for device in DEVICES if device.key in keys and (not asked or device.key in asked))
+
+
+def missing_devices(asked: Collection[str] = ()) -> str:
+    """Empty where there is a device that may be used; else what was looked for and not found, kind by kind."""
+    candidates = devices(asked)
+    if not candidates:
+        return f"the test is for {' or '.join(sorted(asked))}, and --nki-target is {options.value('target')}"
+    looked = [device.available() for device in candidates]
     return "" if any(found.ok for found in looked) else "; ".join(found.reason for found in looked)

@@ -1,53 +1,150 @@
-"""NeuronCores of an AWS instance (Trainium, Inferentia2)."""
+"""NeuronCores of an AWS instance (Trainium, Inferentia2), driven by AWS's own packages.
+
+Sources: the docstrings of ``nki.jit`` (0.6) and ``neuronxcc.nki.jit``, ``baremetal`` and ``trace`` (2.26); "NKI as
+framework custom operator" for torch_xla; the Neuron Sysfs user guide for what the driver says of the device; the Neuron
+Runtime configuration for ``NEURON_RT_VISIBLE_CORES``.
+"""
 
 from __future__ import annotations
 
-from functools import cache
-from glob import glob
-from typing import TYPE_CHECKING, Any
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
 
-from nkitools.targets.packages import aws_package, is_installed
-from nkitools.targets.target import Availability, Target, kernel_name, refuse
+from nkitools.targets import machine
+from nkitools.targets.packages import aws_package, is_installed, version_of
+from nkitools.targets.target import Availability, Device, Prepared, kernel_name, refuse
 
-if TYPE_CHECKING:
-    from nkitools.record.run import Run
+NODES = "/dev/neuron[0-9]*"
+_SYSFS = "/sys/devices/virtual/neuron_device"
+_CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
+# The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
+_CHIPS = ("trn1", "inf2", "trn2", "trn3")
+_ARCHITECTURES = {"ncv2": "trn1", "ncv3": "trn2", "ncv4": "trn3"}
+_PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax")
 
-_NODES = "/dev/neuron*"
 
+class NeuronDevice(Device):
+    """The NeuronCores that the driver of this machine shows, for NKI kernels of both dialects."""
 
-class NeuronDevice(Target):
-    """The NeuronCores that the driver of this machine shows."""
-
+    key = "neuron"
     name = "NeuronCore"
+    prints = "device_print is heard in simulation only: AWS documents it for its simulators"
 
     def available(self) -> Availability:
         """A device node of the driver and a package that can reach it."""
-        nodes, packages = device_nodes(), neuron_packages()
-        if nodes and packages:
-            return Availability(True, f"{nodes[0]}, {packages[0]}")
-        missing = [] if nodes else [f"no device node {_NODES}"]
+        found, packages = machine.nodes(NODES), neuron_packages()
+        if found and packages:
+            return Availability(True, f"{found[0]}, {packages[0]}")
+        missing = [] if found else [f"no device node {NODES}"]
         if not packages:
-            missing.append("neither module neuronxcc nor module torch_neuronx")
+            missing.append("neither module nki nor module neuronxcc of AWS's own, nor module torch_neuronx")
         return Availability(False, f"no NeuronCore: found {' and '.join(missing)}")
 
-    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
-        """Refused: this version finds the device and cannot drive it yet."""
+    def units(self) -> tuple[str, ...]:
+        """The cores that the runtime would take: those of ``NEURON_RT_VISIBLE_CORES``, else all that the driver has."""
+        named = os.environ.get(_CORES_VARIABLE, "")
+        return tuple(f"neuroncore-{core}" for core in (_range_of(named) if named else range(self._core_count())))
+
+    def environment(self, unit: str) -> Mapping[str, str]:
+        """The runtime opens the core of ``unit`` only; the compiler is told the generation that is here."""
+        chip = self.chip()
+        target = {"NEURON_PLATFORM_TARGET_OVERRIDE": chip} if chip else {}
+        return {_CORES_VARIABLE: unit.removeprefix("neuroncore-"), **target}
+
+    def chip(self) -> str:
+        """``trn1``, ``inf2``, ``trn2`` or ``trn3`` as the driver says; empty where it says nothing known."""
+        instance = (machine.said(_SYSFS, "instance_type") or "").lower()
+        for chip in _CHIPS:
+            if instance.startswith(chip):
+                return chip
+        return _ARCHITECTURES.get((machine.said(_SYSFS, "arch_type") or "").lower(), "")
+
+    def facts(self) -> Mapping[str, str]:
+        """Device, instance and the versions of AWS's packages."""
+        said = {name: machine.said(_SYSFS, name) for name in ("device_name", "instance_type", "arch_type")}
+        versions = {package: version_of(package) for package in _PACKAGES}
+        return {name: value for name, value in {**said, **versions}.items() if value}
+
+    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run it by the way in that fits the arguments: torch_xla for torch tensors, JAX, else NumPy stand-alone."""
         __tracebackhide__ = True
-        refuse(
-            kernel,
-            f"kernel `{kernel_name(kernel)}` was asked to run on a NeuronCore ({self.available().reason}); "
-            "this version of nkitools cannot drive one yet",
-            "Run the test with -m sim, or call the kernel through AWS's own packages.",
-        )
+        from nkitools.targets.neuron_ways import way_for
 
+        return way_for(kernel, args, kwargs).call(_launchable(kernel, kwargs), args, _own(kwargs))
 
-@cache
-def device_nodes() -> tuple[str, ...]:
-    """The device nodes of the Neuron driver."""
-    return tuple(sorted(glob(_NODES)))
+    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+        """Compile once and keep the arguments on the device: torch_xla or JAX, whichever the arguments are of.
+
+        NumPy arrays go to whichever of the two is installed: a stand-alone call compiles anew each time.
+        """
+        __tracebackhide__ = True
+        from nkitools.targets.neuron_ways import timed_way_for
+
+        return timed_way_for(kernel, args, kwargs).prepare(_launchable(kernel, kwargs), args, _own(kwargs))
+
+    def _core_count(self) -> int:
+        """All cores of the instance, as the runtime numbers them: two are one where they are joined (LNC)."""
+        devices = len(machine.nodes(NODES))
+        each = int(machine.said(_SYSFS, "core_count") or 1)
+        joined = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or (1 if self.chip() in ("trn1", "inf2", "") else 2))
+        return max(1, devices * each // joined)
 
 
 def neuron_packages() -> tuple[str, ...]:
     """The installed packages that can reach a NeuronCore; the stand-in and the placeholders of PyPI are none."""
-    found = ["neuronxcc"] if aws_package("neuronxcc", "nki") else []
+    found = [package for package, part in (("nki", "isa"), ("neuronxcc", "nki")) if aws_package(package, part)]
     return (*found, "torch_neuronx") if is_installed("torch_neuronx") else tuple(found)
+
+
+def _launchable(kernel: Any, kwargs: Mapping[str, Any]) -> Any:
+    """The kernel as AWS's packages call it, with its grid; a plain function becomes a kernel of ``nki.jit``."""
+    from nkitools.launch.kernel import KernelObject
+
+    if isinstance(kernel, KernelObject):
+        refuse(
+            kernel,
+            f"kernel `{kernel_name(kernel)}` was made with nkitools' stand-in for AWS's package, and a NeuronCore "
+            "needs AWS's own",
+            "Let the stand-in yield to AWS's package (nki_stand_in = auto).",
+        )
+    if kwargs.get("ranks") is not None:
+        refuse(
+            kernel,
+            f"kernel `{kernel_name(kernel)}` is to run on {kwargs['ranks']} communicating ranks, and that takes a "
+            "launcher",
+            "Run it under torchrun with AWS's packages, or in simulation (-m sim).",
+        )
+    if not hasattr(kernel, "__getitem__") and type(kernel).__module__ == "builtins":
+        kernel = _decorated(kernel)
+    return kernel if kwargs.get("grid") is None else kernel[kwargs["grid"]]
+
+
+def _decorated(function: Any) -> Any:
+    """A plain function as a kernel of the dialect that it was written in."""
+    from importlib import import_module
+
+    legacy = any(name.startswith("neuronxcc") for name in _modules_named_by(function))
+    return import_module("neuronxcc.nki" if legacy else "nki").jit(function)
+
+
+def _modules_named_by(function: Any) -> list[str]:
+    named = (getattr(value, "__name__", "") for value in getattr(function, "__globals__", {}).values())
+    return [name for name in named if isinstance(name, str)]
+
+
+def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The kernel's own keywords."""
+    return {name: value for name, value in kwargs.items() if name not in ("grid", "ranks")}
+
+
+def _range_of(cores: str) -> list[int]:
+    """``0``, ``0-3``, ``0,2-3`` as numbers."""
+    numbers: list[int] = []
+    for part in cores.split(","):
+        first, _, last = part.strip().partition("-")
+        if not re.fullmatch(r"\d+", first) or (last and not re.fullmatch(r"\d+", last)):
+            raise ValueError(f"{_CORES_VARIABLE} is {cores!r}; it lists cores, as in 0-3 or 0,2")
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers

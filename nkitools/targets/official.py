@@ -21,7 +21,7 @@ _CHIP_VARIABLE = "NEURON_PLATFORM_TARGET_OVERRIDE"
 _PRECISION_VARIABLE = "NKI_PRECISE_FP"
 _PRECISIONS = {"precise": "1", "full": "0"}
 # What nkitools.simulate takes beside the kernel's arguments, and AWS's simulators do not.
-_OURS_ALONE = ("grid", "ranks", "rules")
+_OURS_ALONE = ("grid", "ranks", "rules", "watch")
 _REMEDY = "Install AWS's nki or neuronx-cc from AWS's package index, or take --nki-simulator=builtin."
 
 
@@ -31,7 +31,9 @@ class OfficialSimulator(Target):
     They have no findings and write device prints to stdout, so a run of theirs has neither.
     """
 
+    key = "official"
     name = "official simulator"
+    prints = "AWS's simulators write them to stdout"
 
     def available(self) -> Availability:
         """Whether AWS's own package is here: neither our stand-in for it nor a placeholder from PyPI."""

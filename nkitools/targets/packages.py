@@ -7,14 +7,21 @@ the real thing, so both are looked past here.
 from __future__ import annotations
 
 from functools import cache
+from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
+
+# The origin of the modules that stand in for torch_neuronx (nkitools.customop.torch_modules).
+STAND_IN = "nkitools stand-in"
 
 
 @cache
 def is_installed(package: str) -> bool:
-    """Whether a top-level package that nobody stands in for (jax, torch_neuronx) could be imported."""
-    return find_spec(package) is not None
+    """Whether a top-level package (jax, torch_neuronx) could be imported; the stand-in for one is looked past."""
+    spec = find_spec(package)
+    if spec is not None and spec.origin == STAND_IN:
+        spec = PathFinder.find_spec(package)
+    return spec is not None
 
 
 @cache
@@ -29,3 +36,16 @@ def aws_package(package: str, part: str) -> ModuleSpec | None:
         return None
     found = PathFinder.find_spec(f"{package}.{part}", list(spec.submodule_search_locations))
     return spec if found is not None else None
+
+
+def is_placeholder(package: str, part: str) -> bool:
+    """Whether what is on ``sys.path`` under AWS's name is a package without ``part``: PyPI's placeholder."""
+    return PathFinder.find_spec(package) is not None and aws_package(package, part) is None
+
+
+def version_of(distribution: str) -> str | None:
+    """The installed version of a distribution as pip has it; None where it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from nkitools import options
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -16,14 +19,32 @@ class Availability(NamedTuple):
     reason: str
 
 
-class Target(ABC):
-    """One place where a kernel can run."""
+class Prepared(NamedTuple):
+    """A kernel compiled for a device, with its arguments there.
 
+    ``launch()`` runs it once, returns when the device has finished, and gives the outputs as the device has them;
+    ``fetch(outputs)`` brings those to the host in the kind of the arguments. ``compile_seconds``: the first call, with
+    compilation and transfers.
+    """
+
+    launch: Callable[[], Any]
+    fetch: Callable[[Any], Any]
+    compile_seconds: float
+
+
+class Target(ABC):
+    """One place where a kernel can run.
+
+    ``key`` is what options and marks call it, ``name`` what sentences do; ``prints`` says how device prints come.
+    """
+
+    key: str
     name: str
+    prints: str
 
     @abstractmethod
     def available(self) -> Availability:
-        """Whether this machine has it. Cheap: looked for once a process."""
+        """Whether this machine has it. Cheap: it opens no device."""
 
     @abstractmethod
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
@@ -33,8 +54,81 @@ class Target(ABC):
         """
 
 
+class Device(Target):
+    """A target that is hardware.
+
+    Only one process at a time may have a unit of it (`units`), and some of what it needs must stand in the environment
+    before a framework is imported (`environment`), so tests run their kernels in a process made for it.
+    """
+
+    @abstractmethod
+    def units(self) -> tuple[str, ...]:
+        """What processes share the device by: its cores, or the device as a whole."""
+
+    @abstractmethod
+    def environment(self, unit: str) -> Mapping[str, str]:
+        """The environment variables of a process that has ``unit``; what the user has set stays as it is."""
+
+    @abstractmethod
+    def chip(self) -> str:
+        """The generation of the device as it says itself; empty where it does not say."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, str]:
+        """What a measurement must say of the machine: device, driver and package versions."""
+
+    @abstractmethod
+    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+        """Compile ``kernel`` and bring its arguments to the device, ready to be timed.
+
+        Raises ``NotModelled`` (NK607) where nothing that is installed can launch without compiling again.
+        """
+
+    @abstractmethod
+    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run ``kernel`` once; the outputs, on the host, in the kind of the arguments."""
+
+    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+        """Run ``kernel`` on the device; returns when it has finished.
+
+        ``rules``, ``watch`` and their kin belong to simulation and are not among ``kwargs``. ``chip`` is the
+        generation that the kernel is for. Raises what the device's packages raise, unchanged; `WrongDevice` where the
+        device is of another generation than ``chip``; ``NotModelled`` as `Target.run`.
+        """
+        __tracebackhide__ = True
+        from nkitools.record.collect import announce
+        from nkitools.record.run import Run
+
+        self.check_chip(kwargs.pop("chip", None))
+        run = Run(kernel=kernel_name(kernel), target=self.key, chip=self.chip())
+        announce(run)
+        try:
+            run.outputs = self.call(kernel, args, kwargs)
+        except BaseException as error:
+            run.error = error
+            raise
+        return run
+
+    def check_chip(self, asked: options.Value) -> None:
+        """Raise `WrongDevice` where the device is of another generation than ``asked``, or than option ``chip``."""
+        here, asked = self.chip(), asked or options.value("chip")
+        if asked and here and _generation(str(asked)) != _generation(here):
+            raise WrongDevice(f"the kernel is to run on {asked}, and the {self.name} of this machine is of {here}")
+
+
+class WrongDevice(Exception):
+    """The device that is present is not the one that was asked for."""
+
+
+def _generation(chip: str) -> int:
+    from nkitools.chip.generations import generation_of
+
+    return generation_of(chip).version
+
+
 def refuse(kernel: Any, message: str, remedy: str) -> NoReturn:
     """Raise ``NotModelled`` at the definition of ``kernel``: no line of it has run yet that could be named."""
+    __tracebackhide__ = True
     from nkitools.rules.catalogue import RULES
     from nkitools.rules.finding import Finding, NotModelled
 

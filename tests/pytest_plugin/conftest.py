@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextvars import Context
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 # pytester forgets what a session in this process imported: what is slow to import, or cannot come twice, comes first.
@@ -13,6 +14,10 @@ import pytest
 
 from nkitools.options import OPTIONS
 from tests.pytest_plugin.scripted import on_a_laptop
+
+# JAX ends the process where it is imported twice.
+if find_spec("jax") is not None:
+    import jax  # noqa: F401
 
 REPOSITORY = Path(__file__).parents[2]
 

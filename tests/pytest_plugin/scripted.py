@@ -11,7 +11,7 @@ from nkitools.record.collect import announce
 from nkitools.record.prints import Print
 from nkitools.record.run import Run
 from nkitools.rules.finding import Finding, KernelError
-from nkitools.targets import Availability, neuron, tpu
+from nkitools.targets import Availability, jax_devices, machine, neuron
 from nkitools.targets.builtin import BuiltinSimulator
 
 __all__ = ["double", "found", "printed", "too_wide", "wide"]
@@ -61,9 +61,10 @@ def wide(run: Run, x: Any, partitions: int = 256) -> Any:
 def on_a_laptop(replace: Callable[[object, str, object], None] = setattr) -> None:
     """Let the builtin simulator run such kernels, and let there be no device."""
     replace(BuiltinSimulator, "run", _run)
-    replace(neuron, "device_nodes", tuple)
+    replace(machine, "nodes", lambda *patterns: ())
     replace(neuron, "neuron_packages", tuple)
-    replace(tpu, "_look", lambda: Availability(False, "no TPU: module jax is not installed"))
+    for kind in (jax_devices.TpuDevice, jax_devices.GpuDevice):
+        replace(kind, "available", lambda device: Availability(False, f"no {device.name}: module jax is not installed"))
 
 
 def _run(_: BuiltinSimulator, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nkitools.targets import neuron
+from nkitools.targets import machine, neuron
 from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.target import Prepared
 
 
 def test_run_kernel_returns_the_outputs_and_keeps_the_run(author: Any) -> None:
@@ -79,7 +79,8 @@ from nkitools.targets.builtin import BuiltinSimulator
 def test_it(device_prints):
     BuiltinSimulator().run(double, 4)
     assert [one.prefix for one in device_prints] == ["x"]
-    assert repr(device_prints) == "<device_prints: 1 of this test>"
+    assert repr(device_prints).startswith("<device_prints: 1\\n  0: <Print x [program 0, m=0, n=1, giou.py:41]")
+    assert device_prints["x"].where(m=0) == device_prints == device_prints.program(0)
 """
     ).assert_outcomes(passed=1)
 
@@ -182,17 +183,21 @@ def test_wrong(run_kernel, kernel_benchmark):
     )
     result.assert_outcomes(skipped=3, failed=1)
     result.stdout.fnmatch_lines(
-        ["SKIPPED [[]1] test_it.py:6: kernel_benchmark measures on hardware (-m hw): a simulator's time is not the*"]
+        ["SKIPPED [[]1] test_it.py:6: kernel_benchmark measures on hardware (-m hw): a simulator's wall time*"]
     )
 
 
 @pytest.fixture
 def neuron_that_runs(author: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with a NeuronCore that nkitools can drive."""
-    monkeypatch.setattr(neuron, "device_nodes", lambda: ("/dev/neuron0",))
+    monkeypatch.setattr(machine, "nodes", lambda *patterns: ("/dev/neuron0",) if "neuron" in patterns[0] else ())
     monkeypatch.setattr(neuron, "neuron_packages", lambda: ("neuronxcc",))
-    run = staticmethod(lambda kernel, *args: SimpleNamespace(outputs=kernel(*args)))
-    monkeypatch.setattr(NeuronDevice, "run", run)
+
+    def prepare(_: NeuronDevice, kernel: Any, args: Any, kwargs: Any) -> Prepared:
+        return Prepared(lambda: kernel(*args, **kwargs), lambda outputs: outputs, 1.0)
+
+    monkeypatch.setattr(NeuronDevice, "prepare", prepare)
+    monkeypatch.setenv("NKITOOLS_ISOLATE", "none")  # another process would not be patched
 
 
 @pytest.mark.usefixtures("neuron_that_runs")
@@ -211,7 +216,7 @@ def test_it(kernel_benchmark):
     result.assert_outcomes(passed=1, deselected=1)
     times = (author.pytester.path / "times.json").read_text()
     assert '"kernel": "triple"' in times
-    assert '"target": "NeuronCore"' in times
+    assert '"target": "neuron"' in times
 
 
 @pytest.mark.usefixtures("neuron_that_runs")

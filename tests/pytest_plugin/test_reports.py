@@ -222,8 +222,10 @@ def test_plain(): pass
     )
     directory = author.pytester.path / "out" / "json"
     result.stdout.fnmatch_lines([f"nki: 2 kernels run, 1 finding, 2 device prints; report in {directory}"])
-    (file,) = directory.iterdir()
+    (file,) = directory.glob("*.json")
     assert file.name.startswith("test_it.py_test_it_sim-")
+    pages = sorted(directory.glob("*.html"))
+    assert [page.name for page in pages] == [f"{file.stem}-1.html", f"{file.stem}-2.html"]
     report = json.loads(file.read_text())
     assert (report["schema"], report["test"], report["outcome"]) == (1, "test_it.py::test_it[sim]", "passed")
     first, second = report["runs"]
@@ -255,7 +257,9 @@ def test_plain(): pass
                 "inf": 1,
             }
         ],
+        "page": pages[0].name,
     }
+    assert second["page"] == pages[1].name
     assert second["error"].startswith("KernelError: tensor `x_tile` has 256 partitions (NK101")
     assert [finding["rule"] for finding in second["findings"]] == ["NK101"]
     assert [second["prints"][0][key] for key in ("min", "max", "mean", "nan")] == [None, None, None, 1]
@@ -272,4 +276,59 @@ def test_it(run_kernel, x):
     run_kernel(double, x)
 """,
     ).assert_outcomes(passed=2, deselected=2)
-    assert len(list((author.pytester.path / "out").iterdir())) == 2
+    for kind in ("json", "html"):
+        assert len(list((author.pytester.path / "out").glob(f"*.{kind}"))) == 2
+
+
+def test_what_cannot_be_written_costs_no_test_its_result(author: Any) -> None:
+    """A file that is in the way is named at the end of the session, under -W error too; the tests end as they would."""
+    result = author.run(
+        *SIM,
+        "--nki-report=out",
+        test="""
+from pathlib import Path
+from nkitools.pytest_plugin.files import file_name
+
+def test_it(run_kernel, request):
+    name = file_name(request.node.nodeid)
+    for taken in (name, name.replace(".json", ".html")):
+        (Path("out") / taken).mkdir()
+    run_kernel(double, 1)
+""",
+    )
+    result.assert_outcomes(passed=1, deselected=1, warnings=2)
+    result.stdout.fnmatch_lines(["*PytestWarning: page test_it.py_test_it_sim-*.html in *out cannot be written:*"])
+    result.stdout.fnmatch_lines(["*PytestWarning: test_it.py_test_it_sim-*.json in *out cannot be written:*"])
+
+
+def test_a_failed_comparison_is_the_reference_of_the_page(bare_author: Any) -> None:
+    """numpy.testing knows what the output should be: the page shows the difference without another word."""
+    bare_author.run(
+        "-m",
+        "sim",
+        "--nki-report=out",
+        test="""
+import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=nl.load(x))
+    return out
+
+X = np.arange(512, dtype=np.float32).reshape(128, 4)
+
+def test_learned(run_kernel):
+    np.testing.assert_allclose(run_kernel(kernel, X), 2 * X, rtol=0.25, atol=0.5)
+
+def test_told(run_kernel):
+    run_kernel(kernel, X.copy(), reference=lambda x: 2 * x)
+    np.testing.assert_array_equal(run_kernel.run.reference.values, 2 * X)
+""",
+    ).assert_outcomes(passed=1, failed=1, deselected=2)
+    learned, told = (page.read_text() for page in sorted((bare_author.pytester.path / "out").glob("*.html")))
+    assert '"rtol":0.25,"atol":0.5' in learned
+    assert '"count":511,"size":512' in told

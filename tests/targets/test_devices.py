@@ -1,35 +1,44 @@
-"""The devices: what is looked for, what is said of what is missing, and that a device found is never pretended with."""
+"""The devices: what is looked for, what is said of what is missing, what the driver says, and who may have a core."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from nkitools import options
+from nkitools.launch.kernel import KernelObject
 from nkitools.rules.finding import NotModelled
-from nkitools.targets import choice, missing_devices, neuron, packages, simulator_for, tpu
+from nkitools.targets import WrongDevice, choice, device_for, devices, missing_devices, neuron, packages, simulator_for
+from nkitools.targets import jax_devices as jax_targets
 from nkitools.targets.builtin import BuiltinSimulator
+from nkitools.targets.jax_devices import GpuDevice, TpuDevice
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.official import OfficialSimulator
-from nkitools.targets.tpu import TpuDevice
+from nkitools.targets.units import DeviceBusy, units_of
+from tests.fakes import machines
 
-CACHES = (neuron.device_nodes, tpu._look, packages.is_installed, packages.aws_package)
+CACHES = (packages.is_installed, packages.aws_package)
+VARIABLES = ("JAX_PLATFORMS", "NEURON_RT_VISIBLE_CORES", "NEURON_LOGICAL_NC_CONFIG", "CUDA_VISIBLE_DEVICES")
 
 
 @pytest.fixture(autouse=True)
-def _looked_for_afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test looks for itself, on a machine whose JAX was told nothing."""
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    caches = CACHES
-    for cached in caches:
+def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A machine without devices, told nothing; each test looks for itself."""
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("NKITOOLS_SYSROOT", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for cached in CACHES:
         cached.cache_clear()
-    yield
+    yield tmp_path
     monkeypatch.undo()
-    for cached in caches:
+    for cached in CACHES:
         cached.cache_clear()
 
 
@@ -37,121 +46,201 @@ def author_kernel() -> None:
     """A kernel of nobody's; these tests never reach its body."""
 
 
+# --- NeuronCores -----------------------------------------------------------------------------------------------------
+
+
 def test_a_machine_without_neuron_says_what_it_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason of a skipped test names the device node and the modules."""
-    monkeypatch.setattr(neuron, "device_nodes", tuple)
     monkeypatch.setattr(neuron, "neuron_packages", tuple)
     assert NeuronDevice().available() == (
         False,
-        "no NeuronCore: found no device node /dev/neuron* and neither module neuronxcc nor module torch_neuronx",
+        "no NeuronCore: found no device node /dev/neuron[0-9]* and neither module nki nor module neuronxcc of AWS's "
+        "own, nor module torch_neuronx",
     )
 
 
 @pytest.mark.parametrize(
-    ("nodes", "installed", "missing"),
+    ("is_there", "installed", "missing"),
     [
-        ((), ("torch_neuronx",), "no NeuronCore: found no device node /dev/neuron*"),
-        (("/dev/neuron0",), (), "no NeuronCore: found neither module neuronxcc nor module torch_neuronx"),
+        (False, ("torch_neuronx",), "no NeuronCore: found no device node /dev/neuron[0-9]*"),
+        (
+            True,
+            (),
+            "no NeuronCore: found neither module nki nor module neuronxcc of AWS's own, nor module torch_neuronx",
+        ),
     ],
 )
 def test_only_what_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, nodes: tuple[str, ...], installed: tuple[str, ...], missing: str
+    monkeypatch: pytest.MonkeyPatch, root: Path, is_there: bool, installed: tuple[str, ...], missing: str
 ) -> None:
     """A driver without a package, and a package without a driver, are told apart."""
-    monkeypatch.setattr(neuron, "device_nodes", lambda: nodes)
+    if is_there:
+        machines.neuron_root(root)
     monkeypatch.setattr(neuron, "neuron_packages", lambda: installed)
     assert NeuronDevice().available() == (False, missing)
 
 
-def test_a_neuron_device_that_cannot_be_driven_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device found is no licence to pretend: NK607 at the kernel's own definition."""
-    monkeypatch.setattr(neuron, "device_nodes", lambda: ("/dev/neuron0",))
-    monkeypatch.setattr(neuron, "neuron_packages", lambda: ("torch_neuronx",))
-    assert NeuronDevice().available() == (True, "/dev/neuron0, torch_neuronx")
-    with pytest.raises(NotModelled) as caught:
-        NeuronDevice().run(author_kernel)
+@pytest.mark.parametrize(
+    ("instance", "architecture", "chip"),
+    [
+        ("Inf2", "NCv2", "inf2"),
+        ("Trn1", "NCv2", "trn1"),
+        ("trn2.48xlarge", "NCv3", "trn2"),
+        ("", "NCv4", "trn3"),
+        ("Inf1", "NCv1", ""),
+    ],
+)
+def test_the_generation_is_the_drivers(root: Path, instance: str, architecture: str, chip: str) -> None:
+    """By the type of the instance, else by that of the cores; an unknown one is none."""
+    machines.neuron_root(root, instance=instance, architecture=architecture)
+    assert NeuronDevice().chip() == chip
+
+
+def test_the_cores_of_all_devices_are_shared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two devices of two cores are four; a trn2 joins two into one unless told otherwise; the user may name some."""
+    machines.neuron_root(root, devices=2)
+    assert NeuronDevice().units() == tuple(f"neuroncore-{core}" for core in range(4))
+    monkeypatch.setenv("NEURON_RT_VISIBLE_CORES", "1,2-3")
+    assert NeuronDevice().units() == ("neuroncore-1", "neuroncore-2", "neuroncore-3")
+    monkeypatch.setenv("NEURON_RT_VISIBLE_CORES", "one")
+    with pytest.raises(ValueError, match="NEURON_RT_VISIBLE_CORES is 'one'; it lists cores, as in 0-3 or 0,2"):
+        NeuronDevice().units()
+
+
+def test_trn2_joins_its_cores(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A logical core of trn2 is two by default."""
+    machines.neuron_root(root, instance="Trn2", architecture="NCv3")
+    assert NeuronDevice().units() == ("neuroncore-0",)
+    monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", "1")
+    assert NeuronDevice().units() == ("neuroncore-0", "neuroncore-1")
+
+
+def test_a_core_goes_to_one_process_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holder gets a core of its own and the variable that names it; the third is told who has them."""
+    machines.neuron_root(root)
+    device = NeuronDevice()
+    with units_of([device], 0) as first, units_of([device], 0) as second:
+        assert first == {"NEURON_RT_VISIBLE_CORES": "0", "NEURON_PLATFORM_TARGET_OVERRIDE": "inf2"}
+        assert second["NEURON_RT_VISIBLE_CORES"] == "1"
+        with pytest.raises(DeviceBusy, match=r"NeuronCore busy: neuroncore-0 is held by process \d+; neuroncore-1"):
+            units_of([device], 0).__enter__()
+    with units_of([device], 0) as again:
+        assert again == first
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn1")
+    with units_of([device], 0) as told:
+        assert told["NEURON_PLATFORM_TARGET_OVERRIDE"] == "trn1"
+
+
+def test_a_kernel_of_the_stand_in_cannot_go_to_a_device() -> None:
+    """NK607 at the kernel's own definition, and what to do about it."""
+    kernel = KernelObject(author_kernel)
+    with pytest.raises(NotModelled, match=r"`author_kernel` was made with nkitools' stand-in") as caught:
+        NeuronDevice().run(kernel)
     finding = caught.value.finding
-    assert (finding.rule, finding.function, Path(finding.file).name) == ("NK607", "author_kernel", "test_devices.py")
-    assert "`author_kernel` was asked to run on a NeuronCore (/dev/neuron0, torch_neuronx)" in finding.message
+    assert (finding.rule, Path(finding.file).name) == ("NK607", "test_devices.py")
     assert finding.line == author_kernel.__code__.co_firstlineno
+    assert "nki_stand_in = auto" in finding.remedy
+
+
+def test_ranks_need_a_launcher() -> None:
+    """Communicating ranks are not started here."""
+    with pytest.raises(NotModelled, match="is to run on 2 communicating ranks"):
+        NeuronDevice().run(author_kernel, ranks=2)
+
+
+def test_arrays_of_two_frameworks_are_refused() -> None:
+    """One framework drives the device."""
+    torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
+
+    class Kernel:
+        __name__ = "mixed"
+
+        def __getitem__(self, grid: Any) -> Any: ...
+
+    with pytest.raises(NotModelled, match="`mixed` are of jax and torch; a NeuronCore is driven by one framework"):
+        NeuronDevice().run(Kernel(), torch.zeros(2), jnp.zeros(2))
+
+
+# --- TPUs and GPUs ---------------------------------------------------------------------------------------------------
 
 
 def test_jax_is_not_imported_where_no_tpu_is_thinkable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking for a TPU on a laptop costs a glob, not an import of JAX."""
-    monkeypatch.setattr(tpu, "glob", lambda pattern: [])
-    monkeypatch.setattr(tpu, "is_installed", lambda package: True)
+    """Looking for a TPU or GPU costs a glob, not an import of JAX."""
+    monkeypatch.setattr(jax_targets, "is_installed", lambda package: package == "jax")
     monkeypatch.setitem(sys.modules, "jax", None)  # an import of it would fail
-    assert TpuDevice().available() == (
+    assert TpuDevice().available() == (False, "no TPU: found no device node /dev/accel[0-9]* or /dev/vfio/[0-9]*")
+    assert GpuDevice().available() == (
         False,
-        "no TPU: found no device node /dev/accel* or /dev/vfio/[0-9]*, so jax.devices() was not asked",
+        "no GPU: found no device node /dev/nvidia[0-9]* and neither module jax_cuda13_plugin nor module "
+        "jax_cuda12_plugin",
     )
 
 
-def test_a_machine_without_jax_has_no_tpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_jax_has_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without JAX nothing else is looked for."""
-    monkeypatch.setattr(tpu, "is_installed", lambda package: False)
+    monkeypatch.setattr(jax_targets, "is_installed", lambda package: False)
     assert TpuDevice().available() == (False, "no TPU: module jax is not installed")
+    assert GpuDevice().available() == (False, "no GPU: module jax is not installed")
 
 
-def _jax_with(platforms: list[str]) -> SimpleNamespace:
-    return SimpleNamespace(devices=lambda: [SimpleNamespace(platform=platform) for platform in platforms])
+def test_a_device_node_is_a_device(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TPU by its node, or where JAX was told to use a remote one; a GPU by its node and JAX's plugin."""
+    monkeypatch.setattr(jax_targets, "is_installed", lambda package: True)
+    monkeypatch.setattr(jax_targets, "version_of", lambda package: "0.10.2")
+    machines.node_root(root, "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl")
+    assert GpuDevice().available() == (True, "/dev/nvidia0, jax_cuda13_plugin")
+    assert GpuDevice().units() == ("gpu-0", "gpu-1")
+    assert GpuDevice().environment("gpu-1")["CUDA_VISIBLE_DEVICES"] == "1"
+    assert not TpuDevice().available().ok
+    monkeypatch.setenv("JAX_PLATFORMS", "proxy,cpu")
+    assert TpuDevice().available() == (True, "JAX_PLATFORMS=proxy,cpu, jax 0.10.2")
+    machines.node_root(root, "/dev/accel0")
+    assert TpuDevice().available() == (True, "/dev/accel0, jax 0.10.2")
 
 
-@pytest.mark.parametrize(
-    ("platforms", "expected"),
-    [(["tpu", "tpu"], (True, "jax.devices()")), (["cpu"], (False, "no TPU: jax.devices() has cpu only"))],
-)
-def test_where_a_tpu_is_thinkable_jax_decides(
-    monkeypatch: pytest.MonkeyPatch, platforms: list[str], expected: tuple[bool, str]
+def test_a_tpu_that_jax_does_not_see_is_no_tpu() -> None:
+    """A device node alone is none: in the run JAX has the last word."""
+    pytest.importorskip("jax")
+    with pytest.raises(WrongDevice, match=r"no TPU: jax\.devices\(\) has cpu only"):
+        TpuDevice().run(lambda x: x, np.zeros(2))
+
+
+# --- which one -------------------------------------------------------------------------------------------------------
+
+
+def test_the_reasons_of_all_kinds_are_joined_and_one_device_is_enough(
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A device node alone is no TPU: jax.devices() has the last word."""
-    monkeypatch.setattr(tpu, "is_installed", lambda package: True)
-    monkeypatch.setattr(tpu, "glob", lambda pattern: ["/dev/accel0"])
-    monkeypatch.setitem(sys.modules, "jax", _jax_with(platforms))
-    assert TpuDevice().available() == expected
-
-
-def test_a_jax_that_was_told_to_use_a_tpu_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A remote TPU has no device node; JAX_PLATFORMS says that it is meant. A failing JAX is quoted."""
-    monkeypatch.setattr(tpu, "is_installed", lambda package: True)
-    monkeypatch.setattr(tpu, "glob", lambda pattern: [])
-    monkeypatch.setenv("JAX_PLATFORMS", "tpu,cpu")
-
-    def devices() -> None:
-        raise RuntimeError("Unable to initialize backend 'tpu'")
-
-    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(devices=devices))
-    assert TpuDevice().available() == (
-        False,
-        "no TPU: jax.devices() failed: Unable to initialize backend 'tpu'",
-    )
-
-
-def test_a_tpu_that_cannot_be_driven_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for a NeuronCore: NK607, never a pretended run."""
-    monkeypatch.setattr(tpu, "_look", lambda: packages)  # any object with a reason would do
-    monkeypatch.setattr(packages, "reason", "jax.devices()", raising=False)
-    with pytest.raises(NotModelled, match="`author_kernel` was asked to run on a TPU"):
-        TpuDevice().run(author_kernel)
-
-
-def test_the_reasons_of_all_kinds_are_joined_and_one_device_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hw test may be skipped early only where there is no device of any kind."""
-    monkeypatch.setattr(neuron, "device_nodes", tuple)
-    monkeypatch.setattr(tpu, "is_installed", lambda package: False)
-    said = missing_devices()
-    assert said.startswith("no NeuronCore: found no device node /dev/neuron*")
-    assert said.endswith("; no TPU: module jax is not installed")
-    monkeypatch.setattr(neuron, "device_nodes", lambda: ("/dev/neuron0",))
+    """A hw test may be skipped early only where there is no device of any kind that it may use."""
+    monkeypatch.setattr(jax_targets, "is_installed", lambda package: False)
     monkeypatch.setattr(neuron, "neuron_packages", lambda: ("neuronxcc",))
+    assert missing_devices() == (
+        "no NeuronCore: found no device node /dev/neuron[0-9]*; no TPU: module jax is not installed; "
+        "no GPU: module jax is not installed"
+    )
+    machines.neuron_root(root)
     assert missing_devices() == ""
+    assert missing_devices(["tpu"]) == "no TPU: module jax is not installed"
+    with options.override(target="tpu"):
+        assert missing_devices() == "no TPU: module jax is not installed"
+        assert missing_devices(["neuron"]) == "the test is for neuron, and --nki-target is tpu"
 
 
-def test_the_kind_of_a_kernel_decides_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A JAX function is looked for on a TPU, everything else on a NeuronCore."""
+def test_the_kind_of_a_kernel_decides_its_device(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JAX function runs on a TPU, else on a GPU; everything else on a NeuronCore."""
     monkeypatch.setattr(choice, "is_jax_function", lambda kernel: kernel is author_kernel)
-    assert isinstance(choice.device_for(author_kernel), TpuDevice)
-    assert isinstance(choice.device_for(lambda: None), NeuronDevice)
+    monkeypatch.setattr(jax_targets, "is_installed", lambda package: True)
+    monkeypatch.setattr(neuron, "neuron_packages", lambda: ("nki",))
+    machines.node_root(root, "/dev/nvidia0")
+    assert isinstance(device_for(author_kernel).device, GpuDevice)
+    machines.node_root(root, "/dev/accel0")
+    assert isinstance(device_for(author_kernel).device, TpuDevice)
+    assert isinstance(device_for(author_kernel, ["gpu"]).device, GpuDevice)
+    assert device_for(author_kernel, ["neuron"]) == (None, "a JAX function does not run on NeuronCore")
+    assert device_for(lambda: None) == (None, "no NeuronCore: found no device node /dev/neuron[0-9]*")
+    with options.override(target="gpu"):
+        assert [device.key for device in devices()] == ["gpu"]
+        assert device_for(lambda: None) == (None, "an NKI kernel does not run on GPU")
 
 
 def test_the_option_decides_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,59 @@
+"""What pytest-benchmark measured in the process for hardware tests, told in this one, which shows and saves it.
+
+pytest-benchmark has no public way to add a measurement that was made elsewhere. What of it is used here stands in this
+file, and a test says what moved where another release has it otherwise.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+_OF_THE_FIXTURE = ("name", "fullname", "group", "param", "params", "extra_info", "cprofile_stats")
+
+
+def count_as_used(benchmark: Any) -> None:
+    """Of a fixture whose kernel failed before it could be timed pytest-benchmark would warn that it was not used."""
+    benchmark._mode = benchmark._mode or "not timed"
+
+
+def measured(config: pytest.Config) -> list[dict[str, Any]]:
+    """The measurements of this session so far, as plain data."""
+    session = getattr(config, "_benchmarksession", None)
+    return [] if session is None else [_as_plain(each) for each in session.benchmarks]
+
+
+def replay(config: pytest.Config, measurements: list[dict[str, Any]]) -> None:
+    """Add measurements of another process to this session's."""
+    session = getattr(config, "_benchmarksession", None)
+    if session is None or not measurements:
+        return
+    from pytest_benchmark import stats
+
+    made: Any = stats.Metadata
+    for plain in measurements:
+        fixture = SimpleNamespace(**plain["fixture"], has_error=plain["has_error"])
+        metadata = made(fixture, iterations=plain["iterations"], options=plain["options"])
+        for seconds in plain["seconds"]:
+            metadata.update(seconds)
+        session.benchmarks.append(metadata)
+
+
+def _as_plain(metadata: Any) -> dict[str, Any]:
+    return {
+        "fixture": {name: _sendable(getattr(metadata, name, None)) for name in _OF_THE_FIXTURE},
+        "has_error": metadata.has_error,
+        "iterations": metadata.iterations,
+        "options": {name: getattr(value, "__name__", value) for name, value in metadata.options.items()},
+        # As they came from the timer: `Metadata.update` divides by the iterations.
+        "seconds": [seconds * metadata.iterations for seconds in metadata.stats.data],
+    }
+
+
+def _sendable(value: Any) -> Any:
+    """A value as another process can take it: parameters of a test may be anything."""
+    if isinstance(value, dict):
+        return {name: _sendable(each) for name, each in value.items()}
+    return value if isinstance(value, (str, int, float, bool, list, tuple, type(None))) else repr(value)

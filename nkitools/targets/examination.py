@@ -1,0 +1,136 @@
+"""What this machine has of all that nkitools can use: what each part enables, and how to get what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nkitools.targets.choice import DEVICES
+from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.official import OfficialSimulator
+from nkitools.targets.packages import aws_package, is_installed, is_placeholder, version_of
+
+_FROM_AWS = "install {} from AWS's own package index (AWS Neuron documentation, Setup); PyPI's is a placeholder"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that was looked for.
+
+    ``found`` is what was found, or what was looked for in vain; ``enables`` what it is good for; ``remedy`` how to get
+    it, empty where it is there or cannot be got.
+    """
+
+    area: str
+    name: str
+    present: bool
+    found: str
+    enables: str
+    remedy: str = ""
+
+
+def examine() -> list[Part]:
+    """Look for all of it. Opens no device and imports no framework; a compiler is asked for its version."""
+    return [*_python(), *_packages(), *_simulators(), *_devices(), *_compilers(), *_environment()]
+
+
+def as_plain(parts: list[Part]) -> dict[str, Any]:
+    """The parts for JSON; keys as `Part`'s fields."""
+    return {"schema": 1, "parts": [asdict(part) for part in parts]}
+
+
+def _python() -> Iterator[Part]:
+    from nkitools import __version__
+
+    yield Part("Python", "nkitools", True, __version__, "this toolkit")
+    system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Part("Python", "Python", True, system, "kernels in simulation")
+
+
+# Distribution, what it enables, how to get it.
+_DISTRIBUTIONS = (
+    ("numpy", "the simulator", ""),
+    ("ml_dtypes", "the narrow dtypes of NKI", ""),
+    ("pytest", "-m sim and -m hw", "pip install pytest"),
+    ("pytest-benchmark", "kernel_benchmark", "pip install pytest-benchmark"),
+    ("hypothesis", "nkitools.strategies", "pip install hypothesis"),
+    ("jax", "Pallas kernels", "pip install 'nkitools[pallas]'"),
+    ("libtpu", "the TPU compiler without a TPU (Linux x86-64)", "pip install 'nkitools[tpu-aot]'"),
+    ("torch", "torch tensors as arguments; custom operators under torch.ops", "pip install torch"),
+    ("torch-xla", "NKI kernels on a NeuronCore with torch tensors", _FROM_AWS.format("torch-neuronx")),
+    ("torch-neuronx", "NKI kernels and custom operators on a NeuronCore", _FROM_AWS.format("torch-neuronx")),
+)
+
+
+def _packages() -> Iterator[Part]:
+    for name, enables, remedy in _DISTRIBUTIONS:
+        version = version_of(name)
+        yield Part(
+            "Packages", name, version is not None, version or "not installed", enables, "" if version else remedy
+        )
+    for package, part, distribution in (("nki", "isa", "nki"), ("neuronxcc", "nki", "neuronx-cc")):
+        present = aws_package(package, part) is not None
+        found = version_of(distribution) or "installed" if present else "not installed"
+        if is_placeholder(package, part):
+            found = "PyPI's placeholder is installed, whose import raises"
+        enables = "AWS's own simulator and NKI kernels on a NeuronCore"
+        yield Part("Packages", package, present, found, enables, "" if present else _FROM_AWS.format(distribution))
+
+
+def _simulators() -> Iterator[Part]:
+    yield Part("Simulators", "builtin", True, "part of nkitools", "-m sim: NKI kernels of both dialects")
+    official = OfficialSimulator().available()
+    remedy = "" if official.ok else _FROM_AWS.format("nki")
+    found = official.reason.partition(". Install ")[0]
+    yield Part("Simulators", "official", official.ok, found, "--nki-simulator=official, nkitools compare", remedy)
+    jax = is_installed("jax")
+    remedy = "" if jax else "pip install 'nkitools[pallas]'"
+    yield Part("Simulators", "pallas", jax, f"jax {version_of('jax')}" if jax else "no jax", "-m sim: Pallas", remedy)
+
+
+def _devices() -> Iterator[Part]:
+    for device in DEVICES:
+        found = device.available()
+        said = found.reason
+        if found.ok and isinstance(device, NeuronDevice) and device.chip():
+            said = f"{device.chip()}, {len(device.units())} cores; {said}"
+        yield Part("Devices", device.key, found.ok, said, f"-m hw on a {device.name}; prints: {device.prints}")
+
+
+def _compilers() -> Iterator[Part]:
+    name = os.environ.get("CXX") or next((each for each in ("g++", "clang++", "c++") if shutil.which(each)), "")
+    version = _first_line([name, "--version"]) if name else ""
+    remedy = "" if version else "install g++ or clang++ (Debian: apt-get install g++; macOS: xcode-select --install)"
+    yield Part("Compilers", "C++", bool(version), version or "no g++, clang++ or c++", "custom C++ operators", remedy)
+
+
+# Variables that decide something before a framework is imported, and what nkitools does about them.
+_VARIABLES = (
+    ("NKITOOLS_CHIP", "the chip that is simulated"),
+    ("NEURON_PLATFORM_TARGET_OVERRIDE", "the chip, where NKITOOLS_CHIP is not set; hw tests set it to the device's"),
+    ("NKI_PRECISE_FP", "0 keeps narrow dtypes in float32 in simulation"),
+    ("NEURON_RT_VISIBLE_CORES", "the cores that hw tests may take; each process of theirs is given one"),
+    ("NEURON_LOGICAL_NC_CONFIG", "how many cores kernel[lnc] joins; it must be that lnc (nki.jit docs)"),
+    ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take"),
+    ("JAX_PLATFORMS", "what jax.devices() shows; tpu or proxy makes hw tests look for a remote TPU"),
+    ("ALLOW_MULTIPLE_LIBTPU_LOAD", "nkitools sets it to 1 in processes that compile for a TPU"),
+)
+
+
+def _environment() -> Iterator[Part]:
+    for name, meaning in _VARIABLES:
+        value = os.environ.get(name, "")
+        yield Part("Environment", name, bool(value), value or "not set", meaning)
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return (done.stdout.splitlines() or [""])[0]

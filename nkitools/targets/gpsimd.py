@@ -1,0 +1,49 @@
+"""The simulated GpSimd cores of custom C++ operators."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nkitools import options
+from nkitools.targets.target import Availability, Target, refuse
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+
+class GpSimdSimulator(Target):
+    """Runs custom operators on this host."""
+
+    key = "builtin"
+    name = "simulated GpSimd cores"
+    prints = "recorded, and in the report"
+
+    def available(self) -> Availability:
+        """Whether there is a C++ compiler. An operator is built by the time it comes here, so that there is one."""
+        from nkitools.customop.errors import BuildError
+        from nkitools.customop.toolchain import find_compiler
+
+        try:
+            return Availability(True, find_compiler().path)
+        except BuildError as error:
+            return Availability(False, str(error))
+
+    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+        """Run a custom operator; the keywords of ``Operator.run`` apply, ``rules`` being the option's by default.
+
+        Raises ``NotModelled`` for keywords that speak of other kinds of kernel (grid, ranks, watch).
+        """
+        __tracebackhide__ = True
+        for keyword in kwargs:
+            if keyword not in inspect.signature(kernel.run).parameters:
+                refuse(kernel, f"a custom operator has no `{keyword}`", f"Leave `{keyword}` out.")
+        run: Run = kernel.run(*args, **{"rules": str(options.value("rules")), **kwargs})
+        return run
+
+
+def is_custom_operator(kernel: Any) -> bool:
+    """Whether ``kernel`` is an operator of ``nkitools.customop``. Where that has not been imported nothing can be one."""
+    module = sys.modules.get("nkitools.customop.operator")
+    return module is not None and isinstance(kernel, module.Operator)

@@ -1,0 +1,196 @@
+"""TPUs and GPUs, by way of JAX."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from nkitools import options
+from nkitools.pallas.imports import jax_module
+from nkitools.targets import machine
+from nkitools.targets.packages import is_installed, version_of
+from nkitools.targets.target import Availability, Device, Prepared, WrongDevice, kernel_name
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+
+class JaxDevice(Device):
+    """The devices of one of JAX's platforms.
+
+    Whether there is one is judged by device nodes: to ask JAX would open the device, in a process that does not use it.
+    The run asks JAX.
+    """
+
+    platform: str
+    prints = "jax.debug.print is heard; pl.debug_print goes to the device's log"
+
+    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run it with all arrays on the first device; NumPy arrays in give NumPy arrays out."""
+        prepared_args, prepared_kwargs = self._there((args, dict(kwargs)))
+        return _as_given(self._finished(kernel(*prepared_args, **prepared_kwargs)), (args, kwargs))
+
+    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+        """Compiled by ``jax.jit`` unless it is jitted itself, and called once."""
+        jax = jax_module()
+
+        there, named = self._there((args, dict(kwargs)))
+        compiled = kernel if hasattr(kernel, "lower") else jax.jit(kernel)
+
+        def launch() -> Any:
+            return jax.block_until_ready(compiled(*there, **named))
+
+        began = time.perf_counter()
+        launch()
+        return Prepared(launch, lambda outputs: _as_given(outputs, (args, kwargs)), time.perf_counter() - began)
+
+    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+        """As `Device.run`; what the function prints by ``jax.debug.print`` is in the run."""
+        __tracebackhide__ = True
+        from nkitools.pallas.prints import hearing_prints, prints_can_be_heard
+        from nkitools.record.prints import Print
+
+        heard: list[Print] = []
+        if not prints_can_be_heard():
+            return super().run(kernel, *args, **kwargs)
+        with hearing_prints(heard):
+            run = super().run(kernel, *args, **kwargs)
+        run.prints.extend(heard)
+        return run
+
+    def chip(self) -> str:
+        """What JAX calls the kind of the device. It is empty in a process that has not opened it."""
+        devices = self._opened()
+        return str(devices[0].device_kind) if devices else ""
+
+    def check_chip(self, asked: options.Value) -> None:
+        """Raise `WrongDevice` where ``asked`` is not in the device's kind."""
+        here = self.chip()
+        if asked and here and str(asked).lower() not in here.lower():
+            raise WrongDevice(f"the function is to run on {asked}, and the {self.name} of this machine is a {here}")
+
+    def facts(self) -> Mapping[str, str]:
+        """The kind and number of devices, and JAX's versions."""
+        devices = self._opened()
+        kind = {"device": f"{len(devices)} x {devices[0].device_kind}"} if devices else {}
+        versions = {package: version_of(package) for package in ("jax", "jaxlib", "libtpu")}
+        return {**kind, **{name: version for name, version in versions.items() if version}}
+
+    def _opened(self) -> list[Any]:
+        """JAX's devices of this platform, where JAX has been imported for a run."""
+        import sys
+
+        jax = sys.modules.get("jax")
+        return [] if jax is None else [each for each in jax.devices() if each.platform == self.platform]
+
+    def _there(self, values: Any) -> Any:
+        import numpy as np
+
+        jax = jax_module()
+
+        device = self._device()
+        return jax.tree_util.tree_map(
+            lambda leaf: jax.device_put(leaf, device) if isinstance(leaf, (np.ndarray, jax.Array)) else leaf, values
+        )
+
+    def _device(self) -> Any:
+        jax = jax_module()
+
+        found = [device for device in jax.devices() if device.platform == self.platform]
+        if not found:
+            platforms = ", ".join(sorted({device.platform for device in jax.devices()}))
+            raise WrongDevice(f"no {self.name}: jax.devices() has {platforms} only")
+        return found[0]
+
+    def _finished(self, outputs: Any) -> Any:
+        jax = jax_module()
+
+        outputs = jax.block_until_ready(outputs)
+        jax.effects_barrier()
+        return outputs
+
+
+class TpuDevice(JaxDevice):
+    """The TPUs that JAX can see."""
+
+    key = "tpu"
+    name = "TPU"
+    platform = "tpu"
+    nodes = ("/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
+
+    def available(self) -> Availability:
+        """A device node, or a JAX that was told to use a TPU: a remote one has no node."""
+        if not is_installed("jax"):
+            return Availability(False, "no TPU: module jax is not installed")
+        found = machine.nodes(*self.nodes)
+        if found:
+            return Availability(True, f"{found[0]}, jax {version_of('jax')}")
+        if {"tpu", "proxy"} & set(os.environ.get("JAX_PLATFORMS", "").split(",")):
+            return Availability(True, f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}, jax {version_of('jax')}")
+        return Availability(False, f"no TPU: found no device node {' or '.join(self.nodes)}")
+
+    def units(self) -> tuple[str, ...]:
+        """One process at a time opens the TPUs of a machine (libtpu holds a lock)."""
+        return ("tpu",)
+
+    def environment(self, unit: str) -> Mapping[str, str]:
+        """Nothing: libtpu finds its devices."""
+        return {}
+
+
+class GpuDevice(JaxDevice):
+    """The NVIDIA GPUs that JAX can see, for kernels that Pallas can lower to a GPU."""
+
+    key = "gpu"
+    name = "GPU"
+    platform = "gpu"
+    nodes = ("/dev/nvidia[0-9]*",)
+    plugins = ("jax_cuda13_plugin", "jax_cuda12_plugin")
+
+    def available(self) -> Availability:
+        """A device node and JAX's plugin for CUDA."""
+        if not is_installed("jax"):
+            return Availability(False, "no GPU: module jax is not installed")
+        found, plugins = machine.nodes(*self.nodes), [name for name in self.plugins if is_installed(name)]
+        if found and plugins:
+            return Availability(True, f"{found[0]}, {plugins[0]}")
+        missing = [] if found else [f"no device node {self.nodes[0]}"]
+        if not plugins:
+            missing.append(f"neither module {' nor module '.join(self.plugins)}")
+        return Availability(False, f"no GPU: found {' and '.join(missing)}")
+
+    def units(self) -> tuple[str, ...]:
+        """Each GPU by itself; those of ``CUDA_VISIBLE_DEVICES`` where that is set."""
+        named = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if named is not None:
+            return tuple(f"gpu-{each.strip()}" for each in named.split(",") if each.strip())
+        return tuple(f"gpu-{node.removeprefix('/dev/nvidia')}" for node in machine.nodes(*self.nodes))
+
+    def environment(self, unit: str) -> Mapping[str, str]:
+        """The one GPU, and no more of its memory than is used: others may be at work on it."""
+        return {"CUDA_VISIBLE_DEVICES": unit.removeprefix("gpu-"), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+
+    def cannot_lower(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has."""
+        jax = jax_module()
+
+        traced = jax.jit(kernel).trace(*args, **kwargs)
+        try:
+            traced.lower(lowering_platforms=("cuda",))
+        except Exception as error:  # any: JAX raises what it likes for what it cannot lower
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            return f"`{kernel_name(kernel)}` does not lower to a GPU: {type(error).__name__}: {said[0]}"
+        return ""
+
+
+def _as_given(outputs: Any, given: Any) -> Any:
+    """The outputs as NumPy arrays, unless a JAX array was among the arguments."""
+    import numpy as np
+
+    jax = jax_module()
+
+    if any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(given)):
+        return outputs
+    return jax.tree_util.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, outputs)

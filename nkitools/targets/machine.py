@@ -1,0 +1,44 @@
+"""What the operating system says of accelerators: device nodes and the drivers' files, looked for anew each time.
+
+A look is a glob or two. Nothing is remembered, so that a device lost in the middle of a session is missed at once.
+``NKITOOLS_SYSROOT`` names another root than ``/`` for all of it: a container's, or that of a test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from glob import glob
+
+_ROOT = "NKITOOLS_SYSROOT"
+
+
+def nodes(*patterns: str) -> tuple[str, ...]:
+    """The device nodes that match a pattern like ``/dev/neuron*``, in order, without the root."""
+    root = _root()
+    return tuple(sorted(found[len(root) :] for pattern in patterns for found in glob(root + pattern)))
+
+
+def said(directory: str, name: str) -> str | None:
+    """What a driver's file ``name`` anywhere below ``directory`` says; None where there is none that can be read.
+
+    Drivers have moved their files from one release to the next, so the place below the device is not asked for.
+    """
+    for path in _files(_root() + directory, name):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read().strip()
+        except OSError:
+            continue
+    return None
+
+
+def _files(directory: str, name: str) -> Iterator[str]:
+    for parent, below, files in os.walk(directory):
+        below.sort()
+        if name in files:
+            yield os.path.join(parent, name)
+
+
+def _root() -> str:
+    return os.environ.get(_ROOT, "").rstrip("/")

@@ -1,0 +1,68 @@
+"""torch modules on a NeuronCore: what a framework's own operations do there, as a baseline for kernels."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.packages import is_installed
+from nkitools.targets.target import Availability, Prepared, refuse
+
+
+class NeuronModuleDevice(NeuronDevice):
+    """The NeuronCores of `NeuronDevice`, for ``torch.nn.Module``: compiled by torch-xla as one graph."""
+
+    def available(self) -> Availability:
+        """A device node of the driver, torch_neuronx and torch_xla."""
+        found = super().available()
+        missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
+        if found.ok and missing:
+            return Availability(False, f"no way to run a torch module on it: found no {' and no '.join(missing)}")
+        return found
+
+    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run a copy of the module on the device; gradients are not recorded."""
+        __tracebackhide__ = True
+        return _way_of(args, kwargs).call(_on_device(kernel, kwargs), args, kwargs)
+
+    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+        """As `call`, with parameters and arguments staying on the device."""
+        __tracebackhide__ = True
+        prepared: Prepared = _way_of(args, kwargs).prepare(_on_device(kernel, kwargs), args, kwargs)
+        return prepared
+
+
+def is_torch_module(kernel: Any) -> bool:
+    """Whether ``kernel`` is a ``torch.nn.Module``. Where torch has not been imported nothing can be one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "nn") and isinstance(kernel, torch.nn.Module)
+
+
+def _way_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    from nkitools.launch.frameworks import arrays_in
+    from nkitools.targets.neuron_ways import AsNumpy, TorchXla
+
+    way = TorchXla()
+    torch = sys.modules["torch"]
+    return way if any(isinstance(each, torch.Tensor) for each in arrays_in((args, kwargs))) else AsNumpy(way)
+
+
+def _on_device(module: Any, kwargs: Mapping[str, Any]) -> Any:
+    """The module's copy there as a function; the author's own stays on the host."""
+    __tracebackhide__ = True
+    import torch
+
+    for name in ("grid", "ranks"):
+        if kwargs.get(name) is not None:
+            refuse(module, f"a torch module has no `{name}`", f"Leave `{name}` out.")
+    there = copy.deepcopy(module).to(import_module("torch_xla.core.xla_model").xla_device())
+
+    def forward(*args: Any, **named: Any) -> Any:
+        with torch.no_grad():
+            return there(*args, **named)
+
+    return forward

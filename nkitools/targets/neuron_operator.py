@@ -1,0 +1,120 @@
+"""Custom C++ operators on a NeuronCore, built from the same sources by AWS's own loader.
+
+Source: Building and executing operators, Neuron Custom C++ Operators Developer Guide: ``custom_op.load`` compiles a
+library and loads it into the process, and its operators are ``torch.ops.<library>.<operator>`` on XLA tensors.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.packages import is_installed
+from nkitools.targets.target import Availability, Prepared, refuse
+
+if TYPE_CHECKING:
+    from nkitools.customop.build import Recipe
+    from nkitools.customop.operator import Operator
+    from nkitools.targets.neuron_ways import Way
+
+# Supported chips: Neuron Custom C++ Operators, overview; maintenance: release notes of Neuron SDK 2.33.
+ONLY_V2 = (
+    "custom C++ operators are for NeuronCore-v2 only (trn1, inf2), and in maintenance since Neuron SDK 2.33; the "
+    "NeuronCore of this machine is of {}"
+)
+_V2 = 2
+# Of the keywords of ``Operator.run``: how cores are simulated.
+_OF_SIMULATION = frozenset({"timeout", "order", "threads", "isolation", "memory_limit", "debug"})
+
+
+class NeuronOperatorDevice(NeuronDevice):
+    """The NeuronCores of `NeuronDevice`, for custom C++ operators."""
+
+    prints = "printf goes to the host's terminal, where NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES is set"
+
+    def available(self) -> Availability:
+        """A device node of the driver, torch_neuronx and torch_xla, and no newer NeuronCore than v2."""
+        from nkitools.chip.generations import generation_of
+
+        chip = self.chip()
+        if chip and generation_of(chip).version != _V2:
+            return Availability(False, ONLY_V2.format(chip))
+        found = super().available()
+        missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
+        if found.ok and missing:
+            return Availability(False, f"no loader of custom operators: found no {' and no '.join(missing)}")
+        return found
+
+    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Build the operator for the device, once in this process, and call it with its tensors there."""
+        __tracebackhide__ = True
+        function, way, tensors = _launchable(kernel, args, kwargs)
+        return way.call(function, tensors, {})
+
+    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+        """As `call`, with the tensors staying on the device."""
+        __tracebackhide__ = True
+        function, way, tensors = _launchable(kernel, args, kwargs)
+        return way.prepare(function, tensors, {})
+
+
+def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Way, Any]:
+    """The device's operator, the way to it, and its arguments as torch has them.
+
+    Arguments are judged as in simulation (CO110 to CO112): the device would not say what is wrong with them.
+    """
+    __tracebackhide__ = True
+    from nkitools.customop.arguments import give_back, take
+    from nkitools.targets.neuron_ways import AsNumpy, TorchXla
+
+    foreign = sorted(set(kwargs) - _OF_SIMULATION)
+    if foreign:
+        refuse(operator, f"a custom operator has no `{foreign[0]}`", f"Leave `{foreign[0]}` out.")
+    taken = take(operator.name, operator.signature, args)
+    way: Way = TorchXla()
+    tensors = tuple(give_back(_own(value), True) if hasattr(value, "dtype") else value for value in taken.values)
+    return _on_device(operator), way if taken.torch else AsNumpy(way), tensors
+
+
+def _own(array: Any) -> Any:
+    """An array that torch takes without a warning: it has no read-only tensors."""
+    return array if array.flags.writeable else array.copy()
+
+
+# Of each library that this process has loaded: what it was made of, for one core or all, and the directory it lies in.
+_loaded: dict[str, tuple[Recipe, bool, tempfile.TemporaryDirectory[str]]] = {}
+
+
+def _on_device(operator: Operator) -> Any:
+    __tracebackhide__ = True
+    library = operator.library
+    recipe = library.built.recipe
+    known = _loaded.get(library.name)
+    if known is None:
+        _loaded[library.name] = recipe, library.multicore, _load(recipe, library.multicore)
+    elif known[:2] != (recipe, library.multicore):
+        refuse(
+            operator,
+            f"library `{library.name}` was loaded on the device before, from {known[0].compute[0]} and with other "
+            "settings than this operator's; a process has one library of a name",
+            "Give one of the two another name in NEURON_LIBRARY, or run their tests in two sessions.",
+        )
+    return getattr(getattr(import_module("torch").ops, library.name), operator.name)
+
+
+def _load(recipe: Recipe, multicore: bool) -> tempfile.TemporaryDirectory[str]:
+    """Build and load a library with AWS's loader, in a directory of this process: nobody else builds there."""
+    directory = tempfile.TemporaryDirectory(prefix="nkitools-operators-")
+    flags = {"extra_cflags": list(recipe.flags)} if recipe.flags else {}
+    import_module("torch_neuronx.xla_impl.custom_op").load(
+        name=recipe.name,
+        compute_srcs=list(recipe.compute),
+        shape_srcs=list(recipe.shape),
+        build_directory=directory.name,
+        multicore=multicore,
+        **flags,
+    )
+    return directory

@@ -1,0 +1,1 @@
+"""A fake of AWS's compiler package."""

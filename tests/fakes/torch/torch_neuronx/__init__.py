@@ -1,0 +1,1 @@
+"""A fake of torch_neuronx: importing it makes the Neuron device torch_xla's."""
