@@ -81,6 +81,15 @@ def test_forward_of_bfloat16(run_kernel: Callable[..., Any], causal: bool) -> No
     assert worst_error(statistics, logarithms) <= TOLERANCE
 
 
+def test_forward_of_scores_whose_exponentials_overflow(run_kernel: Callable[..., Any]) -> None:
+    """The largest score so far is subtracted: scores of hundreds, off by 1e-4 in float32, are weighted too."""
+    query, key, value = heads(600, 64)
+    output, statistics = run_kernel(flash_attention, 100 * query, key, value)
+    weights, logarithms = rows_reference(100 * query, key, slice(None), causal=False)
+    assert worst_error(output, weights @ value.astype(np.float64)) <= 1e-3
+    assert worst_error(statistics, logarithms) <= 1e-3
+
+
 def test_forward_of_a_long_sequence(run_kernel: Callable[..., Any]) -> None:
     """4096 x 128, causal: rows from all over agree with float64."""
     query, key, value = heads(4096, 128)

@@ -39,6 +39,13 @@ def test_sizes_that_are_no_multiple_of_the_tile(run_kernel: Callable[..., Any], 
     assert worst_error(run_kernel(giou, preds, targets), preds, targets) <= TOLERANCE
 
 
+def test_boxes_smaller_than_epsilon(run_kernel: Callable[..., Any]) -> None:
+    """Unions and hulls whose area is less than epsilon count as epsilon."""
+    near = np.random.default_rng(2).uniform(0, 2e-3, (2, 8, 4, 2))
+    preds, targets = np.concatenate((near, near + 2e-3), axis=-1).astype(np.float32)
+    assert worst_error(run_kernel(giou, preds, targets), preds, targets) <= TOLERANCE
+
+
 def test_the_kernel_prints_each_tile_it_loads(run_kernel: Callable[..., Any], device_prints: Any) -> None:
     """Each loaded tile of predictions is printed with its loop counters and the kernel's line."""
     preds, targets = boxes()

@@ -41,6 +41,13 @@ def test_softmax(run_kernel: Callable[..., Any], shape: tuple[int, int]) -> None
     np.testing.assert_allclose(run_kernel(softmax, logits), softmax_reference(logits.astype(np.float64)), atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(128, 40), (130, 77)])
+def test_softmax_of_logits_whose_exponentials_overflow(run_kernel: Callable[..., Any], shape: tuple[int, int]) -> None:
+    """The largest of a row is subtracted first, so that rows add up to 1 wherever the logits lie."""
+    logits = 100 * normal(*shape)
+    np.testing.assert_allclose(run_kernel(softmax, logits), softmax_reference(logits.astype(np.float64)), atol=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (128, 128), (600, 64), (700, 128)])
 def test_attention(run_kernel: Callable[..., Any], shape: tuple[int, int]) -> None:
     """One head of any sequence length agrees with float64."""
@@ -48,3 +55,11 @@ def test_attention(run_kernel: Callable[..., Any], shape: tuple[int, int]) -> No
     wide = [each.astype(np.float64) for each in (query, key, value)]
     expected = softmax_reference(wide[0] @ wide[1].T / np.sqrt(shape[1])) @ wide[2]
     np.testing.assert_allclose(run_kernel(attention, query, key, value), expected, atol=1e-5)
+
+
+def test_attention_of_scores_whose_exponentials_overflow(run_kernel: Callable[..., Any]) -> None:
+    """The largest score of a row is subtracted first; float32 scores of a few hundred are off by some 1e-4."""
+    query, key, value = 100 * normal(130, 64), normal(130, 64), normal(130, 64)
+    wide = [each.astype(np.float64) for each in (query, key, value)]
+    expected = softmax_reference(wide[0] @ wide[1].T / 8) @ wide[2]
+    np.testing.assert_allclose(run_kernel(attention, query, key, value), expected, atol=1e-3)

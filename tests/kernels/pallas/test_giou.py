@@ -15,6 +15,7 @@ jax = pytest.importorskip("jax")
 import nkitools.pallas  # noqa: E402  (JAX decides whether this file is collected)
 from kernels.pallas import giou as kernel_module  # noqa: E402
 from kernels.pallas.giou import giou  # noqa: E402
+from tests.kernels.pallas.compiling import assert_compiles, zeros  # noqa: E402
 from tests.kernels.reference import boxes, giou_reference  # noqa: E402
 
 TOLERANCE = 1e-5
@@ -102,3 +103,9 @@ def test_it_lowers_for_the_tpu(shape: tuple[int, int]) -> None:
     boxes_of_shape = jax.ShapeDtypeStruct((*shape, 4), np.float32)
     exported = jax.export.export(giou, platforms=["tpu"])(boxes_of_shape, boxes_of_shape)
     assert "tpu_custom_call" in exported.mlir_module()
+
+
+@pytest.mark.parametrize("batch", [1024, 3])
+def test_it_compiles_for_tpus(batch: int) -> None:
+    """The TPU compiler takes blocks of 128 x 128, and the lower ones of a small batch."""
+    assert_compiles(giou, *[zeros(np.float32, batch, 256, 4)] * 2)

@@ -69,9 +69,9 @@ def test_a_wrong_tap_is_a_wrong_result(old: str, new: str) -> None:
 
 @pytest.mark.sim
 def test_channels_that_were_never_loaded_are_found() -> None:
-    """Without the zeros below the last channel the matmul reads what nothing wrote (NK401)."""
+    """Without the zeros below the last channel the matmul reads what nothing wrote (NK405)."""
     images, filters = case(SIZES[1])
     wrong = mutant(kernel_module, "image = nl.zeros(", "image = nl.ndarray(").conv2d
     with pytest.raises(nkitools.KernelError) as caught:
         nkitools.simulate(wrong, images, filters)
-    assert caught.value.finding.rule == "NK401"
+    assert caught.value.finding.rule == "NK405"

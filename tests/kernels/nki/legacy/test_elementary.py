@@ -100,7 +100,7 @@ TWO = (normal(300, 700), normal(300, 700, seed=1))
         (vector_module, "vector_add", "x[element], mask=inside", "x[element]", (TWO[0][0],) * 2, "NK402"),
         (relu_module, "relu", "(rows + pmax - 1)", "(rows - 1)", TWO[:1], "NK403"),
         (softmax_module, "softmax", "share, mask=inside", "share", TWO[:1], "NK402"),
-        (transpose_module, "transpose", "nl.zeros", "nl.ndarray", TWO[:1], "NK401"),
+        (transpose_module, "transpose", "nl.zeros", "nl.ndarray", TWO[:1], "NK405"),
         (sum_module, "column_sums", "tile = nl.zeros(", "tile = nl.ndarray(", TWO[:1], "NK401"),
         (matmul_module, "matmul", "moving = nl.zeros", "moving = nl.ndarray", TWO, "NK401"),
         (matmul_module, "matmul", "k * tile_k + k_row", "k * tile_k + k_row + 1", TWO, ""),

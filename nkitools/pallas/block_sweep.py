@@ -1,0 +1,191 @@
+"""Which choices of blocks fit in the vector memory of a chip, and what its compiler says of each. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from nkitools.pallas.calls import compiling_for, pallas_calls
+from nkitools.pallas.chips import MIB, Chip, chosen
+from nkitools.pallas.compiled import Compiled, compile_calls, prepared
+from nkitools.pallas.imports import jax_module
+from nkitools.rules.finding import Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One choice of blocks on one chip. Sizes are in bytes."""
+
+    block: Any
+    chip: str
+    vmem: int | None
+    """Vector memory by the block model, of the Pallas call that takes most: each block once a buffer, and the scratch.
+    None where the function refuses the block."""
+    vmem_limit: int | None
+    """How much the compiler gives that call."""
+    compiled: Compiled | None
+    """What the compiler made of each Pallas call."""
+    findings: tuple[Finding, ...] = ()
+    refused: str = ""
+    """What the function itself says against this block."""
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the blocks and the scratch are within the limit; None where the function refuses the block."""
+        if self.compiled is None:
+            return None
+        return all(kernel.vmem_bytes <= kernel.vmem_limit for kernel in self.compiled.kernels)
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether the compiler takes it; False where the function, a rule or JAX's lowering does not; None where no
+        compiler could be asked and nothing else is against it."""
+        if self.compiled is None or any(finding.severity == "error" for finding in self.findings):
+            return False
+        return self.compiled.accepted
+
+    @property
+    def reason(self) -> str:
+        """Why it is not accepted, or what to know all the same; empty where there is nothing to say."""
+        return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
+
+    def verdict(self) -> str:
+        """A word or two: "compiles", "fits", the rule that is broken, "refused"."""
+        if self.compiled is None:
+            return "refused"
+        errors = [finding.rule for finding in self.findings if finding.severity == "error"]
+        if errors:
+            return errors[0]
+        if self.accepted is None:
+            return "fits" if self.fits else "too large"
+        return "compiles" if self.accepted else "not compiled"
+
+
+class Sweep(Sequence[Attempt]):
+    """The attempts of a sweep: those of the first block on each chip, then those of the next one. Prints as a table."""
+
+    def __init__(self, attempts: Iterable[Attempt]) -> None:
+        self._attempts = tuple(attempts)
+
+    @overload
+    def __getitem__(self, index: int) -> Attempt: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Attempt, ...]: ...
+    def __getitem__(self, index: int | slice) -> Attempt | tuple[Attempt, ...]:
+        return self._attempts[index]
+
+    def __len__(self) -> int:
+        return len(self._attempts)
+
+    def accepted(self, chip: str) -> list[Any]:
+        """The blocks that the compiler for ``chip`` takes, in the order in which they were given."""
+        return [each.block for each in self if each.chip == chip and each.accepted]
+
+    def __str__(self) -> str:
+        chips = list(dict.fromkeys(each.chip for each in self))
+        notes: list[str] = []
+        table = [["block", "VMEM", *(self._heading(chip) for chip in chips)]]
+        for start in range(0, len(self), max(len(chips), 1)):
+            row = self[start : start + len(chips)]
+            table.append([str(row[0].block), _sizes(row), *(_noted(each, notes) for each in row)])
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+        return "\n".join([*(line.rstrip() for line in lines), *notes, *self._without_compiler()])
+
+    def _heading(self, chip: str) -> str:
+        limits = {each.vmem_limit for each in self if each.chip == chip and each.vmem_limit is not None}
+        return f"{chip} ({_mib(limits.pop())})" if len(limits) == 1 else chip
+
+    def _without_compiler(self) -> Iterator[str]:
+        reasons = {each.compiled.left_out for each in self if each.compiled and each.compiled.left_out}
+        yield from (f"The compiler was not asked: {reason}." for reason in sorted(reasons))
+
+
+def sweep(
+    make_fn: Callable[[Any], Callable[..., Any]],
+    /,
+    *args: Any,
+    blocks: Iterable[Any],
+    chips: str | Sequence[str] = ("v5e", "v6e", "tpu7x"),
+    timeout: float = 120.0,
+) -> Sweep:
+    """Try ``make_fn(block)(*args)`` for every block on every chip: does it fit, and does the compiler take it?
+
+    - ``make_fn`` takes one of ``blocks``, of whatever form, and returns the JAX function with Pallas calls to try.
+    - ``args``: the function's arrays; only their shapes and dtypes count, so ``jax.ShapeDtypeStruct`` will do.
+    - ``blocks``: the choices.
+    - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x.
+    - ``timeout``: seconds for the compilation of one Pallas call.
+
+    The result has one `Attempt` for each block and chip; ``str()`` of it is a table with the reasons below.
+
+    A ``ValueError`` of the function counts as its refusal of that block; everything else that it raises passes through
+    unchanged. ``ValueError`` for a chip that there is not, for no blocks, and for a function without Pallas calls;
+    ``NotModelled`` (NK607) without JAX.
+    """
+    wanted = _Wanted(timeout)
+    choices = list(blocks)
+    if not choices:
+        raise ValueError("blocks is empty; give the choices to try")
+    targets = chosen(chips)
+    return Sweep(_attempt(make_fn, block, args, chip, wanted) for block in choices for chip in targets)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the compiler is asked."""
+
+    timeout: float
+    measure_vmem: bool = False
+    bundles: bool = False
+
+
+def _attempt(
+    make_fn: Callable[[Any], Callable[..., Any]], block: Any, args: tuple[Any, ...], chip: Chip, wanted: _Wanted
+) -> Attempt:
+    """Trace, lower and compile one choice for one chip."""
+    jax = jax_module()
+    try:
+        fn = make_fn(block)
+        with compiling_for(chip):
+            traced = jax.make_jaxpr(lambda *arrays: fn(*arrays))(*args)
+    except ValueError as refusal:
+        return Attempt(
+            block=block, chip=chip.name, vmem=None, vmem_limit=None, compiled=None, refused=f"ValueError: {refusal}"
+        )
+    calls = pallas_calls(traced)
+    if not calls:
+        raise ValueError(f"the function for block {block} makes no Pallas call, so there is nothing to sweep")
+    ready = [prepared(call, chip) for call in calls]
+    compiled = compile_calls(ready, chip, wanted)
+    largest = max(compiled.kernels, key=lambda kernel: kernel.vmem_bytes)
+    return Attempt(
+        block=block,
+        chip=chip.name,
+        vmem=largest.vmem_bytes,
+        vmem_limit=largest.vmem_limit,
+        compiled=compiled,
+        findings=tuple(finding for each in ready for finding in each.findings(("lower", "aot"))),
+    )
+
+
+def _noted(attempt: Attempt, notes: list[str]) -> str:
+    """The cell of an attempt, with the number of its note where there is a reason; equal reasons share one."""
+    if not attempt.reason:
+        return attempt.verdict()
+    told = [note.partition("] ")[2] for note in notes]
+    if attempt.reason not in told:
+        told.append(attempt.reason)
+        notes.append(f"[{len(told)}] {attempt.reason}")
+    return f"{attempt.verdict()} [{told.index(attempt.reason) + 1}]"
+
+
+def _sizes(row: Sequence[Attempt]) -> str:
+    """The vector memory of one choice, from the least to the most where the function differs by chip."""
+    sizes = sorted({each.vmem for each in row if each.vmem is not None})
+    return " to ".join(_mib(size) for size in dict.fromkeys((*sizes[:1], *sizes[-1:]))) or "-"
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:.2f} MiB"
