@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sim test bench lint format docs clean
+.PHONY: help sim test bench mutants lint format docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: $(VENV)/test.stamp ## run the whole test-suite (one test: ARGS="-k giou")
 
 bench: $(VENV)/test.stamp ## time the simulator against NumPy
 	$(BIN)/python -m benchmarks $(ARGS)
+
+mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count what notices them
+	$(BIN)/python -m benchmarks.mutants $(ARGS)
 
 lint: $(VENV)/dev.stamp ## check style and types, change nothing
 	$(BIN)/ruff check .

@@ -1,0 +1,196 @@
+"""The wrong instruction: operands, operators, dtypes, engines, memories and buffers mixed up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+
+from benchmarks.mutants.registry import operator
+from benchmarks.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
+
+_DTYPES = {
+    "float32": ("bfloat16", "float16"),
+    "bfloat16": ("float8_e4m3",),
+    "int32": ("int16", "float32"),
+    "uint32": ("int32", "uint8"),
+    "uint8": ("float32",),
+    "float8_e8m0fnu": ("uint16",),
+}
+_BUFFERS = {"sbuf": ("psum", "shared_hbm"), "psum": ("sbuf",), "shared_hbm": ("sbuf",), "private_hbm": ("sbuf",)}
+_OTHER = {
+    "add": ("subtract", "maximum"),
+    "subtract": ("add",),
+    "multiply": ("add",),
+    "maximum": ("minimum",),
+    "minimum": ("maximum",),
+    "max": ("min", "sum"),
+    "sum": ("max",),
+    "equal": ("not_equal",),
+    "not_equal": ("equal",),
+    "exp": ("square",),
+    "log": ("exp",),
+    "square": ("abs",),
+    "abs": ("square",),
+    "silu": ("gelu",),
+    "relu": ("abs",),
+    "rsqrt": ("sqrt",),
+    "right_shift": ("left_shift",),
+}
+_COMPARED = {"less_equal": "less", "less": "less_equal", "greater_equal": "greater", "greater": "greater_equal"}
+_COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "bypass")
+# Instructions of which more than one engine is able, and the engine that a reader of the manual may choose next.
+_ON_ANY_ENGINE = ("tensor_tensor", "tensor_scalar", "tensor_copy", "memset", "tensor_reduce", "scalar_tensor_tensor")
+_PAIRS = (("stationary", "moving"), ("stationary_scale", "moving_scale"))
+_ORDERED = (("data1", "data2"), ("data0", "data1"), ("data", "operand1"), ("operand0", "operand1"), ("dst", "src"))
+_SHAPED = ("ndarray", "zeros", "ones", "full")
+
+
+@operator("swap-stationary", "the stationary and the moving operand mixed up")
+def swap_stationary(source: Source) -> Iterator[Edit]:
+    """By keyword, and by position in the legacy dialect."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and callee(node) in ("nc_matmul", "nc_matmul_mx"):
+            if len(node.args) == 2:
+                yield source.swap(*node.args)
+            yield from _swapped(source, node, _PAIRS)
+
+
+@operator("swap-operands", "the operands of an instruction that are not interchangeable mixed up")
+def swap_operands(source: Source) -> Iterator[Edit]:
+    """Two inputs, or source and destination; ``x - y``, ``x / y`` and ``x // y``."""
+    for node in source.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod)):
+            left, right = source.says(node.left), source.says(node.right)
+            yield source.replace(node, f"({right}) {_sign(node.op)} ({left})")
+        elif isinstance(node, ast.Call) and room(node) == "nl" and callee(node) in ("subtract", "divide"):
+            yield source.swap(node.args[0], node.args[1])
+        elif isinstance(node, ast.Call) and room(node) == "nisa" and not _is_commutative(node):
+            yield from _swapped(source, node, _ORDERED)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+            yield from _swapped_neighbours(source, node)
+
+
+def _swapped_neighbours(source: Source, call: ast.Call) -> Iterator[Edit]:
+    """Names that a function of the kernel's own is given side by side."""
+    assert isinstance(call.func, ast.Name)
+    if call.func.id not in {function.name for function in source.functions}:
+        return
+    if any(last_word(argument) in _COMMUTATIVE for argument in call.args):
+        return
+    for first, second in pairwise(call.args):
+        if isinstance(first, (ast.Name, ast.Subscript)) and isinstance(second, (ast.Name, ast.Subscript)):
+            yield source.swap(first, second)
+
+
+def _is_commutative(call: ast.Call) -> bool:
+    op = keyword(call, "op")
+    return callee(call) == "tensor_tensor" and op is not None and last_word(op.value) in _COMMUTATIVE
+
+
+def _swapped(source: Source, call: ast.Call, pairs: tuple[tuple[str, str], ...]) -> Iterator[Edit]:
+    for names in pairs:
+        found = [each.value for each in call.keywords if each.arg in names]
+        if len(found) == 2 and source.says(found[0]) != source.says(found[1]):
+            yield source.swap(*found)
+
+
+def _sign(op: ast.operator) -> str:
+    return {ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Add: "+", ast.Mult: "*"}[type(op)]
+
+
+@operator("change-operator", "another operator or function")
+def change_operator(source: Source) -> Iterator[Edit]:
+    """``nl.add`` becomes ``nl.subtract`` and so on; ``+``, ``-``, ``*`` and ``//`` of numbers and tiles."""
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
+            for other in _OTHER.get(node.attr, ()):
+                yield source.replace(node, f"nl.{other}")
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
+            other = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}[type(node.op)]
+            left, right = source.says(node.left), source.says(node.right)
+            if not _rounds_up(source, node):
+                yield source.replace(node, f"({left}) {other} ({right})")
+
+
+def _rounds_up(source: Source, node: ast.BinOp) -> bool:
+    """Whether it is part of ``(size + tile - 1) // tile``, which other operators change."""
+    parent = source.parents[node]
+    whole = parent if isinstance(parent, ast.BinOp) and isinstance(node.op, ast.Sub) else node
+    return (
+        isinstance(whole.op, ast.FloorDiv) and isinstance(whole.left, ast.BinOp) and isinstance(whole.left.op, ast.Sub)
+    )
+
+
+@operator("change-comparison", "a comparison is off by one, or the other way round")
+def change_comparison(source: Source) -> Iterator[Edit]:
+    """``<`` becomes ``<=``, ``==`` becomes ``!=``, also among the operators of instructions."""
+    other = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
+    for node in source.nodes:
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in other:
+            left, right = source.says(node.left), source.says(node.comparators[0])
+            yield source.replace(node, f"{left} {other[type(node.ops[0])]} {right}")
+        elif isinstance(node, ast.Attribute) and last_word(node.value) == "nl" and node.attr in _COMPARED:
+            yield source.replace(node, f"nl.{_COMPARED[node.attr]}")
+
+
+@operator("change-dtype", "a dtype that is narrower, or of another kind")
+def change_dtype(source: Source) -> Iterator[Edit]:
+    """float32 becomes bfloat16 or float16, an integer dtype another one; a tensor's own dtype becomes bfloat16."""
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
+            for other in _DTYPES.get(node.attr, ()):
+                yield source.replace(node, f"nl.{other}")
+        elif isinstance(node, ast.keyword) and node.arg == "dtype" and last_word(node.value) == "dtype":
+            yield source.replace(node.value, "nl.bfloat16")
+
+
+@operator("change-engine", "an engine that is not the one for it")
+def change_engine(source: Source) -> Iterator[Edit]:
+    """GpSimd, which does not reach PSUM, where none is named; another one where one is."""
+    for node in source.nodes:
+        if not isinstance(node, ast.Call) or room(node) != "nisa":
+            continue
+        engine = keyword(node, "engine")
+        if engine is not None:
+            for other in ("vector", "scalar", "tensor"):
+                yield source.replace(engine.value, f"nisa.engine.{other}")
+        elif callee(node) in _ON_ANY_ENGINE and keyword(node, "dst") is not None:
+            inside = source.text[: source.span(node)[1] - 1].rstrip()
+            comma = "" if inside.endswith(",") else ","
+            new = f"{comma} engine=nisa.engine.gpsimd"
+            yield Edit(len(inside), source.span(node)[1] - 1, new, line_of(node))
+
+
+@operator("change-buffer", "a tensor in the wrong memory")
+def change_buffer(source: Source) -> Iterator[Edit]:
+    """SBUF becomes PSUM or HBM, PSUM and HBM become SBUF."""
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute) and last_word(node.value) == "nl":
+            for other in _BUFFERS.get(node.attr, ()):
+                yield source.replace(node, f"nl.{other}")
+
+
+@operator("alias-buffers", "one buffer for two tensors")
+def alias_buffers(source: Source) -> Iterator[Edit]:
+    """Two names of a function whose buffers are made by the same call: the second one is the first one's."""
+    for function in source.functions:
+        made = list(_buffers(source, function))
+        for (one, text, _), (two, same, statement) in combinations(made, 2):
+            if text == same and one != two:
+                yield source.insert_after(statement, f"{two} = {one}")
+
+
+def _buffers(source: Source, function: ast.FunctionDef) -> Iterator[tuple[str, str, ast.stmt]]:
+    """Name, call and statement of each buffer that a function makes, of tuples too."""
+    for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
+        target = node.targets[0]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        for name, value in zip(names, values, strict=False):
+            if isinstance(name, ast.Name) and isinstance(value, ast.Call) and _makes_buffer(value):
+                yield name.id, source.says(value), node
+
+
+def _makes_buffer(call: ast.Call) -> bool:
+    return callee(call) in (*_SHAPED, "_column", "_new") and room(call) in ("nl", "")

@@ -1,0 +1,180 @@
+"""Something forgotten: a statement, an initial value, a mask, an argument."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from benchmarks.mutants.registry import operator
+from benchmarks.mutants.source import Edit, Source, callee, keyword, last_word, line_of, room
+
+_COPIES = ("dma_copy", "tensor_copy", "store", "copy")
+_MEMSETS = ("memset", "iota")
+_BARRIERS = ("core_barrier",)
+_FILLED = ("zeros", "ones", "full")
+
+# Optional arguments whose absence is a different instruction, not a different way to write it.
+_OPTIONAL = (
+    "negate",
+    "scale",
+    "bias",
+    "offset",
+    "channel_multiplier",
+    "reverse0",
+    "reverse1",
+    "accumulate",
+    "reduce_cmd",
+    "oob_mode",
+    "is_stationary_onezero",
+    "scalar_offset",
+    "vector_offset",
+    "indirect_dim",
+    "dtype",
+    "keepdims",
+)
+
+
+def _statements(source: Source) -> Iterator[tuple[ast.Expr, ast.Call]]:
+    """Calls that stand alone: they are made for what they do."""
+    for node in source.nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield node, node.value
+
+
+@operator("drop-copy", "a copy, load or store is forgotten")
+def drop_copy(source: Source) -> Iterator[Edit]:
+    """Statements that move data."""
+    for statement, call in _statements(source):
+        if callee(call) in _COPIES:
+            yield source.drop_statement(statement)
+
+
+@operator("drop-memset", "a buffer is left without its initial value")
+def drop_memset(source: Source) -> Iterator[Edit]:
+    """``nisa.memset``, and ``nl.zeros`` and its kin that become ``nl.ndarray``."""
+    for statement, call in _statements(source):
+        if callee(call) in _MEMSETS:
+            yield source.drop_statement(statement)
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and callee(node) in _FILLED and room(node) == "nl":
+            kept = [node.args[0], *([] if callee(node) == "full" else node.args[1:])]
+            arguments = ", ".join([*map(source.says, kept), *map(source.says, node.keywords)])
+            if keyword(node, "dtype") is None and callee(node) != "full" and len(node.args) < 2:
+                arguments += ", dtype=nl.float32"
+            if keyword(node, "buffer") is None:
+                arguments += ", buffer=nl.sbuf"
+            yield source.replace(node, f"nl.ndarray({arguments})")
+
+
+@operator("drop-barrier", "cores or ranks do not wait for each other")
+def drop_barrier(source: Source) -> Iterator[Edit]:
+    """Barriers."""
+    for statement, call in _statements(source):
+        if callee(call) in _BARRIERS:
+            yield source.drop_statement(statement)
+
+
+@operator("drop-instruction", "an instruction, or a call of the kernel's own function, is forgotten")
+def drop_instruction(source: Source) -> Iterator[Edit]:
+    """All other calls that stand alone."""
+    for statement, call in _statements(source):
+        if callee(call) not in (*_COPIES, *_MEMSETS, *_BARRIERS):
+            yield source.drop_statement(statement)
+
+
+@operator("drop-assignment", "a variable keeps its old value")
+def drop_assignment(source: Source) -> Iterator[Edit]:
+    """Assignments to names that are all bound already, earlier in the function or in the loop before."""
+    for function in source.functions:
+        bound = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)}
+        for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
+            names = {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+            targets = [each for target in node.targets for each in getattr(target, "elts", [target])]
+            if names <= bound and all(isinstance(each, ast.Name) for each in targets):
+                yield source.drop_statement(node)
+            bound |= names
+
+
+@operator("drop-wrapper", "a call that changes its first argument is forgotten")
+def drop_wrapper(source: Source) -> Iterator[Edit]:
+    """``nl.exp(x)`` becomes ``x``: functions of one tensor that give one of its shape."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and room(node) == "nl" and callee(node) in _ELEMENTWISE:
+            yield source.replace(node, source.says(node.args[0]))
+
+
+_ELEMENTWISE = ("exp", "log", "square", "abs", "rsqrt", "reciprocal", "copy", "negative")
+
+
+@operator("drop-mask", "a mask, a predicate or one of its conditions is forgotten")
+def drop_mask(source: Source) -> Iterator[Edit]:
+    """``mask=``, one side of ``&``, ``nl.where`` and predicated copies."""
+    for node in source.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+            for side in (node.left, node.right):
+                yield source.replace(node, source.says(side))
+        elif callee(node) == "where":
+            assert isinstance(node, ast.Call)
+            yield source.replace(node, source.says(node.args[1]))
+        elif callee(node) == "tensor_copy_predicated":
+            assert isinstance(node, ast.Call)
+            dst, src = (source.says(each) for each in node.keywords if each.arg in ("dst", "src"))
+            yield source.replace(node, f"nisa.tensor_copy({dst}, {src})")
+        elif isinstance(node, ast.Call) and (mask := keyword(node, "mask")) is not None:
+            yield source.drop_argument(node, mask)
+
+
+@operator("drop-keyword", "an optional argument is forgotten")
+def drop_keyword(source: Source) -> Iterator[Edit]:
+    """Optional arguments of instructions and of ``nl`` functions, but the dtype of a buffer, which it must have."""
+    for node in source.nodes:
+        if not isinstance(node, ast.Call) or callee(node) in ("ndarray", *_FILLED):
+            continue
+        for argument in node.keywords:
+            if argument.arg in _OPTIONAL:
+                yield source.drop_argument(node, argument)
+
+
+@operator("forget-accumulate", "a sum, or a running maximum, starts anew at each step")
+def forget_accumulate(source: Source) -> Iterator[Edit]:
+    """``+=`` becomes ``=``; matmuls overwrite; the engines' own registers are reset each time."""
+    for node in source.nodes:
+        if isinstance(node, ast.AugAssign):
+            start, stop = source.span(node.target)[1], source.span(node.value)[0]
+            yield Edit(start, stop, " = ", line_of(node))
+        elif room(node) == "nisa" and callee(node) in ("nc_matmul", "nc_matmul_mx"):
+            assert isinstance(node, ast.Call)
+            if keyword(node, "dst") is not None and keyword(node, "accumulate") is None:
+                yield _with_argument(source, node, "accumulate=False")
+        elif last_word(node) == "reduce" and isinstance(node, ast.Attribute):
+            yield source.replace(node, "nisa.reduce_cmd.reset_reduce")
+
+
+@operator("wrong-accumulate", "the first step adds to what was never set")
+def wrong_accumulate(source: Source) -> Iterator[Edit]:
+    """Matmuls that always accumulate; registers that are never reset; ``=`` of a known name that becomes ``+=``."""
+    for node in source.nodes:
+        if room(node) == "nisa" and callee(node) in ("nc_matmul", "nc_matmul_mx"):
+            assert isinstance(node, ast.Call)
+            if keyword(node, "dst") is not None and keyword(node, "accumulate") is None:
+                yield _with_argument(source, node, "accumulate=True")
+        elif last_word(node) == "reset_reduce" and isinstance(node, ast.Attribute):
+            yield source.replace(node, "nisa.reduce_cmd.reduce")
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            start, stop = source.span(node.targets[0])[1], source.span(node.value)[0]
+            yield Edit(start, stop, " += ", line_of(node))
+
+
+@operator("forget-return", "the result is not returned")
+def forget_return(source: Source) -> Iterator[Edit]:
+    """Of kernels and of their functions."""
+    for node in source.nodes:
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield source.drop_statement(node)
+
+
+def _with_argument(source: Source, call: ast.Call, argument: str) -> Edit:
+    stop = source.span(call)[1] - 1
+    inside = source.text[:stop].rstrip()
+    comma = "" if inside.endswith(",") else ","
+    return Edit(len(inside), stop, f"{comma} {argument}", line_of(call))

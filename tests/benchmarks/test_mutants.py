@@ -1,0 +1,214 @@
+"""The mutation yardstick: it makes the mistakes that it says, and counts what tells of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.mutants.cases import CASES
+from benchmarks.mutants.figures import figures, passes
+from benchmarks.mutants.operators import OPERATORS, mutants_of
+from benchmarks.mutants.runner import Result
+from benchmarks.mutants.source import Mutant, Source, sources
+from benchmarks.mutants.survivors import Explanation, explanations, judge
+from benchmarks.mutants.trial import Verdict
+
+REPOSITORY = Path(__file__).parents[2]
+
+MADE = {
+    "alias-buffers": ("a = nl.zeros((2, 1))\n    b = nl.zeros((2, 1))", "    b = nl.zeros((2, 1))\n    b = a\n"),
+    "change-axis": ("nl.sum(x, axis=1)", "nl.sum(x, axis=0)"),
+    "change-buffer": ("y = nl.ndarray((1, 2), buffer=nl.psum)", "buffer=nl.sbuf)"),
+    "change-comparison": ("y = x[i] < 3", "x[i] <= 3"),
+    "change-constant": ("y = f(3)", "f(4)"),
+    "change-dtype": ("y = nl.load(x, dtype=nl.float32)", "dtype=nl.bfloat16"),
+    "change-engine": ("nisa.tensor_copy(dst=x, src=y)", "src=y, engine=nisa.engine.gpsimd)"),
+    "change-operator": ("nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)", "op=nl.subtract)"),
+    "drop-assignment": ("x = x + 1", "    pass\n"),
+    "drop-barrier": ("nisa.core_barrier(data=x, cores=(0, 1))", "    pass\n"),
+    "drop-copy": ("nisa.dma_copy(dst=x, src=y)", "    pass\n"),
+    "drop-instruction": ("nisa.nc_matmul(dst=x, stationary=y, moving=y)", "    pass\n"),
+    "drop-keyword": ("nisa.tensor_reduce(dst=x, data=y, negate=True)", "data=y)"),
+    "drop-mask": ("y = nl.load(x[i], mask=i < 3)", "nl.load(x[i])"),
+    "drop-memset": ("y = nl.zeros((2, 1), dtype=x.dtype)", "y = nl.ndarray((2, 1), dtype=x.dtype, buffer=nl.sbuf)"),
+    "drop-minimum": ("y = min(128, x)", "y = 128\n"),
+    "drop-wrapper": ("y = nl.exp(x)", "y = x\n"),
+    "floor-division": ("y = (x + 128 - 1) // 128", "y = (x) // 128\n"),
+    "forget-accumulate": ("x[i] += y", "x[i] = y"),
+    "forget-return": ("return x", "    pass\n"),
+    "ignore-condition": ("y = 1 if x else 2", "y = 2\n"),
+    "lengthen-loop": ("for i in range(0, x, 128):\n        f(i)", "range(0, x + 128, 128)"),
+    "narrow-slice": ("y = x[:, i : i + 5]", "x[:, i:i + 5 - 1]"),
+    "shift-slice": ("y = x[:, nl.ds(i, 5)]", "nl.ds(i + 1, 5)"),
+    "shorten-loop": ("for i in nl.affine_range(x):\n        f(i)", "nl.affine_range(x - 1)"),
+    "start-late": ("for i in range(x):\n        f(i)", "range(1, x)"),
+    "swap-indices": ("y = x[a, b]", "x[b, a]"),
+    "swap-operands": ("y = a - b", "(b) - (a)"),
+    "swap-results": ("return a, b", "return b, a"),
+    "swap-stationary": ("nisa.nc_matmul(dst=x, stationary=a, moving=b)", "stationary=b, moving=a)"),
+    "swap-targets": ("a, b = f()", "b, a = f()"),
+    "widen-slice": ("y = x[:, nl.ds(i, 5)]", "nl.ds(i, 6)"),
+    "wrong-accumulate": ("nisa.nc_matmul(dst=x, stationary=a, moving=b)", "moving=b, accumulate=True)"),
+    "wrong-counter": ("for i in f():\n        for j in f():\n            y = x[i]", "x[j]"),
+    "wrong-program": ("y = nl.program_id(0)", "y = 0\n"),
+    "wrong-range": ("for i in nl.sequential_range(4):\n        f(i)", "nl.affine_range(4)"),
+    "wrong-tile-size": ("y = nl.tile_size.pmax", "(2 * nl.tile_size.pmax)"),
+}
+
+
+def source(body: str) -> Source:
+    """A module of one function."""
+    return Source("one", f"def kernel(x):\n    {body}\n")
+
+
+def test_every_operator_is_tried() -> None:
+    """The table below speaks of all of them."""
+    assert MADE.keys() == OPERATORS.keys()
+
+
+@pytest.mark.parametrize("operator", MADE)
+def test_an_operator_makes_its_mistake(operator: str) -> None:
+    """One of its mutants has the new text, and every one of them parses and names the line."""
+    body, wrong = MADE[operator]
+    found = [each for each in mutants_of(source(body)) if each.operator == operator]
+    assert any(wrong in each.text for each in found)
+    assert all(each.code in source(body).text for each in found)
+
+
+def test_what_is_no_computation_is_left_alone() -> None:
+    """Assertions, docstrings and device prints have no mutants; constants of assertions alone have none."""
+    text = 'LIMIT = 5\n\n\ndef kernel(x):\n    "A 3."\n    assert x < LIMIT\n    nl.device_print("x", x[0:3])\n'
+    assert list(mutants_of(Source("one", text))) == []
+
+
+def test_every_kernel_has_a_case() -> None:
+    """No example kernel is left out."""
+    assert {each.kernel for each in sources(REPOSITORY)} == CASES.keys()
+
+
+def test_every_explanation_speaks_of_a_mutant() -> None:
+    """A line that was changed since, or an operator that is gone, leaves no explanation behind."""
+    named = {each.kernel for each in explanations() if each.kernel is not None}
+    mutants = [mutant for each in sources(REPOSITORY) if each.kernel in named for mutant in mutants_of(each)]
+    stale = [each.name() for each in explanations() if each.line and not any(map(each.fits, mutants))]
+    assert stale == []
+
+
+def result(line: str, *, killed: bool = False, identical: bool = True) -> Result:
+    """A mutant of the operator "shift-slice" and its fate."""
+    mutant = Mutant("one", "shift-slice", "kernel", 1, line, "old", "new", "")
+    return Result(mutant, Verdict(reference="wrong" if killed else ""), identical and not killed)
+
+
+def explanation(line: str | None, *, equivalent: bool = True) -> Explanation:
+    """Of the same operator."""
+    return Explanation(equivalent, "because", "shift-slice", "one", None, line, None)
+
+
+def test_what_is_explained_and_what_is_not() -> None:
+    """A kind of mistake is equivalent only where results are the same to the bit; a named line may differ."""
+    results = [result("a"), result("b", identical=False), result("c", identical=False), result("d", killed=True)]
+    judged = judge(results, [explanation("b", equivalent=False), explanation(None)])
+    assert [each.mutant.code for each, _ in judged.equivalent] == ["a"]
+    assert [each.mutant.code for each, _ in judged.unseen] == ["b"]
+    assert [each.mutant.code for each in judged.unexplained] == ["c"]
+    assert judged.stale == []
+    counted = figures(results, judged)
+    assert (counted.mutants, counted.mistakes, counted.noticed, counted.unseen) == (4, 3, 1, 2)
+    assert not passes(results, judged)
+
+
+def test_explanations_that_are_no_longer_true_are_stale() -> None:
+    """One of no survivor, and one of a mutant that is noticed by now."""
+    judged = judge([result("a", killed=True), result("b")], [explanation("a"), explanation("b"), explanation("gone")])
+    assert [each.partition(":")[0] for each in judged.stale] == [
+        "explains no survivor",
+        "speaks of a mutant that is noticed",
+        "explains no survivor",
+    ]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "[[equivalent]]\noperator = 'shift-slice'",
+        "[[unseen]]\nreason = 'because'",
+        "[[unseen]]\noperator = 'shift-slice'\nreason = 'because'\nlines = 'a'",
+        "[[other]]\noperator = 'shift-slice'\nreason = 'because'",
+    ],
+    ids=["no reason", "no operator", "a field that is none", "a kind that is none"],
+)
+def test_an_entry_of_another_form_is_refused(tmp_path: Path, entry: str) -> None:
+    """Nothing in the file is passed over."""
+    file = tmp_path / "survivors.toml"
+    file.write_text(entry)
+    with pytest.raises(ValueError, match=r"survivors\.toml"):
+        explanations(file)
+
+
+def test_enough_is_enough() -> None:
+    """At 95 % of the mistakes, all others explained, the yardstick passes; with one less it does not."""
+    unseen = [result("a", identical=False)]
+    known = [explanation("a", equivalent=False)]
+    for killed, good in ((19, True), (18, False)):
+        results = [*unseen, *[result(str(number), killed=True) for number in range(killed)]]
+        assert passes(results, judge(results, known)) is good
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    """The yardstick on one small kernel of each dialect, in a process as its users start it."""
+    command = [sys.executable, "-m", "benchmarks.mutants", "--format", "json", "--jobs", "2"]
+    command += ["--kernel", "softmax", "--kernel", "legacy.vector_add"]
+    theirs = ("PYTEST_", "NKITOOLS_", "NKI_", "NEURON_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_two_kernels_pass(measured: dict[str, Any]) -> None:
+    """At least 95 % of the mistakes are noticed, every survivor is explained, no explanation is stale."""
+    counted = measured["figures"]["all"]
+    assert counted["noticed"] >= 0.95 * counted["mistakes"] > 0
+    assert measured["stale"] == []
+    assert all(each["reason"] for each in measured["mutants"] if each["fate"] != "noticed")
+
+
+PLANTED = [
+    ("softmax", "drop-copy", "nisa.dma_copy", "NK403"),
+    ("softmax", "drop-instruction", "nisa.tensor_reduce", "NK401"),
+    ("softmax", "wrong-tile-size", "pmax = nl.tile_size.pmax", "NK101"),
+    ("softmax", "widen-slice", "tile = nl.load", "NK402"),
+    ("legacy.vector_add", "floor-division", "for n in", "NK403"),
+    ("legacy.vector_add", "drop-mask", "x_tile = nl.load", "NK402"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "operator", "line", "rule"), PLANTED)
+def test_a_mistake_is_told_of_by_its_rule(
+    measured: dict[str, Any], kernel: str, operator: str, line: str, rule: str
+) -> None:
+    """The verdict on a mutant says which rule spoke."""
+    found = [
+        each["findings"]["error"]
+        for each in measured["mutants"]
+        if each["kernel"] == kernel and each["operator"] == operator and each["code"].startswith(line)
+    ]
+    assert found
+    assert any(rule in rules for rules in found)
+
+
+def test_a_wrong_result_is_told_of_by_the_comparison(measured: dict[str, Any]) -> None:
+    """A sum in place of a maximum breaks no rule, and the result is not the reference's."""
+    found = [each for each in measured["mutants"] if each["change"] == "nl.multiply -> nl.add"]
+    assert [each["kernel"] for each in found] == ["softmax"]
+    assert found[0]["findings"]["error"] == []
+    assert found[0]["reference"]
