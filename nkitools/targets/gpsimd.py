@@ -44,6 +44,6 @@ class GpSimdSimulator(Target):
 
 
 def is_custom_operator(kernel: Any) -> bool:
-    """Whether ``kernel`` is an operator of ``nkitools.customop``. Where that has not been imported nothing can be one."""
+    """Whether ``kernel`` is an operator of ``nkitools.customop``; where that is not imported, nothing can be one."""
     module = sys.modules.get("nkitools.customop.operator")
     return module is not None and isinstance(kernel, module.Operator)

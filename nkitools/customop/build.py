@@ -1,0 +1,287 @@
+"""From an author's sources to a library: two shared objects, shape functions and kernels."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nkitools.customop.cache import being_built, digest, forget_unused, locked
+from nkitools.customop.errors import BuildError
+from nkitools.customop.process import Worker
+from nkitools.customop.toolchain import Compiler, Prepared, find_compiler, prepare, run, run_together
+
+SHAPE, COMPUTE, DESCRIPTION = "shape.so", "compute.so", "library.json"
+
+# m.def("name", &shape, "kernel") as sources write it; what registers in other ways is found by asking the library.
+_DEFINITION = re.compile(r'\.\s*def\s*\(\s*"[^"]*"\s*,[^;]*?"([^"]*)"\s*\)', re.DOTALL)
+_UNDOCUMENTED = re.compile(
+    r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): warning: .*?nkitools CO112: (?P<what>.+?) "
+    r"\[-Wdeprecated-declarations\]$",
+    re.MULTILINE,
+)
+_IDENTIFIER = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a library is built from. Two equal recipes over sources of equal content are one library."""
+
+    name: str
+    compute: tuple[str, ...]
+    shape: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that the compiler has been made to say about an author's line."""
+
+    message: str
+    file: str
+    line: int
+    column: int
+
+
+class Registered(NamedTuple):
+    """An operator or a kernel: its names, its parameters' letters (the result's first) and its address."""
+
+    library: str
+    name: str
+    kernel: str
+    signature: str
+    address: int
+
+
+@dataclass(frozen=True)
+class Built:
+    """A library on disk: its two halves, the author's files in it, and remarks on them."""
+
+    shape: str
+    compute: str
+    sources: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+    recipe: Recipe
+    operators: tuple[Registered, ...] = ()  # what the shape sources register
+    kernels: tuple[Registered, ...] = ()  # what is bound of the compute sources
+
+    def described(self) -> dict[str, Any]:
+        """What is kept beside the library."""
+        return asdict(self)
+
+
+def build(recipe: Recipe, *, verbose: bool = False) -> Built:
+    """The library of ``recipe``, out of the cache where its sources have not changed. BuildError says what is wrong."""
+    compiler = find_compiler()
+    key = digest([compiler.key, recipe.name, *recipe.flags, *contents_of((*recipe.compute, "", *recipe.shape))])
+    with locked("library-" + key) as index:
+        known = _known(index.with_suffix(".json"), key)
+        if known is not None:
+            return known
+        if verbose:
+            print(f"nkitools: building {recipe.name} with {compiler.path}", flush=True)
+        return _build(compiler, recipe, index.with_suffix(".json"), key, verbose)
+
+
+def contents_of(paths: Iterable[str]) -> list[bytes]:
+    """The paths of files and what is in them; BuildError for one that cannot be read."""
+    contents = []
+    for path in paths:
+        try:
+            contents += [path.encode(), Path(path).read_bytes() if path else b""]
+        except OSError as error:
+            raise BuildError(f"source {path} cannot be read: {error.strerror}") from error
+    return contents
+
+
+def _place(index: Path, key: str, included: Sequence[str]) -> Path:
+    """Where a library lies, which depends on the content of what its sources include."""
+    return index.parent / f"library-{digest([key, *contents_of(included)])}"
+
+
+def _known(index: Path, key: str) -> Built | None:
+    try:
+        place = _place(index, key, json.loads(index.read_text()))
+        built = read_description(place / DESCRIPTION)
+        for used in (index, place):
+            os.utime(used)
+        return built
+    except (OSError, ValueError, KeyError, TypeError, BuildError):
+        return None
+
+
+def read_description(path: Path) -> Built:
+    """A library as it was described; its halves lie beside the description."""
+    told = json.loads(path.read_text())
+    told.pop("multicore", None)
+    recipe = told["recipe"]
+    told["recipe"] = Recipe(recipe["name"], tuple(recipe["compute"]), tuple(recipe["shape"]), tuple(recipe["flags"]))
+    told["remarks"] = tuple(Remark(**remark) for remark in told["remarks"])
+    told["sources"] = tuple(told["sources"])
+    for what in ("operators", "kernels"):
+        told[what] = tuple(Registered(*each) for each in told[what])
+    built = Built(**told)
+    return replace(built, shape=str(path.parent / built.shape), compute=str(path.parent / built.compute))
+
+
+def _build(compiler: Compiler, recipe: Recipe, index: Path, key: str, verbose: bool) -> Built:
+    with being_built(index.parent / f"building-{key}") as scratch:
+        job = Job(compiler, prepare(compiler), recipe, scratch)
+        job.compile()
+        included = sorted(job.included())
+        operators, kernels = _listed(str(scratch / SHAPE), str(scratch / COMPUTE))
+        built = Built(SHAPE, COMPUTE, tuple(included), job.remarks(), recipe, operators, kernels)
+        (scratch / DESCRIPTION).write_text(json.dumps(built.described(), indent=1))
+        if verbose and job.said:
+            print(job.said, flush=True)
+    place = _place(index, key, included)
+    if not place.exists():
+        os.replace(index.parent / f"building-{key}", place)
+    forget_unused(index.parent)
+    fresh = index.with_name(f".{index.name}-{os.getpid()}")
+    fresh.write_text(json.dumps(included))
+    os.replace(fresh, index)
+    return read_description(place / DESCRIPTION)
+
+
+def _listed(shape: str, compute: str) -> tuple[tuple[Registered, ...], tuple[Registered, ...]]:
+    """What the halves of a library register, told by a process of their own: loading them runs the author's code."""
+    worker = Worker(shape, compute)
+    worker.close()
+    return tuple(map(_registered, worker.operators)), tuple(map(_registered, worker.kernels))
+
+
+def _registered(fields: Sequence[str]) -> Registered:
+    return Registered(fields[0], fields[1], fields[2], fields[3], int(fields[4]))
+
+
+class Job:
+    """The compilation of one library in a directory of its own."""
+
+    def __init__(
+        self, compiler: Compiler, prepared: Prepared, recipe: Recipe, directory: Path, extra: tuple[str, ...] = ()
+    ) -> None:
+        self.compiler = compiler
+        self.prepared = prepared
+        self.recipe = recipe
+        self.directory = directory
+        self.extra = extra
+        self.said = ""
+
+    def compile(self) -> None:
+        """Compile and link both halves."""
+        units = self.compute_units()
+        shapes = [(self._unit(f"shape{i}", path, ()), path) for i, path in enumerate(self.recipe.shape)]
+        self.compile_units([*shapes, *units])
+        self._link([unit for unit, _ in shapes], SHAPE)
+        self._link([unit for unit, _ in units], COMPUTE)
+
+    def _guessed_kernels(self) -> list[str]:
+        texts = [Path(path).read_text(errors="replace") for path in self.recipe.shape]
+        found = [_without_comments(text) for text in texts]
+        return list(dict.fromkeys(name for text in found for name in _DEFINITION.findall(text)))
+
+    def compute_units(self) -> list[tuple[Path, str]]:
+        """A unit for each compute source; the kernels are bound in the one that defines them."""
+        kernels = self._guessed_kernels()
+        bodies = {path: _without_comments(Path(path).read_text(errors="replace")) for path in self.recipe.compute}
+        bound: dict[str, list[str]] = {path: [] for path in bodies}
+        for kernel in kernels:
+            if _IDENTIFIER.fullmatch(kernel) is None:
+                raise BuildError(f"m.def names the kernel {kernel!r}, which is no C++ name")
+            definers = [path for path, body in bodies.items() if _defines(body, kernel)]
+            # Where none is seen to define it, the first may include what does; the compiler knows.
+            bound[(definers or list(bodies))[0]].append(kernel)
+        return [(self._unit(f"compute{i}", path, bound[path]), path) for i, path in enumerate(bodies)]
+
+    def _unit(self, name: str, source: str, kernels: Sequence[str]) -> Path:
+        """A source that is the author's, and then what binds its kernels."""
+        unit = self.directory / f"{name}.cpp"
+        lines = [f'#include "{_quoted(source)}"']
+        if kernels:
+            lines.append('#include "nkitools/bind.h"')
+        lines += [f'NKT_KERNEL({i}, "{kernel}", ::{kernel})' for i, kernel in enumerate(kernels)]
+        unit.write_text("\n".join(lines) + "\n")
+        return unit
+
+    def compile_units(self, units: Sequence[tuple[Path, str]]) -> None:
+        """Compile units side by side; BuildError has the compiler's words on the author's source."""
+        compiler = self.compiler
+        flags = [*compiler.flags, *self.extra, *self.recipe.flags, *self.prepared.prelude, "-MMD"]
+        commands = [[compiler.path, *flags, "-c", str(unit), "-o", str(self.object_of(unit))] for unit, _ in units]
+        for done, (unit, source) in zip(run_together(commands), units, strict=True):
+            text = _as_the_author_sees(done.stderr, unit)
+            self.said += text
+            lost = re.search(rf"{re.escape(str(unit))}:\d+:\d+: error: .*?::(\w+)\W", done.stderr)
+            if done.returncode != 0 and lost is not None:
+                raise BuildError(_no_kernel(lost[1], source), done.stderr)
+            if done.returncode != 0:
+                raise BuildError(f"{os.path.basename(source)} does not compile:\n{text.rstrip()}", done.stderr)
+
+    def object_of(self, unit: Path) -> Path:
+        """Where a unit's object lies."""
+        return self.directory / f"{unit.stem}.o"
+
+    def _link(self, units: Sequence[Path], name: str) -> None:
+        objects = [str(self.object_of(unit)) for unit in units]
+        command = [self.compiler.path, *self.extra, *objects, str(self.prepared.runtime), *self.compiler.linking()]
+        done = run([*command, "-o", str(self.directory / name)])
+        if done.returncode != 0:
+            raise BuildError(f"the library {self.recipe.name} does not link:\n{done.stderr.rstrip()}", done.stderr)
+        self._keep_symbols(name)
+
+    def _keep_symbols(self, name: str) -> None:
+        """On macOS the debug information lies in the objects, which are about to go."""
+        if (self.directory / name).exists() and os.uname().sysname == "Darwin":
+            subprocess.run(["dsymutil", str(self.directory / name)], check=False, capture_output=True)
+
+    def included(self) -> set[str]:
+        """The author's files: the sources and what they include, but for the system's and our own."""
+        units = {str(path) for path in self.directory.glob("*.cpp")}
+        found: set[str] = set()
+        for listing in self.directory.glob("*.d"):
+            _, _, names = listing.read_text().partition(":")
+            found.update(re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()))
+        paths = {os.path.abspath(name.replace("\\ ", " ")) for name in found if name}
+        ours = str(self.prepared.runtime.parent) + os.sep
+        return {path for path in paths if path not in units and not path.startswith(ours)}
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the compiler said of things that Neuron's guide does not have."""
+        found = [
+            Remark(m["what"], os.path.abspath(m["file"]), int(m["line"]), int(m["column"]))
+            for m in _UNDOCUMENTED.finditer(self.said)
+        ]
+        return tuple(dict.fromkeys(found))
+
+
+def _as_the_author_sees(text: str, unit: Path) -> str:
+    """The compiler's words without the lines that speak of the unit round the author's source."""
+    return "".join(line for line in text.splitlines(keepends=True) if str(unit) not in line)
+
+
+def _no_kernel(kernel: str, source: str) -> str:
+    return (
+        f"m.def names the kernel `{kernel}`, and the compute sources do not define one function of that "
+        f"name (looked in "
+        f"{os.path.basename(source)})"
+    )
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def _defines(body: str, kernel: str) -> bool:
+    """Whether a source seems to define a function: its name, parameters, and a brace."""
+    name = kernel.rpartition("::")[2]
+    return re.search(rf"\b{name}\s*\([^;{{}}]*\)\s*(?:noexcept\s*)?\{{", body) is not None
+
+
+def _quoted(path: str) -> str:
+    return path.replace("\\", "\\\\").replace('"', '\\"')

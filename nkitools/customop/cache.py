@@ -1,0 +1,82 @@
+"""Where built libraries are kept: under the user's cache directory, by the content that they were built from.
+
+What is there is complete: everything is built beside its place and moved into it. A lock keeps two processes from
+building the same thing at once; it is the operating system's, so it goes with the process that holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nkitools.customop.errors import BuildError
+
+
+def cache_directory() -> Path:
+    """``NKITOOLS_CACHE_DIR``, else nkitools' own directory in the user's cache."""
+    said = os.environ.get("NKITOOLS_CACHE_DIR")
+    if said:
+        return Path(said).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "nkitools"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nkitools"
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """A name for content: each part counts with its length, so that no two lists of parts run into one."""
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        whole.update(len(data).to_bytes(8, "little"))
+        whole.update(data)
+    return whole.hexdigest()[:32]
+
+
+@contextmanager
+def locked(name: str) -> Iterator[Path]:
+    """Hold the lock of one thing in the cache; yields the directory that is its place."""
+    root = cache_directory() / "customop"
+    try:
+        (root / "locks").mkdir(parents=True, exist_ok=True)
+        handle = open(root / "locks" / name, "w")  # noqa: SIM115 - closed below, with the lock
+    except OSError as error:
+        raise BuildError(
+            f"the cache {root} cannot be written ({error.strerror}); NKITOOLS_CACHE_DIR names another place"
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield root / name
+    finally:
+        handle.close()
+
+
+def forget_unused(root: Path, days: float = 30) -> None:
+    """Remove what has not been used for long, leftovers of processes that were killed among it."""
+    limit = time.time() - days * 86400
+    for path in root.iterdir():
+        with contextlib.suppress(OSError):  # somebody else may be doing the same
+            if path.name != "locks" and path.stat().st_mtime < limit:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def being_built(place: Path) -> Iterator[Path]:
+    """A directory to build in that takes its ``place`` where the block ends well, and is removed where it does not."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=place.parent))
+    try:
+        yield scratch
+        if place.exists():
+            shutil.rmtree(place, ignore_errors=True)
+        os.replace(scratch, place)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,17 @@
+"""What goes wrong before an operator runs."""
+
+from __future__ import annotations
+
+
+class BuildError(Exception):
+    """A library that cannot be built or loaded: what is wrong, with the compiler's words where they are the reason.
+
+    ``output`` is all that the compiler said.
+    """
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+    def __reduce__(self) -> tuple[type[BuildError], tuple[str, str]]:
+        return type(self), (str(self), self.output)

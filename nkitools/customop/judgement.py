@@ -1,0 +1,241 @@
+"""A call of an operator, made and judged."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.customop import process
+from nkitools.customop.abi import (
+    FINISHED,
+    LOCAL,
+    NOT_RUN,
+    OUTPUT,
+    RUNNING,
+    STOPPED,
+    TIMED_OUT,
+    Call,
+    PrintRecord,
+    give_room,
+    open_library,
+)
+from nkitools.customop.arguments import Arguments, give_back, numpy_dtype
+from nkitools.customop.errors import BuildError
+from nkitools.customop.events import Scene, Told, finding_at, findings_of
+from nkitools.customop.output import judge_output, judge_shape_function, output_of, shadow_of
+from nkitools.customop.run import CoreCounters
+from nkitools.record.prints import Print
+from nkitools.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from nkitools.customop.operator import Operator, Settings
+
+_CANARIES = (0xFF, 0x5A)  # the second one to be sure of what the first one suggests
+_NO_ROOM = 77
+_KILLED_GRACE = 2.0
+_STATUS = ("not run", "stopped", "finished", "stopped", "crashed", "timed out")
+_QUEUE_BYTES = 131072  # the largest buffer of printf
+
+
+@dataclass
+class Judged:
+    """What came of a call."""
+
+    outputs: Any = None
+    prints: list[Print] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    cores: tuple[CoreCounters, ...] = ()
+
+
+@dataclass
+class Made:
+    """A call that has been made: the call and its memory, and how its process ended."""
+
+    call: Call
+    memory: Any
+    exit: int = 0
+    killed: bool = False
+    text: str = ""
+
+
+class Judgement:
+    """Makes a call of an operator and judges what it left."""
+
+    def __init__(self, operator: Operator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> None:
+        self.operator = operator
+        self.arguments = arguments
+        self.settings = settings
+        self.order = cores
+
+    def made(self) -> Judged:
+        """The call, judged."""
+        if self.settings.isolation == "none":
+            return self._here()
+        built = self.operator.library.built
+        with process.worker_held(built.shape, built.compute) as worker:
+            try:
+                made = self._ask(worker, _CANARIES[0])
+                return self._judged(made, lambda: self._ask(worker, _CANARIES[1]))
+            except process.WorkerLost:
+                process.forget(worker)
+                raise BuildError(
+                    f"the process that runs operator `{self.operator.name}` has been ended from outside; the next call "
+                    "starts another"
+                ) from None
+            except BaseException:
+                process.forget(worker)  # somebody interrupted it: what it is doing, it must not go on doing
+                raise
+
+    def _ask(self, worker: process.Worker, canary: int) -> Made:
+        call = worker.memory.begin(self.arguments.size())
+        self._fill(call, worker.memory.buffer, canary)
+        call.trap = 1
+        call.timeout_ms = int(self.settings.timeout * 1000)
+        call.memory = self.settings.memory_limit
+        del call  # or the memory could not be given back when it grows
+        answer = worker.call(self.settings.timeout)
+        text = worker.text()
+        return Made(worker.memory.end(), worker.memory.buffer, int(answer["status"]), bool(answer["killed"]), text)
+
+    def _fill(self, call: Call, memory: Any, canary: int) -> None:
+        self.arguments.write(call, memory)
+        self.operator.prepare(call, self.settings, self.order)
+        call.canary = canary
+
+    def _here(self) -> Judged:
+        built = self.operator.library.built
+        shape, compute = open_library(built.shape), open_library(built.compute)
+
+        memory = process.memory_here()
+
+        def make(canary: int) -> Made:
+            call = memory.begin(self.arguments.size())
+            self._fill(call, memory.buffer, canary)
+            shape.nkt_shape(ctypes.addressof(call))
+            if call.stage == 2:
+                call = memory.grow(give_room(call))
+                compute.nkt_run(ctypes.addressof(call), ctypes.addressof(call))
+            return Made(call, memory.buffer)
+
+        return self._judged(make(_CANARIES[0]), lambda: make(_CANARIES[1]))
+
+    def _judged(self, made: Made, again: Any) -> Judged:
+        call = made.call
+        judged = Judged()
+        judged.cores = tuple(_counters(call, core) for core in sorted(self.order))
+        in_shape = call.stage < 2
+        scene = self._scene(call, in_shape)
+        judged.prints = list(_prints(call, scene, made.text))
+        judged.findings = findings_of(scene, list(call.events[: call.events_used]))
+        judged.findings += self._endings(made, scene, judged.findings)
+        if in_shape:
+            return judged
+        judged.findings += judge_shape_function(scene, call, self.operator.shape_place())
+        finished = all(each.status == "finished" for each in judged.cores)
+        returned = call.stage == 3 and call.out.numel > 0
+        if finished and returned:
+            suspect = call.unwritten > 0 and call.by_reference
+            output = output_of(call, made.memory)
+            shadow = shadow_of(call, made.memory).copy() if suspect else None
+            findings = judge_output(
+                scene,
+                call,
+                made.memory,
+                self.operator.shape_place(),
+                None if shadow is None else lambda: _both(shadow, again()),
+            )
+            judged.findings += findings
+            if not any(finding.rule == "CO107" for finding in findings):
+                judged.outputs = give_back(output, self.arguments.torch)
+        return judged
+
+    def _scene(self, call: Call, in_shape: bool) -> Scene:
+        operator = self.operator
+        home = operator.shape_place() if in_shape else operator.kernel_place()
+        return Scene(operator.name, self._tensors(call), operator.shape_symbols if in_shape else operator.symbols, home)
+
+    def _tensors(self, call: Call) -> dict[int, str]:
+        names = {}
+        for index, value in enumerate(self.arguments.values):
+            if isinstance(value, np.ndarray):
+                names[index] = f"argument {index} ({value.dtype} {list(value.shape)})"
+        if call.stage >= 2:
+            names[OUTPUT] = f"the output ({numpy_dtype(call.out.dtype)} {list(call.out.shape())})"
+        names[LOCAL] = "a tensor that the kernel made"
+        return names
+
+    def _endings(self, made: Made, scene: Scene, known: list[Finding]) -> list[Finding]:
+        """How the process ended, where its events do not say it already."""
+        timed_out = made.killed or any(core.status == TIMED_OUT for core in made.call.core)
+        if timed_out and not any("still running" in finding.message for finding in known):
+            return [finding_at(scene.home, Told("CO103", f"still running after {self.settings.timeout:g} seconds"))]
+        if made.exit == _NO_ROOM:
+            size, limit = made.call.end, self.settings.memory_limit
+            return [
+                finding_at(scene.home, Told("CO103", f"the call needs {size} bytes of memory; the limit is {limit}"))
+            ]
+        if made.exit != 0 and not made.killed and not known:
+            how = f"signal {-made.exit}" if made.exit < 0 else f"exit status {made.exit}"
+            return [
+                finding_at(scene.home, Told("CO103", f"the process of operator `{scene.operator}` ends with {how}"))
+            ]
+        return []
+
+
+def _both(shadow: Array, made: Made) -> Array:
+    """The elements that neither of two runs has written, whatever was in them before."""
+    mask: Array = (shadow == 0) & (shadow_of(made.call, made.memory) == 0)
+    return mask
+
+
+def _counters(call: Call, number: int) -> CoreCounters:
+    record = call.core[number]
+    status = "not run" if record.status == NOT_RUN else _STATUS[record.status]
+    names = [name for name, *_ in record._fields_ if name not in ("status", "dst_taken")]
+    return CoreCounters(core=number, status=status, **{str(name): int(getattr(record, name)) for name in names})
+
+
+def _prints(call: Call, scene: Scene, text: str) -> list[Print]:
+    """A record for each line that was printed, in order; what came by other ways than printf comes last."""
+    pieces = list(_pieces(call))
+    scene.symbols.warm(site for _, site, _ in pieces if site)
+    prints: list[Print] = []
+    begun: dict[int, tuple[int, str]] = {}
+    for core, site, piece in pieces:
+        start, so_far = begun.pop(core, (site, ""))
+        *lines, rest = (so_far + piece).split("\n")
+        for line in lines:
+            prints.append(_print(scene, core, start, line))
+            start = site
+        if rest:
+            begun[core] = (start, rest)
+    prints += [_print(scene, core, site, rest) for core, (site, rest) in begun.items()]
+    prints += [_print(scene, 0, 0, line) for line in text.splitlines()]
+    return [replace(one, order=order) for order, one in enumerate(prints)]
+
+
+def _pieces(call: Call) -> list[tuple[int, int, str]]:
+    """(core, site, text) of each call of printf that the device's buffer would still have."""
+    used = call.prints_used
+    data = ctypes.string_at(ctypes.addressof(call) + Call.prints.offset, used)
+    pieces, at, head = [], 0, ctypes.sizeof(PrintRecord)
+    while at + head <= used:
+        record = PrintRecord.from_buffer_copy(data, at)
+        text = data[at + head : at + head + record.bytes].decode(errors="replace")
+        pieces.append((record.core, record.site, text))
+        at += head + record.bytes
+    return pieces
+
+
+def _print(scene: Scene, core: int, site: int, line: str) -> Print:
+    place = scene.symbols.author_place([site]) if site else None
+    file, number = (place.file, place.line) if place is not None else ("", 0)
+    return Print(line.rstrip(), np.empty(0), program=(core,), file=file, line=number)
+
+
+__all__ = ["FINISHED", "RUNNING", "STOPPED", "Judged", "Judgement", "Made"]

@@ -1,0 +1,110 @@
+"""What a call left in its output: complete, written once, and as the shape function said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import UNWRITTEN, picture_of
+from nkitools.customop.abi import Call
+from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
+from nkitools.customop.events import OVERLAP, RETURNED, Scene, Told, finding_at
+from nkitools.customop.symbols import Place
+from nkitools.rules.finding import Finding
+
+_MOST_RANGES = 3
+
+
+def output_of(call: Call, memory: object) -> Array:
+    """A copy of the output."""
+    return array_at(memory, call.out.offset, numpy_dtype(call.out.dtype), call.out.shape()).copy()
+
+
+def shadow_of(call: Call, memory: object) -> Array:
+    """Of each element which cores wrote it, a bit each."""
+    return array_at(memory, call.shadow, np.uint8, call.out.shape())
+
+
+def judge_output(
+    scene: Scene, call: Call, memory: object, shape_place: Place, unwritten: Callable[[], Array] | None
+) -> list[Finding]:
+    """CO106 and CO105 with the exact elements, CO107 where the kernel returned something else than was said.
+
+    ``unwritten``: which elements are never written, where the shadow alone does not tell.
+    """
+    events = list(call.events[: call.events_used])
+    for event in events:
+        if event.kind == RETURNED:
+            return [finding_at(shape_place, _returned(scene, call))]
+    findings = []
+    place = scene.symbols.author_place([call.output_site]) or scene.home
+    if call.unwritten:
+        missing = shadow_of(call, memory) == 0 if unwritten is None else unwritten()
+        if missing.any():
+            findings.append(_pictured(finding_at(place, _never_written(call, missing)), missing))
+    if call.overlapping:
+        at = next(
+            (scene.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
+        )
+        findings.append(finding_at(at or place, _overlapping(shadow_of(call, memory))))
+    return findings
+
+
+def _pictured(finding: Finding, missing: Array) -> Finding:
+    from dataclasses import replace
+
+    return replace(finding, picture=picture_of(missing, UNWRITTEN))
+
+
+def _never_written(call: Call, missing: Array) -> Told:
+    count, size = int(missing.sum()), missing.size
+    share = f", {100 * count / size:.2f} % of {size}" if count < size else ", all of it"
+    return Told("CO106", f"output {_described(call)}: {ranges_of(missing)} never written{share}")
+
+
+def _overlapping(shadow: Array) -> Told:
+    several = (shadow & (shadow - np.uint8(1))) != 0
+    cores = [core for core in range(8) if (shadow[several] & np.uint8(1 << core)).any()]
+    return Told(
+        "CO105",
+        f"{ranges_of(several)} of the output are written by several cores ({', '.join(map(str, cores))})",
+    )
+
+
+def _returned(scene: Scene, call: Call) -> Told:
+    said, got = call.out, call.returned
+    return Told(
+        "CO107",
+        f"the shape function of `{scene.operator}` says {_described_record(said)}; the kernel returns "
+        f"{_described_record(got)}",
+    )
+
+
+def _described(call: Call) -> str:
+    return _described_record(call.out)
+
+
+def _described_record(record: object) -> str:
+    return f"{numpy_dtype(record.dtype)} {list(record.shape())}"  # type: ignore[attr-defined]
+
+
+def ranges_of(mask: Array) -> str:
+    """Flat and inclusive: ``elements 875..881 (7)``, ``elements 0..3, 8..11 (8)``, or how many within which."""
+    flat = np.flatnonzero(mask)
+    breaks = np.flatnonzero(np.diff(flat) > 1)
+    firsts = flat[np.concatenate(([0], breaks + 1))]
+    lasts = flat[np.concatenate((breaks, [flat.size - 1]))]
+    if firsts.size > _MOST_RANGES:
+        return f"{flat.size} elements within {flat[0]}..{flat[-1]}"
+    spans = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True))
+    return f"element {spans}" if flat.size == 1 else f"elements {spans} ({flat.size})"
+
+
+def judge_shape_function(scene: Scene, call: Call, place: Place) -> list[Finding]:
+    """CO111 for an output beyond the limits."""
+    problem = shape_problem(call.out.shape())
+    if not problem:
+        return []
+    return [finding_at(place, Told("CO111", f"the output of `{scene.operator}`, {_described(call)}: {problem}"))]

@@ -1,0 +1,46 @@
+"""What a call of an operator gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nkitools.record.run import Run
+
+
+@dataclass(frozen=True)
+class CoreCounters:
+    """What one GpSimd core did in a call.
+
+    ``status``: ``finished``, ``stopped`` (nothing further could be computed), ``crashed``, ``timed out`` or ``not
+    run``. Elements are counted through element accessors: ``element_reads`` through read-only ones, ``element_writes``
+    through writable ones, which hand out references, so that reads through these count there too. Bursts are
+    ``tensor_to_tcm`` (reads) and ``tcm_to_tensor`` (writes), with the bytes that were asked for. ``tcm_peak`` is the
+    most that the core had of the pool of 16384 bytes, open streams (4096 each) included; ``tcm_leaked`` what it never
+    freed. ``stack_bytes``: the deepest stack seen where the operator called the tensor library; a host's, not the
+    device's.
+    """
+
+    core: int
+    status: str
+    element_reads: int
+    element_writes: int
+    stream_reads: int
+    stream_writes: int
+    tcm_reads: int
+    tcm_writes: int
+    tcm_bytes_read: int
+    tcm_bytes_written: int
+    tcm_peak: int
+    tcm_leaked: int
+    stack_bytes: int
+
+
+@dataclass(eq=False)
+class OperatorRun(Run):
+    """The run of a custom operator: ``outputs`` is its result, ``cores`` what each core that ran did.
+
+    ``seconds`` is the time of the call, worker and all; a simulator's time says nothing of the device's.
+    """
+
+    cores: tuple[CoreCounters, ...] = field(default=())
+    seconds: float = 0.0

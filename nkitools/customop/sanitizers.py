@@ -1,0 +1,142 @@
+"""A second run of a call under AddressSanitizer and UndefinedBehaviorSanitizer, and findings out of their reports."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nkitools.customop import process
+from nkitools.customop.abi import give_room, open_library
+from nkitools.customop.arguments import Arguments
+from nkitools.customop.build import Built, Job, contents_of
+from nkitools.customop.cache import being_built, digest, locked
+from nkitools.customop.errors import BuildError
+from nkitools.customop.events import Told, finding_at
+from nkitools.customop.symbols import Place
+from nkitools.customop.toolchain import RUNTIME, SANITIZE, find_compiler, prepare, run
+from nkitools.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from nkitools.customop.operator import Operator, Settings
+
+_PROGRAM = "sanitized"
+_SLOWER = 20  # times: a sanitized kernel has so much more time
+_ENVIRONMENT = {
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=0",
+}
+_ADDRESS = re.compile(
+    r"ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<report>.*?)(?=^==\d+==ABORTING|\Z)", re.DOTALL | re.M
+)
+_FRAME = re.compile(
+    r"^\s*#\d+ 0x[0-9a-f]+ in (?P<function>.+?) (?P<file>/[^\n]*?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE
+)
+_UNDEFINED = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+):\d+: runtime error: (?P<what>[^\n]+)$", re.MULTILINE)
+_OUTSIDE = ("buffer-overflow", "buffer-underflow", "out-of-bounds", "container-overflow")
+
+
+def rerun(operator: Operator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> list[Finding]:
+    """What the sanitizers say of a call, as findings. BuildError where the compiler has no sanitizers."""
+    built = operator.library.built
+    program = _program(built)
+    memory = process.Memory()
+    try:
+        call = memory.begin(arguments.size())
+        arguments.write(call, memory.buffer)
+        operator.prepare(call, settings, cores)
+        call.canary = 0xFF
+        open_library(built.shape).nkt_shape(ctypes.addressof(call))
+        if call.stage != 2:
+            return []  # the shape function refuses; the first run has said so
+        size = give_room(call)
+        del call
+        memory.grow(size)
+        limit = settings.timeout * _SLOWER or None
+        done = subprocess.run(
+            [program, str(memory.fd)],
+            pass_fds=(memory.fd,),
+            env={**os.environ, **_ENVIRONMENT},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return []  # the first run has said that it does not end
+    finally:
+        os.close(memory.fd)
+    return findings_of_reports(done.stderr, built.sources)
+
+
+def _program(built: Built) -> str:
+    compiler = find_compiler()
+    recipe = built.recipe
+    contents = contents_of((*recipe.compute, "", *recipe.shape, "", *built.sources))
+    key = f"{_PROGRAM}-{digest([compiler.key, *SANITIZE, *recipe.flags, *contents])}"
+    prepared = prepare(compiler, SANITIZE)
+    with locked(key) as place:
+        if not place.exists():
+            with being_built(place) as scratch:
+                job = Job(compiler, prepared, recipe, scratch, SANITIZE)
+                units = [*job.compute_units(), (RUNTIME / "main.cpp", "main.cpp")]
+                job.compile_units(units)
+                objects = [str(job.object_of(unit)) for unit, _ in units]
+                command = [compiler.path, *SANITIZE, *objects, str(prepared.runtime), "-o", str(scratch / _PROGRAM)]
+                done = run([*command, "-ldl", "-lpthread"])
+                if done.returncode != 0:
+                    raise BuildError(f"{recipe.name} does not link with sanitizers:\n{done.stderr}", done.stderr)
+    return str(place / _PROGRAM)
+
+
+def findings_of_reports(text: str, sources: Sequence[str]) -> list[Finding]:
+    """The findings in what the sanitizers wrote: one for each line of the author's."""
+    known = {os.path.realpath(path): path for path in sources}
+    findings = [
+        finding_at(place, told)
+        for found in _UNDEFINED.finditer(text)
+        if (place := _place(known, found["file"], found["line"], "")) is not None
+        for told in [_undefined(found["what"])]
+    ]
+    for found in _ADDRESS.finditer(text):
+        frames = [(frame["function"], frame["file"], frame["line"]) for frame in _FRAME.finditer(found["report"])]
+        places = [place for name, file, line in frames if (place := _place(known, file, line, name)) is not None]
+        if places:
+            findings.append(finding_at(places[0], _address_error(found["kind"], found["report"], known)))
+    return list({(finding.file, finding.line): finding for finding in findings}.values())
+
+
+def _place(known: dict[str, str], file: str, line: str, function: str) -> Place | None:
+    path = known.get(os.path.realpath(file))
+    return Place(path, int(line), function.partition("(")[0]) if path is not None else None
+
+
+def _undefined(what: str) -> Told:
+    return Told("CO104" if "out of bounds" in what else "CO103", f"UndefinedBehaviorSanitizer: {what}")
+
+
+def _address_error(kind: str, report: str, known: dict[str, str]) -> Told:
+    what = re.search(r"^(READ|WRITE) of size (\d+)", report, re.MULTILINE)
+    access = f": a {what[1].lower()} of {what[2]} bytes" if what is not None else ""
+    where = re.search(
+        r"is located (\d+ bytes (?:after|before|inside of|to the (?:right|left) of) \d+-byte region)", report
+    )
+    region = f", {where[1].replace('to the right of', 'after').replace('to the left of', 'before')}" if where else ""
+    born = re.search(r"allocated by thread.*", report, re.DOTALL)
+    if born is not None:
+        lines = [f["line"] for f in _FRAME.finditer(born[0]) if os.path.realpath(f["file"]) in known]
+        region += f" (allocated in line {lines[0]})" if lines else ""
+    rule = "CO104" if any(part in kind for part in _OUTSIDE) else "CO103"
+    return Told(rule, f"AddressSanitizer: {kind}{access}{region}")
+
+
+def merged(known: list[Finding], found: list[Finding]) -> list[Finding]:
+    """Both runs' findings. One cause is told once: a plain crash in the sanitizers' words, anything else in ours."""
+    told = {(each.file, each.line) for each in known if each.severity == "error" and each.rule != "CO103"}
+    new = [each for each in found if (each.file, each.line) not in told]
+    places = {(each.file, each.line) for each in new}
+    return [each for each in known if each.rule != "CO103" or (each.file, each.line) not in places] + new

@@ -1,0 +1,87 @@
+"""From addresses in a library to the author's files and lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a source, and the function that it is in."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+class Symbols:
+    """The places of one library, looked up once each."""
+
+    def __init__(self, library: str, sources: Iterable[str]) -> None:
+        self.library = library
+        self.sources = {os.path.realpath(path): path for path in sources}
+        self._frames: dict[int, list[Place]] = {}
+
+    def author_place(self, addresses: Iterable[int]) -> Place | None:
+        """The innermost place in the author's sources on a path of addresses; None where there is none.
+
+        Nor is there one where the system has no tool that reads debug information (addr2line; on macOS atos).
+        """
+        wanted = list(addresses)
+        self._look_up([address for address in wanted if address not in self._frames])
+        for address in wanted:
+            for place in self._frames.get(address, ()):
+                known = self.sources.get(os.path.realpath(place.file))
+                if known is not None and place.line > 0:
+                    return Place(known, place.line, place.function)
+        return None
+
+    def warm(self, addresses: Iterable[int]) -> None:
+        """Look up many addresses at once."""
+        self._look_up([address for address in dict.fromkeys(addresses) if address not in self._frames])
+
+    def _look_up(self, addresses: list[int]) -> None:
+        if not addresses:
+            return
+        self._frames.update((address, []) for address in addresses)
+        tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+        if tool is not None:
+            self._with_addr2line(tool, addresses)
+        elif shutil.which("atos") is not None:
+            self._with_atos(addresses)
+
+    def _with_addr2line(self, tool: str, addresses: list[int]) -> None:
+        command = [tool, "-e", self.library, "-a", "-f", "-i", "-C", *(hex(address) for address in addresses)]
+        lines = iter(_output(command).splitlines())
+        current: list[Place] = []
+        for line in lines:
+            if re.fullmatch("0x[0-9a-f]+", line):
+                current = self._frames.setdefault(int(line, 16), [])
+                continue
+            found = re.match(r"(.*):(\d+)", next(lines, ""))
+            if found is not None:
+                current.append(Place(found[1], int(found[2]), line.partition("(")[0]))
+
+    def _with_atos(self, addresses: list[int]) -> None:
+        command = ["atos", "-o", self.library, "-l", "0x0", "-i", "-fullPath", *(hex(each) for each in addresses)]
+        blocks = _output(command).rstrip("\n").split("\n\n")
+        for address, block in zip(addresses, blocks, strict=False):
+            for line in block.splitlines():
+                found = re.fullmatch(r"(.*) \(in .*\) \((.*):(\d+)\)", line)
+                if found is not None:
+                    self._frames[address].append(Place(found[2], int(found[3]), found[1].partition("(")[0]))
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

@@ -1,0 +1,177 @@
+"""The compiler: which one, with which flags, and what it says."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from nkitools.customop.cache import being_built, digest, locked
+from nkitools.customop.errors import BuildError
+
+HERE = Path(__file__).parent
+INCLUDE = HERE / "include"
+RUNTIME = HERE / "runtime"
+
+_COMPILERS = ("c++", "g++", "clang++")
+_SECONDS = 300  # after which a compiler that has not come back is given up
+
+# C++14 and libc++ 10 are what the device's compiler has (Kernel Function, custom C++ operators guide).
+# No contraction: products and sums round as NumPy's do. No sibling calls, and frame pointers: a finding's line is that
+# of the call that was made. DWARF 4: of version 5 binutils 2.40 takes the wrong file for some lines. size_t in a list
+# of sizes is the guide's own example, hence no word of narrowing.
+_FLAGS = (
+    *("-std=c++14", "-O3", "-gdwarf-4", "-fPIC", "-ffp-contract=off", "-fno-omit-frame-pointer"),
+    *("-fno-optimize-sibling-calls", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-Wno-narrowing"),
+    "-Wdeprecated-declarations",
+)
+SANITIZE = ("-fsanitize=address,undefined", "-O1")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """One C++ compiler."""
+
+    path: str
+    version: str
+
+    @property
+    def is_clang(self) -> bool:
+        """Whether it takes clang's flags where they differ from gcc's."""
+        return "clang" in self.version
+
+    @cached_property
+    def flags(self) -> tuple[str, ...]:
+        """What everything is compiled with."""
+        own = () if self.is_clang else ("-fno-gnu-unique",)
+        tuned = "-march=native" if platform.machine() in ("x86_64", "AMD64") else "-mcpu=native"
+        return (*_FLAGS, *own, tuned, "-isystem", str(INCLUDE))
+
+    @cached_property
+    def key(self) -> str:
+        """Names all that is the same for every library: the compiler, its flags, our headers and the runtime."""
+        ours = sorted([*INCLUDE.rglob("*.h*"), *RUNTIME.iterdir()])
+        return digest(
+            [
+                processor(),
+                self.path,
+                self.version,
+                *self.flags,
+                *(part for p in ours for part in (p.name, p.read_bytes())),
+            ]
+        )
+
+    def linking(self) -> tuple[str, ...]:
+        """The flags of a shared library that takes its own printf, and leaves nothing undefined."""
+        return ("-shared",) if sys.platform == "darwin" else ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
+
+
+@cache
+def processor() -> str:
+    """Names the kind of processor that code is tuned for: it may not run on another one."""
+    told = [platform.machine(), platform.processor()]
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        told += dict.fromkeys(
+            line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))
+        )
+    except OSError:
+        pass  # not Linux: what platform knows will have to do
+    return digest(told)
+
+
+def find_compiler() -> Compiler:
+    """``$CXX``, else the first of c++, g++ and clang++ on the path; BuildError says where to get one."""
+    return _found(os.environ.get("CXX") or "", os.environ.get("PATH", os.defpath))
+
+
+@cache
+def _found(said: str, path: str) -> Compiler:
+    names = (said,) if said else _COMPILERS
+    found = next((each for name in names if (each := shutil.which(name, path=path))), None)
+    if found is None:
+        looked = f"CXX={said}, which is not there" if said else f"none of {', '.join(_COMPILERS)} on the path"
+        remedy = "xcode-select --install" if sys.platform == "darwin" else "apt-get install g++, or your system's like"
+        raise BuildError(f"custom operators need a C++ compiler: {looked}. Install one ({remedy}).")
+    done = run([found, "--version"])
+    if done.returncode != 0:
+        raise BuildError(f"the C++ compiler {found} does not work: {done.stderr.strip()}", done.stderr)
+    return Compiler(found, done.stdout)
+
+
+def run(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a tool with messages that can be read by a program; BuildError where it does not come back."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", cwd=cwd, env=environment, timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{command[0]} has not come back after {_SECONDS} seconds") from None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is compiled once: the runtime, and the header that every source begins with."""
+
+    runtime: Path
+    prelude: tuple[str, ...]
+
+
+def prepare(compiler: Compiler, extra: Sequence[str] = ()) -> Prepared:
+    """The runtime's object and the precompiled header, built where they are not in the cache.
+
+    ``extra``: flags that both are to have, those of the sanitizers. They have no precompiled header.
+    """
+    name = "tools-" + digest([compiler.key, *extra])
+    with locked(name) as place:
+        if not place.exists():
+            with being_built(place) as scratch:
+                _prepare(compiler, scratch, tuple(extra))
+    if extra:
+        return Prepared(place / "runtime.o", ())
+    header = str(place / "prelude.h")
+    precompiled = ("-include-pch", header + ".pch") if compiler.is_clang else ("-include", header)
+    return Prepared(place / "runtime.o", precompiled)
+
+
+def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
+    header = scratch / "prelude.h"
+    header.write_text("#include <torch/torch.h>\n")
+    suffix = ".pch" if compiler.is_clang else ".gch"
+    commands = [
+        [
+            compiler.path,
+            *compiler.flags,
+            *extra,
+            "-O0" if extra else "-O2",
+            "-c",
+            str(RUNTIME / "runtime.cpp"),
+            "-o",
+            str(scratch / "runtime.o"),
+        ]
+    ]
+    if not extra:
+        form = ["-x", "c++-header", str(header), "-o", f"{header}{suffix}"]
+        commands.append([compiler.path, *compiler.flags, *form])
+    for done in run_together(commands):
+        if done.returncode != 0:
+            raise BuildError(
+                f"{compiler.path} does not compile nkitools' own headers; custom operators need gcc 7 or clang 6 at "
+                f"least:\n{done.stderr}",
+                done.stderr,
+            )
+
+
+def run_together(commands: Sequence[Sequence[str]]) -> list[subprocess.CompletedProcess[str]]:
+    """Run tools side by side; all have come back when this does."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
+        return list(pool.map(run, commands))

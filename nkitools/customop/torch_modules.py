@@ -1,0 +1,168 @@
+"""Stand-ins for ``torch_neuronx`` as far as custom operators go, so that AWS's scripts run on a host unmodified.
+
+    with nkitools.customop.torch_stand_in():
+        import my_ops    # from torch_neuronx.xla_impl import custom_op; custom_op.load_library("librelu.so")
+
+Nothing is put in place by an import of nkitools, and what was in place comes back. Source: Building and executing
+operators, Neuron Custom C++ Operators Developer Guide.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
+from os import PathLike
+from types import ModuleType
+from typing import Any
+
+from nkitools.customop import library as libraries
+from nkitools.customop.torch_operators import OperatorNames, has_torch, register_with_torch
+
+ROOT = "torch_neuronx"
+ORIGIN = "nkitools stand-in"  # of these modules' specs: who looks for AWS's package looks past them (targets.packages)
+_MODULES = (ROOT, f"{ROOT}.xla_impl", f"{ROOT}.xla_impl.custom_op")
+_PREFERENCES = ("auto", "builtin")
+
+Paths = Sequence[str | PathLike[str]]
+
+
+class RealPackage(RuntimeError):
+    """AWS's own torch_neuronx is installed: its loader builds for the device."""
+
+
+class _StandIn:
+    """The modules while they are in place, what was there before, and the operators that were loaded through them."""
+
+    def __init__(self) -> None:
+        self.names = OperatorNames()
+        self._loaded = ExitStack()
+        self._before = {name: each for name, each in sys.modules.items() if name.partition(".")[0] == ROOT}
+        for name in self._before:
+            del sys.modules[name]
+        parent: ModuleType | None = None
+        for name in _MODULES:
+            module = _empty_module(name)
+            if parent is not None:
+                setattr(parent, name.rpartition(".")[2], module)
+            sys.modules[name] = parent = module
+        assert parent is not None
+        vars(parent).update(load=self.load, load_library=self.load_library)
+
+    def remove(self) -> None:
+        """Put back what was there, and forget the operators."""
+        self._loaded.close()
+        for name in [name for name in sys.modules if name.partition(".")[0] == ROOT]:
+            del sys.modules[name]
+        sys.modules.update(self._before)
+
+    def load(
+        self,
+        name: str,
+        compute_srcs: Paths,
+        shape_srcs: Paths,
+        build_directory: str | PathLike[str] | None = None,
+        multicore: bool = False,
+        verbose: bool = False,
+        extra_cflags: Sequence[str] = (),
+    ) -> None:
+        """`nkitools.customop.load`, with the operators under ``torch.ops``; None, as AWS documents no result."""
+        self._add(
+            libraries.load(
+                name,
+                compute_srcs,
+                shape_srcs,
+                build_directory=build_directory,
+                multicore=multicore,
+                verbose=verbose,
+                extra_cflags=extra_cflags,
+            )
+        )
+
+    def load_library(self, path: str | PathLike[str]) -> None:
+        """`nkitools.customop.load_library`, with the operators under ``torch.ops``."""
+        self._add(libraries.load_library(path))
+
+    def _add(self, library: libraries.Library) -> None:
+        if has_torch():
+            self._loaded.enter_context(register_with_torch(library))
+        else:
+            self.names.add(library)
+
+
+_installed: _StandIn | None = None
+
+
+@contextmanager
+def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
+    """``torch_neuronx.xla_impl.custom_op`` is nkitools' own in the ``with``: ``load`` and ``load_library``.
+
+    Gives what libraries are found under by name: ``torch.ops``, or without torch a namespace that is called with NumPy
+    arrays. At the end the operators are gone and ``sys.modules`` is as before; one that was installed already stays.
+    Arguments and errors: `install_torch_stand_in`.
+    """
+    mine = _installed is None
+    install_torch_stand_in(prefer)
+    try:
+        yield operators()
+    finally:
+        if mine:
+            remove_torch_stand_in()
+
+
+def install_torch_stand_in(prefer: str = "auto") -> None:
+    """Install it until `remove_torch_stand_in`; twice is as good as once.
+
+    Raises `RealPackage` where AWS's torch_neuronx is installed, unless ``prefer`` is ``"builtin"``; ValueError for
+    another ``prefer`` than that and ``"auto"``.
+    """
+    global _installed
+    if prefer not in _PREFERENCES:
+        raise ValueError(f"prefer: must be one of {', '.join(_PREFERENCES)}, it is {prefer!r}")
+    if _installed is not None:
+        return
+    if prefer == "auto" and _real_package_is_here():
+        raise RealPackage(
+            f"{ROOT} is installed here, and its custom_op.load builds for the device; "
+            'torch_stand_in(prefer="builtin") takes nkitools\' in its place'
+        )
+    _installed = _StandIn()
+
+
+def remove_torch_stand_in() -> None:
+    """Remove it with all that was loaded through it; nothing happens where it is not installed."""
+    global _installed
+    if _installed is not None:
+        installed, _installed = _installed, None
+        installed.remove()
+
+
+def operators() -> Any:
+    """``torch.ops``, or without torch the libraries that were loaded through the stand-in."""
+    if not has_torch():
+        return _installed.names if _installed is not None else OperatorNames()
+    import torch
+
+    return torch.ops
+
+
+def _real_package_is_here() -> bool:
+    return ROOT in sys.modules or PathFinder.find_spec(ROOT) is not None
+
+
+def _empty_module(name: str) -> ModuleType:
+    module = ModuleType(name, "nkitools' stand-in for AWS's module: custom operators on this host.")
+    spec = ModuleSpec(name, None, origin=ORIGIN, is_package=name != _MODULES[-1])
+    module.__spec__, module.__package__ = spec, spec.parent
+    if spec.submodule_search_locations is not None:
+        module.__path__ = []
+
+    def absent(attribute: str) -> Any:
+        raise AttributeError(
+            f"nkitools' stand-in for {name} has no {attribute!r}: it is there for custom operators alone "
+            "(xla_impl.custom_op: load, load_library)"
+        )
+
+    module.__getattr__ = absent  # type: ignore[method-assign]
+    return module

@@ -1,0 +1,200 @@
+"""What an operator breaks is its own: crashes, loops and hunger for memory end with the call, and are told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.customop import Operator, process
+
+from .conftest import Builder, places
+
+SHAPE = "torch::Tensor shape(torch::Tensor t_in) { return torch::zeros(t_in.sizes(), torch::kFloat); }\n"
+BODY = """\
+torch::Tensor kernel(const torch::Tensor& t_in) {
+  torch::Tensor t_out = torch::zeros(t_in.sizes(), torch::kFloat);
+  float* buffer = (float*)torch::neuron::tcm_malloc(4000);
+  if (!buffer) return t_out;
+  @
+  torch::neuron::tcm_free(buffer);
+  return t_out;
+}
+"""
+BODIES = {
+    "fine": "buffer[999] = 1;",
+    "null": "*(volatile float*)nullptr = 1;",
+    "wild": "*(volatile float*)0x123456789000 = 1;",
+    "past": "for (int i = 0; i <= 1000; i++) buffer[i] = i;",
+    "freed": "torch::neuron::tcm_free(buffer); buffer[0] = 1;",
+    "before": "buffer[-1] = 1;",
+    "divides": "volatile int zero = 0; buffer[0] = 7 / zero;",
+    "aborts": "abort();",
+    "asserts": "assert(t_in.numel() == 1);",
+    "throws": 'throw std::string("x").at(5);',
+    "hungry": "std::vector<float> all(1ul << 40); buffer[0] = all[5];",
+    "loops": "for (volatile int i = 0;; i = i + 1) { }",
+    "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) { }",
+    "exits": "_exit(3);",
+    "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
+}
+FORKS = "#include <signal.h>\n#include <unistd.h>\n"
+
+
+@pytest.fixture(scope="module")
+def operators(build_operators: Builder) -> dict[str, Operator]:
+    sources = {name: BODY.replace("@", body) + SHAPE for name, body in BODIES.items()}
+    return build_operators(sources, headers=FORKS)
+
+
+VALUES = np.ones(1000, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("null", "through a null pointer"),
+        ("wild", "address 0x123456789000"),
+        ("past", "just past its end of the TCM block of 4000 bytes (line 3)"),
+        ("freed", "the TCM block of 4000 bytes (line 3) after its tcm_free (line 5)"),
+        ("divides", "an arithmetic fault"),
+        ("aborts", "abort()"),
+        ("asserts", "assertion failed: t_in.numel() == 1"),
+    ],
+)
+def test_a_crash_names_its_line_and_what_was_hit(operators: dict[str, Operator], name: str, words: str) -> None:
+    """The line is the author's, the block is named with the lines that made and freed it."""
+    run = operators[name].run(VALUES)
+    assert places(run) == [("CO103", 5)]
+    assert words in run.findings[0].message
+    assert run.outputs is None
+    assert run.cores[0].status == "crashed"
+
+
+def test_an_exception_ends_a_kernel(operators: dict[str, Operator]) -> None:
+    """What it says is in the finding."""
+    run = operators["throws"].run(VALUES)
+    assert [finding.rule for finding in run.findings] == ["CO103"]
+    assert "basic_string::at" in run.findings[0].message
+    with pytest.raises(nkitools.KernelError, match="CO103"):
+        operators["throws"](VALUES)
+
+
+def test_memory_is_limited(operators: dict[str, Operator]) -> None:
+    """A kernel that wants more gets std::bad_alloc, and so does an output that is too large."""
+    run = operators["hungry"].run(VALUES, memory_limit=1 << 30)
+    assert "there is no memory left" in run.findings[0].message
+    run = operators["fine"].run(VALUES, memory_limit=1000)
+    assert "the limit is 1000" in run.findings[0].message
+    assert run.outputs is None
+
+
+@pytest.mark.parametrize(("name", "line"), [("loops", 5), ("sleeps", 1)])
+def test_a_loop_ends_at_its_timeout(operators: dict[str, Operator], name: str, line: int) -> None:
+    """The line that was running is named, unless the kernel does not hear its alarm; then it is killed all the same."""
+    run = operators[name].run(VALUES, timeout=0.3)
+    assert places(run) == [("CO103", line)]
+    assert "still" in run.findings[0].message
+
+
+def test_a_write_before_a_block_is_found_when_it_is_freed(operators: dict[str, Operator]) -> None:
+    """No page guards that side; the fence does."""
+    run = operators["before"].run(VALUES)
+    assert places(run) == [("CO104", 6)]
+    assert "before the beginning of the TCM block of 4000 bytes (line 3)" in run.findings[0].message
+
+
+def test_a_kernel_that_leaves_is_told(operators: dict[str, Operator]) -> None:
+    """_exit() takes the child with it, and nothing else."""
+    run = operators["exits"].run(VALUES)
+    assert "ends with exit status 3" in run.findings[0].message
+    assert operators["fine"].run(VALUES).findings == []
+
+
+def test_calls_after_any_of_these_find_everything_as_it_was(operators: dict[str, Operator]) -> None:
+    """One process serves them all, and nothing of a call is left to the next."""
+    fine = operators["fine"].run(VALUES)
+    worker = process.worker_for(*_halves(operators["fine"]))
+    for name in ("null", "past", "aborts", "exits"):
+        operators[name].run(VALUES)
+    again = operators["fine"].run(VALUES)
+    assert np.array_equal(fine.outputs, again.outputs)
+    assert again.findings == []
+    assert process.worker_for(*_halves(operators["fine"])) is worker
+
+
+def _halves(operator: Operator) -> tuple[str, str]:
+    return operator.library.built.shape, operator.library.built.compute
+
+
+def test_prints_are_records_with_their_line(operators: dict[str, Operator]) -> None:
+    """A record a line; what does not come by printf is there too, without a place."""
+    prints = operators["prints"].run(VALUES).prints
+    assert [(one.prefix, one.program, one.line) for one in prints] == [
+        ("n=3 m=2.5", (0,), 5),
+        ("done", (0,), 5),
+        ("raw", (0,), 0),
+    ]
+
+
+def test_a_lost_worker_is_told_and_replaced(operators: dict[str, Operator]) -> None:
+    """Somebody kills the process: the call says so, the next one works."""
+    operators["fine"].run(VALUES)
+    worker = process.worker_for(*_halves(operators["fine"]))
+    os.kill(worker._process.pid, signal.SIGKILL)
+    worker._process.wait()
+    assert operators["fine"].run(VALUES).findings == []
+
+
+def test_an_interrupt_leaves_nothing_running(operators: dict[str, Operator], ctrl_c: None) -> None:
+    """Ctrl-C during a call ends the call and its process at once."""
+    operators["loops"].run(VALUES, timeout=0.01)
+    worker = process.worker_for(*_halves(operators["loops"]))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    previous = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            operators["loops"].run(VALUES, timeout=60)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert time.monotonic() - began < 10
+    assert worker._process.poll() is not None
+    assert operators["fine"].run(VALUES).findings == []
+
+
+def test_a_program_that_ends_leaves_no_process_behind(operators: dict[str, Operator], tmp_path: Path) -> None:
+    """The worker ends with whoever started it, even by a kill."""
+    shape, compute = _halves(operators["fine"])
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, signal\nfrom nkitools.customop import process\n"
+        f"worker = process.worker_for({shape!r}, {compute!r})\n"
+        "print(worker._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and Path(f"/proc/{pid}/stat").exists():
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.02)
+    else:
+        assert not Path(f"/proc/{pid}").exists()
+
+
+def test_in_this_process_on_request(operators: dict[str, Operator]) -> None:
+    """isolation="none": the same results, findings and prints, without another process."""
+    for name in ("fine", "before", "asserts"):
+        assert places(operators[name].run(VALUES, isolation="none")) == places(operators[name].run(VALUES))
+    assert [one.prefix for one in operators["prints"].run(VALUES, isolation="none").prints] == ["n=3 m=2.5", "done"]
