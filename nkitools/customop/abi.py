@@ -104,9 +104,27 @@ class Event(ctypes.Structure):
 
 
 class PrintRecord(ctypes.Structure):
-    """The head of a print; its text follows."""
+    """The head of a print; its text follows, then its values (`PrintedValue`)."""
 
-    _fields_ = [("core", ctypes.c_int32), ("bytes", ctypes.c_int32), ("site", ctypes.c_uint64)]
+    _fields_ = [
+        ("core", ctypes.c_int32),
+        ("bytes", ctypes.c_int32),
+        ("site", ctypes.c_uint64),
+        ("text", ctypes.c_int32),
+        ("values", ctypes.c_int32),
+    ]
+
+
+class PrintedValue(ctypes.Structure):
+    """A number that was printed: where in the text it stands (in bytes), and its bits as int64, uint64 or double."""
+
+    _fields_ = [
+        ("begin", ctypes.c_int32),
+        ("end", ctypes.c_int32),
+        ("kind", ctypes.c_int32),
+        ("bits", ctypes.c_int32),
+        ("payload", ctypes.c_uint64),
+    ]
 
 
 class Call(ctypes.Structure):

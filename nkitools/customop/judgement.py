@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from nkitools.customop.abi import (
     STOPPED,
     TIMED_OUT,
     Call,
-    PrintRecord,
     give_room,
     open_library,
 )
@@ -28,6 +27,7 @@ from nkitools.customop.arguments import Arguments, give_back, numpy_dtype
 from nkitools.customop.errors import BuildError
 from nkitools.customop.events import Scene, Told, finding_at, findings_of
 from nkitools.customop.output import judge_output, judge_shape_function, output_of, shadow_of
+from nkitools.customop.printed import printed
 from nkitools.customop.run import CoreCounters
 from nkitools.record.prints import Print
 from nkitools.rules.finding import Finding
@@ -130,7 +130,7 @@ class Judgement:
         judged.cores = tuple(_counters(call, core) for core in sorted(self.order))
         in_shape = call.stage < 2
         scene = self._scene(call, in_shape)
-        judged.prints = list(_prints(call, scene, made.text))
+        judged.prints = printed(call, scene, made.text)
         judged.findings = findings_of(scene, list(call.events[: call.events_used]))
         judged.findings += self._endings(made, scene, judged.findings)
         if in_shape:
@@ -198,44 +198,6 @@ def _counters(call: Call, number: int) -> CoreCounters:
     status = "not run" if record.status == NOT_RUN else _STATUS[record.status]
     names = [name for name, *_ in record._fields_ if name not in ("status", "dst_taken")]
     return CoreCounters(core=number, status=status, **{str(name): int(getattr(record, name)) for name in names})
-
-
-def _prints(call: Call, scene: Scene, text: str) -> list[Print]:
-    """A record for each line that was printed, in order; what came by other ways than printf comes last."""
-    pieces = list(_pieces(call))
-    scene.symbols.warm(site for _, site, _ in pieces if site)
-    prints: list[Print] = []
-    begun: dict[int, tuple[int, str]] = {}
-    for core, site, piece in pieces:
-        start, so_far = begun.pop(core, (site, ""))
-        *lines, rest = (so_far + piece).split("\n")
-        for line in lines:
-            prints.append(_print(scene, core, start, line))
-            start = site
-        if rest:
-            begun[core] = (start, rest)
-    prints += [_print(scene, core, site, rest) for core, (site, rest) in begun.items()]
-    prints += [_print(scene, 0, 0, line) for line in text.splitlines()]
-    return [replace(one, order=order) for order, one in enumerate(prints)]
-
-
-def _pieces(call: Call) -> list[tuple[int, int, str]]:
-    """(core, site, text) of each call of printf that the device's buffer would still have."""
-    used = call.prints_used
-    data = ctypes.string_at(ctypes.addressof(call) + Call.prints.offset, used)
-    pieces, at, head = [], 0, ctypes.sizeof(PrintRecord)
-    while at + head <= used:
-        record = PrintRecord.from_buffer_copy(data, at)
-        text = data[at + head : at + head + record.bytes].decode(errors="replace")
-        pieces.append((record.core, record.site, text))
-        at += head + record.bytes
-    return pieces
-
-
-def _print(scene: Scene, core: int, site: int, line: str) -> Print:
-    place = scene.symbols.author_place([site]) if site else None
-    file, number = (place.file, place.line) if place is not None else ("", 0)
-    return Print(line.rstrip(), np.empty(0), program=(core,), file=file, line=number)
 
 
 __all__ = ["FINISHED", "RUNNING", "STOPPED", "Judged", "Judgement", "Made"]

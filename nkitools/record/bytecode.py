@@ -88,6 +88,58 @@ def is_returned(code: CodeType, offset: int) -> bool:
     return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
 
 
+_PUSHES = frozenset({"PUSH_NULL", "LOAD_CONST", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"})
+_CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW", "CALL_FUNCTION_KW"})
+
+
+def _taken(instruction: dis.Instruction) -> int:
+    """How many values an instruction takes from the stack, more than there are where that is not known."""
+    name = instruction.opname
+    if name in ("KW_NAMES", "NOP") or name in _PUSHES or name.startswith("LOAD_FAST"):
+        return 0
+    if name == "CALL" and "PRECALL" in dis.opmap:
+        return 1  # Python 3.11 takes the arguments before
+    if name in ("LOAD_ATTR", "LOAD_METHOD") or name.startswith("UNARY_"):
+        return 1
+    if name in ("BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP"):
+        return 2
+    if name.startswith(("BUILD_TUPLE", "BUILD_LIST", "BUILD_SLICE")):
+        return int(instruction.arg or 0)
+    if name in _CALLS:
+        return int(instruction.arg or 0) + 1
+    return 1 << 30
+
+
+def returned_element(code: CodeType, offset: int) -> int | None:
+    """Which element of a tuple or list that is returned as it is the value of the instruction at ``offset`` becomes."""
+    offsets, instructions = _instructions(code)
+    above = 0  # values on the stack above that one
+    for instruction, after in itertools.pairwise(instructions[bisect_right(offsets, offset) :]):
+        taken = _taken(instruction)
+        if taken > above:
+            builds = instruction.opname in ("BUILD_TUPLE", "BUILD_LIST") and after.opname == "RETURN_VALUE"
+            return taken - 1 - above if builds else None
+        above += dis.stack_effect(instruction.opcode, instruction.arg)
+        if above < 0:
+            return None
+    return None
+
+
+def unpacked_name(code: CodeType, offset: int, element: int) -> str:
+    """The name that an element of the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
+
+    ``first, second = call()`` names the elements; so does ``pair = call()``, by their places.
+    """
+    offsets, instructions = _instructions(code)
+    position = bisect_right(offsets, offset)
+    unpacks = position < len(instructions) and instructions[position].opname == "UNPACK_SEQUENCE"
+    targets = _targets(instructions, position)
+    if unpacks:
+        simple = len(targets) == instructions[position].arg
+        return targets[element] if simple and element < len(targets) else ""
+    return f"{targets[0]}[{element}]" if len(targets) == 1 else ""
+
+
 @lru_cache(maxsize=256)
 def returned_names(code: CodeType) -> frozenset[str]:
     """The variables that a function returns as they are: the caller has another name for what is in them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -182,16 +182,25 @@ class Print:
         return self._turn == other._turn and self.same_values(other)
 
     def __hash__(self) -> int:
-        return hash((self.prefix, self.shape, self.dtype, self.rank))
+        return hash((self.prefix, self.size, self.dtype, self.rank))
 
     @property
     def _turn(self) -> tuple[object, ...]:
         return self.prefix, self.program or (0,), self.rank, self.loops
 
     def same_values(self, other: Print) -> bool:
-        """Whether both have the same shape, dtype and elements, and masks that leave out the same; NaN is NaN."""
-        if (self.shape, self.dtype, self.is_whole) != (other.shape, other.dtype, other.is_whole):
+        """Whether both have the same shape, dtype and elements, and masks that leave out the same; NaN is NaN.
+
+        One element is one element: NKI prints it as a tile [1, 1], JAX and printf as a number.
+        """
+        if (self.dtype, self.is_whole) != (other.dtype, other.is_whole):
             return False
+        if self.shape != other.shape and not self.size == other.size == 1:
+            return False
+        if self.size == 1 and self.shape != other.shape:
+            return replace(self, value=self.value.reshape(()), shape=()).same_values(
+                replace(other, value=other.value.reshape(()), shape=())
+            )
         if self.reduced is not None and self.numbers() != other.numbers():
             return False
         return _same(_or_none(self.mask, self.value), _or_none(other.mask, other.value)) and _same(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import CodeType, FrameType
 
-from nkitools.record.bytecode import bound_name, is_returned
+from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
 
 _internal: dict[str, bool] = {}
 
@@ -33,7 +33,8 @@ class Site:
     """A place in the author's source.
 
     ``bound`` is the name that the expression's value is assigned to, or the counter of the loop that begins there; ''
-    where it goes elsewhere. ``returned``: it is what the function returns.
+    where it goes elsewhere. ``returned``: it is what the function returns; ``element``: of a tuple or list that it
+    returns the one of that number.
     """
 
     file: str
@@ -42,6 +43,7 @@ class Site:
     function: str
     bound: str = ""
     returned: bool = False
+    element: int | None = None
 
 
 UNKNOWN = Site("<unknown>", 0, None, "")
@@ -79,6 +81,7 @@ def site_at(code: CodeType, line: int, instruction: int) -> Site:
         code.co_name,
         bound_name(code, instruction),
         is_returned(code, instruction),
+        returned_element(code, instruction),
     )
 
 
@@ -87,6 +90,7 @@ class Sites:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[int, int], int] = {}
+        self._elements: dict[tuple[int, int, int], int] = {}
         self._codes: list[CodeType] = []  # kept, so that their ids stay theirs
         self.all: list[Site] = []
 
@@ -102,15 +106,35 @@ class Sites:
         return self._number(frame, code)
 
     def naming(self, depth: int = 2) -> int:
-        """The site that names what is made now: the current one, or where a helper only returns it, the caller's."""
+        """The site that names what is made now: the current one, or where a helper only returns it, the caller's.
+
+        Of a tuple that a helper returns it is the caller's for that element.
+        """
         number = self.current(depth + 1)
-        if number < 0 or not self.all[number].returned:
+        if number < 0 or not (self.all[number].returned or self.all[number].element is not None):
             return number
-        frame, found = author_frame(depth), number
-        while frame is not None and self.all[found].returned:
+        frame, found, element = author_frame(depth), number, None
+        while frame is not None and (
+            self.all[found].returned or (element is None and self.all[found].element is not None)
+        ):
+            element = self.all[found].element if element is None else element
             frame = caller_of(frame)
             found = found if frame is None else self._number(frame, frame.f_code)
+        if element is not None and frame is not None:
+            found = self._element(frame, found, element)
         return found if self.all[found].bound else number
+
+    def _element(self, frame: FrameType, number: int, element: int) -> int:
+        """The site at which an element of what a call returns gets its name; the call's where it gets none."""
+        name = unpacked_name(frame.f_code, frame.f_lasti, element)
+        if not name:
+            return number
+        key = (id(frame.f_code), frame.f_lasti, element)
+        found = self._elements.get(key)
+        if found is None:
+            found = self._elements[key] = len(self.all)
+            self.all.append(replace(self.all[number], bound=name))
+        return found
 
     def _number(self, frame: FrameType, code: CodeType) -> int:
         key = (id(code), frame.f_lasti)

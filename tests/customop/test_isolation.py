@@ -44,6 +44,9 @@ BODIES = {
     "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) { }",
     "exits": "_exit(3);",
     "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
+    "converts": r"""printf("a %d, b %u; c %ld d %#llx e %.1f\n", -1, ~0u, -(1l << 40), 255ull, 0.1);
+  printf("f %.1f g %+5zd\n", 0.1f, static_cast<ssize_t>(5));
+  printf("100%% of %c %s text: %03d end\n", 'x', "s", 7); printf("stars %*d here\n", 4, 3);""",
 }
 FORKS = "#include <signal.h>\n#include <unistd.h>\n"
 
@@ -135,12 +138,30 @@ def _halves(operator: Operator) -> tuple[str, str]:
 
 
 def test_prints_are_records_with_their_line(operators: dict[str, Operator]) -> None:
-    """A record a line; what does not come by printf is there too, without a place."""
+    """A record a number, with the text before it; what does not come by printf is there too, without a place."""
     prints = operators["prints"].run(VALUES).prints
-    assert [(one.prefix, one.program, one.line) for one in prints] == [
-        ("n=3 m=2.5", (0,), 5),
-        ("done", (0,), 5),
-        ("raw", (0,), 0),
+    assert [(one.prefix, one.value.tolist(), one.dtype, one.program, one.line) for one in prints] == [
+        ("n=", 3, "int32", (0,), 5),
+        ("m=", 2.5, "float32", (0,), 5),
+        ("done", [], "float64", (0,), 5),
+        ("raw", [], "float64", (0,), 0),
+    ]
+
+
+def test_every_conversion_of_printf_is_a_number_or_text(operators: dict[str, Operator]) -> None:
+    """Numbers keep their bits, whatever digits are shown; what is no number belongs to the text."""
+    prints = operators["converts"].run(VALUES).prints
+    assert [(one.prefix, one.value.tolist(), one.dtype) for one in prints] == [
+        ("a", -1, "int32"),
+        ("b", 2**32 - 1, "uint32"),
+        ("c", -(2**40), "int64"),
+        ("d", 255, "uint64"),
+        ("e", 0.1, "float64"),
+        ("f", np.float32(0.1).item(), "float32"),
+        ("g", 5, "int64"),
+        ("100% of x s text:", 7, "int32"),
+        ("end", [], "float64"),
+        ("stars    3 here", [], "float64"),
     ]
 
 
@@ -197,4 +218,4 @@ def test_in_this_process_on_request(operators: dict[str, Operator]) -> None:
     """isolation="none": the same results, findings and prints, without another process."""
     for name in ("fine", "before", "asserts"):
         assert places(operators[name].run(VALUES, isolation="none")) == places(operators[name].run(VALUES))
-    assert [one.prefix for one in operators["prints"].run(VALUES, isolation="none").prints] == ["n=3 m=2.5", "done"]
+    assert [one.prefix for one in operators["prints"].run(VALUES, isolation="none").prints] == ["n=", "m=", "done"]

@@ -103,10 +103,22 @@ struct Event {
   char text[kTextBytes];
 };
 
+// The head of a print; its text follows, then its values.
 struct PrintRecord {
   int32_t core;
-  int32_t bytes;
+  int32_t bytes;   // of both
   uint64_t site;
+  int32_t text;    // bytes of the text
+  int32_t values;
+};
+
+// A number that was printed: where in the text it stands, and its bits as an int64, a uint64 or a double.
+struct PrintedValue {
+  int32_t begin;
+  int32_t end;
+  int32_t kind;    // 'i', 'u' or 'd'
+  int32_t bits;    // 32 or 64, as the format says; of a double always 64
+  uint64_t payload;
 };
 
 struct Call {
