@@ -6,6 +6,8 @@ library and loads it into the process, and its operators are ``torch.ops.<librar
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Mapping
 from importlib import import_module
@@ -73,10 +75,15 @@ def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, 
     foreign = sorted(set(kwargs) - _OF_SIMULATION)
     if foreign:
         refuse(operator, f"a custom operator has no `{foreign[0]}`", f"Leave `{foreign[0]}` out.")
-    taken = take(operator.name, operator.signature, args)
+    taken = take(operator.name, operator.signature, tuple(_here(value) for value in args))
     way: Way = TorchXla()
     tensors = tuple(give_back(_own(value), True) if hasattr(value, "dtype") else value for value in taken.values)
     return _on_device(operator), way if taken.torch else AsNumpy(way), tensors
+
+
+def _here(value: Any) -> Any:
+    """A tensor that is on the device already comes back to be judged."""
+    return value.cpu() if hasattr(value, "cpu") and value.device.type != "cpu" else value
 
 
 def _own(array: Any) -> Any:
@@ -84,8 +91,8 @@ def _own(array: Any) -> Any:
     return array if array.flags.writeable else array.copy()
 
 
-# Of each library that this process has loaded: what it was made of, for one core or all, and the directory it lies in.
-_loaded: dict[str, tuple[Recipe, bool, tempfile.TemporaryDirectory[str]]] = {}
+# Of each library that this process has loaded: what it was made of, and whether for all cores.
+_loaded: dict[str, tuple[Recipe, bool]] = {}
 
 
 def _on_device(operator: Operator) -> Any:
@@ -94,8 +101,9 @@ def _on_device(operator: Operator) -> Any:
     recipe = library.built.recipe
     known = _loaded.get(library.name)
     if known is None:
-        _loaded[library.name] = recipe, library.multicore, _load(recipe, library.multicore)
-    elif known[:2] != (recipe, library.multicore):
+        _load(recipe, library.multicore)
+        _loaded[library.name] = recipe, library.multicore
+    elif known != (recipe, library.multicore):
         refuse(
             operator,
             f"library `{library.name}` was loaded on the device before, from {known[0].compute[0]} and with other "
@@ -105,16 +113,16 @@ def _on_device(operator: Operator) -> Any:
     return getattr(getattr(import_module("torch").ops, library.name), operator.name)
 
 
-def _load(recipe: Recipe, multicore: bool) -> tempfile.TemporaryDirectory[str]:
+def _load(recipe: Recipe, multicore: bool) -> None:
     """Build and load a library with AWS's loader, in a directory of this process: nobody else builds there."""
-    directory = tempfile.TemporaryDirectory(prefix="nkitools-operators-")
+    directory = tempfile.mkdtemp(prefix="nkitools-operators-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     flags = {"extra_cflags": list(recipe.flags)} if recipe.flags else {}
     import_module("torch_neuronx.xla_impl.custom_op").load(
         name=recipe.name,
         compute_srcs=list(recipe.compute),
         shape_srcs=list(recipe.shape),
-        build_directory=directory.name,
+        build_directory=directory,
         multicore=multicore,
         **flags,
     )
-    return directory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,52 +41,52 @@ def test_speed(kernel_benchmark, name):
     kernel_benchmark(KERNELS[name], PREDS, TARGETS)
 """
 
-# What is in the machine, the packages and plugins that go with it, and the kernels that it can run.
-MACHINES = {
-    "neuron": (("/dev/neuron0",), ("aws", "torch"), (), {"nki", "cpp"}),
-    "tpu": (("/dev/accel0",), ("plugins",), ("-p", "fake_tpu"), {"pallas"}),
-    "gpu": (("/dev/nvidia0",), ("plugins",), ("-p", "fake_gpu"), {"pallas"}),
-    "both": (
-        ("/dev/neuron0", "/dev/accel0"),
-        ("aws", "torch", "plugins"),
-        ("-p", "fake_tpu"),
-        {"nki", "cpp", "pallas"},
-    ),
-}
+TOLD = ("-rs", "-v", "--benchmark-json=out.json", "--benchmark-min-rounds=2", "--benchmark-max-time=0.01")
 
 
 @pytest.fixture
-def the_author(bare_author: Any) -> Any:
-    bare_author.header = ""
-    return bare_author
+def one_file(bare_author: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """An author with that file; ``on(nodes, packages)`` puts devices into the machine, all fake."""
+
+    def on(nodes: Sequence[str], packages: Sequence[str]) -> Any:
+        root = tmp_path / "root"
+        if "/dev/neuron0" in nodes:
+            machines.neuron_root(root)
+        machines.node_root(root, *nodes)
+        monkeypatch.setenv("NKITOOLS_SYSROOT", str(root))
+        monkeypatch.setenv("PYTHONPATH", machines.packages(*packages))
+        return bare_author
+
+    return on
+
+
+def measured(author: Any) -> list[tuple[str, str, str]]:
+    """Group, implementation and device of what was timed."""
+    told = json.loads((author.pytester.path / "out.json").read_text())["benchmarks"]
+    assert {one["extra_info"]["kernel"] for one in told} == {"giou"}
+    return sorted((one["group"], one["params"]["name"], one["extra_info"]["target"]) for one in told)
 
 
 @needs_frameworks
-def test_it_passes_in_simulation(the_author: Any) -> None:
-    """Every kernel on the simulator for its kind; the benchmarks are skipped, since no simulator's time is a chip's."""
-    result = the_author.run_apart("-m", "sim", "-v", "-rs", test=ONE_FILE)
-    result.assert_outcomes(passed=3, skipped=3, deselected=6)
-    result.stdout.fnmatch_lines([f"*test_giou?sim-{name}? PASSED*" for name in ("nki", "pallas", "cpp")])
+def test_one_session_simulates_runs_and_times_all_three(one_file: Any) -> None:
+    """On a machine with a NeuronCore and a TPU: each kernel in its simulator and on its device, and one table."""
+    author = one_file(["/dev/neuron0", "/dev/accel0"], ["aws", "torch", "plugins"])
+    result = author.run_apart("-m", "sim or hw", "-p", "fake_tpu", *TOLD, test=ONE_FILE)
+    result.assert_outcomes(passed=9, skipped=3)
+    kernels = ("nki", "pallas", "cpp")
+    result.stdout.fnmatch_lines_random(
+        [f"*test_giou?{target}-{name}? PASSED*" for target in ("sim", "hw") for name in kernels]
+    )
     result.stdout.fnmatch_lines(["SKIPPED*kernel_benchmark measures on hardware (-m hw)*"])
+    result.stdout.fnmatch_lines(["*benchmark 'giou': 3 tests*", *(["test_speed?hw-*"] * 3)])
+    assert measured(author) == [("giou", "cpp", "neuron"), ("giou", "nki", "neuron"), ("giou", "pallas", "tpu")]
 
 
 @needs_frameworks
-@pytest.mark.parametrize("machine", MACHINES)
-def test_it_passes_on_each_device_with_a_table(
-    the_author: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, machine: str
-) -> None:
-    """What the machine can run runs there and is measured, side by side; what it cannot is skipped with a reason."""
-    nodes, packages, plugins, able = MACHINES[machine]
-    root = tmp_path / "root"
-    if "/dev/neuron0" in nodes:
-        machines.neuron_root(root)
-    machines.node_root(root, *nodes)
-    monkeypatch.setenv("NKITOOLS_SYSROOT", str(root))
-    monkeypatch.setenv("PYTHONPATH", machines.packages(*packages))
-    told = ("--benchmark-json=out.json", "--benchmark-min-rounds=2", "--benchmark-max-time=0.01")
-    result = the_author.run_apart("-m", "hw", "-rs", *plugins, *told, test=ONE_FILE)
-    result.assert_outcomes(passed=2 * len(able), skipped=6 - 2 * len(able), deselected=6)
-    result.stdout.fnmatch_lines([f"*benchmark 'giou': {len(able)} tests*"])
-    measured = json.loads((the_author.pytester.path / "out.json").read_text())["benchmarks"]
-    assert {one["params"]["name"] for one in measured} == able
-    assert {one["extra_info"]["kernel"] for one in measured} == {"giou"}
+def test_what_a_machine_cannot_run_is_skipped_with_a_reason(one_file: Any) -> None:
+    """On a machine with a GPU the Pallas kernel runs; the others miss their device."""
+    author = one_file(["/dev/nvidia0"], ["plugins"])
+    result = author.run_apart("-m", "hw", "-p", "fake_gpu", *TOLD, test=ONE_FILE)
+    result.assert_outcomes(passed=2, skipped=4, deselected=6)
+    result.stdout.fnmatch_lines(["SKIPPED [[]2] *: no NeuronCore: found no device node /dev/neuron*"])
+    assert measured(author) == [("giou", "pallas", "gpu")]

@@ -15,6 +15,6 @@ def pytest_runtest_call(item):
     """In the process that runs hardware tests."""
     from jax.experimental.pallas import tpu as pltpu
 
-    GpuDevice.platform = "cpu"
+    GpuDevice.platform = GpuDevice.lowers_to = "cpu"
     with pltpu.force_tpu_interpret_mode(True):
         return (yield)

@@ -1,0 +1,175 @@
+"""Custom operators and torch modules on a (fake) NeuronCore: built once by AWS's loader, called with XLA tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from cpp_ops.relu import build, reference  # noqa: E402 - torch decides whether this file is collected
+from nkitools import customop, options  # noqa: E402
+from nkitools.customop import BuildError, Library, torch_operators  # noqa: E402
+from nkitools.customop.toolchain import find_compiler  # noqa: E402
+from nkitools.rules.finding import KernelError, NotModelled  # noqa: E402
+from nkitools.targets import device_for, neuron_operator, packages, simulator_for  # noqa: E402
+from nkitools.targets.gpsimd import GpSimdSimulator  # noqa: E402
+from nkitools.targets.neuron_module import NeuronModuleDevice  # noqa: E402
+from nkitools.targets.neuron_operator import NeuronOperatorDevice  # noqa: E402
+from nkitools.targets.timing import time_kernel  # noqa: E402
+from tests.fakes import machines  # noqa: E402
+
+VALUES = np.array([[-1.0, 2.0, np.nan, -0.0, 5.0]], np.float32)
+
+
+@pytest.fixture(scope="module")
+def relu() -> Library:
+    try:
+        find_compiler()
+    except BuildError as error:
+        pytest.skip(str(error))
+    return build.library("multicore")
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """An Inferentia2 with torch-neuronx, both fake; afterwards nothing of it is imported, loaded or remembered."""
+    monkeypatch.setenv("NKITOOLS_SYSROOT", str(machines.neuron_root(tmp_path / "root")))
+    monkeypatch.syspath_prepend(str(machines.FAKES / "torch"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    packages.is_installed.cache_clear()
+    yield tmp_path / "root"
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("torch_neuronx", "torch_xla")]:
+        del sys.modules[name]
+    for registration in list(torch_operators._registered.values()):
+        registration.remove()
+    neuron_operator._loaded.clear()
+    monkeypatch.undo()
+    packages.is_installed.cache_clear()
+
+
+def fake(name: str) -> Any:
+    """A fake's module; it is imported by now."""
+    return sys.modules[name]
+
+
+def test_the_sources_are_built_once_with_what_aws_documents(relu: Library) -> None:
+    """The loader gets the library's sources and its mode; a second operator of the library is there already."""
+    device = NeuronOperatorDevice()
+    run = device.run(relu.relu_forward, VALUES)
+    assert (run.kernel, run.target, run.chip) == ("relu_forward", "neuron", "inf2")
+    assert run.outputs.tobytes() == reference.relu_forward(VALUES).tobytes()
+    gradient = np.ones_like(VALUES)
+    backward = device.run(relu.relu_backward, gradient, VALUES).outputs
+    assert backward.tobytes() == reference.relu_backward(gradient, VALUES).tobytes()
+    assert fake("torch_neuronx.xla_impl.custom_op").log == [("relu_multicore", True)]
+    assert fake("torch_xla").log == ["sync", "wait"] * 2
+
+
+def test_torch_in_torch_out(relu: Library) -> None:
+    """Tensors come back on the CPU, without the gradients that the device's operators do not have."""
+    values = torch.from_numpy(VALUES).requires_grad_()
+    out = NeuronOperatorDevice().run(relu.relu_forward, values).outputs
+    assert isinstance(out, torch.Tensor)
+    assert not out.requires_grad
+    assert torch.equal(out.isnan(), values.isnan())
+
+
+def test_read_only_arrays_are_taken(relu: Library) -> None:
+    """JAX and memory maps give such arrays; torch has no read-only tensors, and warns."""
+    values = VALUES.copy()
+    values.flags.writeable = False
+    NeuronOperatorDevice().run(relu.relu_forward, values)
+
+
+def test_wrong_arguments_are_refused_as_in_simulation(relu: Library) -> None:
+    """By the same rules, before the device sees them; of the keywords those of simulation do not count."""
+    device = NeuronOperatorDevice()
+    with pytest.raises(KernelError, match=r"argument 0 of operator `relu_forward` is float64") as caught:
+        device.run(relu.relu_forward, VALUES.astype(np.float64))
+    assert caught.value.finding.rule == "CO110"
+    device.run(relu.relu_forward, VALUES, order="reverse", timeout=1.0)
+    with pytest.raises(NotModelled, match="a custom operator has no `grid`"):
+        device.run(relu.relu_forward, VALUES, grid=2)
+
+
+def test_another_library_of_the_name_is_refused(relu: Library, tmp_path: Path) -> None:
+    """A process has one library of a name; what was loaded first would answer for the other."""
+    (tmp_path / "shape.cpp").write_text((build.HERE / "multicore" / "shape.cpp").read_text())
+    other = customop.load(**{**build.recipe("multicore"), "shape_srcs": [tmp_path / "shape.cpp"]})
+    device = NeuronOperatorDevice()
+    device.run(relu.relu_forward, VALUES)
+    with pytest.raises(NotModelled, match="library `relu_multicore` was loaded on the device before"):
+        device.run(other.relu_forward, VALUES)
+
+
+@pytest.mark.parametrize(("instance", "architecture", "chip"), [("Trn2", "NCv3", "trn2"), ("Trn3", "NCv4", "trn3")])
+def test_newer_chips_have_no_custom_operators(
+    relu: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, instance: str, architecture: str, chip: str
+) -> None:
+    """The reason of the skipped test says for which NeuronCore they are, and that their library is in maintenance."""
+    newer = machines.neuron_root(tmp_path / "newer", instance=instance, architecture=architecture)
+    monkeypatch.setenv("NKITOOLS_SYSROOT", str(newer))
+    assert device_for(relu.relu_forward) == (
+        None,
+        "custom C++ operators are for NeuronCore-v2 only (trn1, inf2), and in maintenance since Neuron SDK 2.33; the "
+        f"NeuronCore of this machine is of {chip}",
+    )
+
+
+def test_the_loader_is_looked_for(relu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS's nki alone can reach the device, and cannot load custom operators."""
+    assert isinstance(device_for(relu.relu_forward).device, NeuronOperatorDevice)
+    monkeypatch.setattr("nkitools.targets.neuron.neuron_packages", lambda: ("nki",))
+    monkeypatch.setattr(neuron_operator, "is_installed", lambda package: False)
+    reason = "no loader of custom operators: found no module torch_neuronx and no module torch_xla"
+    assert device_for(relu.relu_forward) == (None, reason)
+    with options.override(target="tpu"):
+        assert device_for(relu.relu_forward) == (None, "a custom operator does not run on TPU")
+
+
+def test_an_operator_is_simulated_whatever_simulator_is_named(relu: Library) -> None:
+    """AWS's simulators know NKI kernels only."""
+    with options.override(simulator="official"):
+        assert isinstance(simulator_for(relu.relu_forward), GpSimdSimulator)
+
+
+class Benchmark:
+    """The parts of pytest-benchmark's fixture that are used."""
+
+    def __init__(self) -> None:
+        self.group: str | None = None
+        self.extra_info: dict[str, Any] = {}
+        self.stats = SimpleNamespace(stats=SimpleNamespace(min=1e-4))
+
+    def __call__(self, launch: Any) -> Any:
+        return [launch() for _ in range(3)][-1]
+
+
+def test_an_operator_is_timed(relu: Library) -> None:
+    """Built and called once before the first round; each round is awaited; the arguments stay on the device."""
+    benchmark = Benchmark()
+    out = time_kernel(benchmark, NeuronOperatorDevice(), relu.relu_forward, (VALUES,), {})
+    assert out.tobytes() == reference.relu_forward(VALUES).tobytes()
+    assert benchmark.group == "relu_forward(float32[1,5])"
+    assert benchmark.extra_info["chip"] == "inf2"
+    assert benchmark.extra_info["bytes"] == 2 * VALUES.nbytes
+    assert fake("torch_xla").log == ["sync", "wait"] * 4
+
+
+def test_a_torch_module_is_a_baseline() -> None:
+    """Its copy goes to the device, NumPy in gives NumPy out, and it is no kernel to simulate."""
+    module = torch.nn.ReLU()
+    device = device_for(module).device
+    assert isinstance(device, NeuronModuleDevice)
+    out = time_kernel(Benchmark(), device, module, (VALUES,), {})
+    np.testing.assert_array_equal(out, reference.relu_forward(VALUES))
+    assert device.run(torch.nn.Linear(5, 2), torch.from_numpy(VALUES)).outputs.shape == (1, 2)
+    with pytest.raises(NotModelled, match="a torch module is no kernel"):
+        simulator_for(module).run(module, VALUES)
