@@ -1,23 +1,35 @@
 """Pallas TPU kernels on a machine without a TPU.
 
-Importing this package imports neither JAX nor NumPy; `run` does so when it is first used.
+Importing this package imports neither JAX nor NumPy; its functions do so when they are first used.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from nkitools.pallas.recognise import is_pallas_function
 
 if TYPE_CHECKING:
+    from nkitools.pallas.block_sweep import sweep
+    from nkitools.pallas.checking import check, check_as_asked
     from nkitools.pallas.launch import run
+    from nkitools.pallas.performance import measure, utilisation
 
-__all__ = ["is_pallas_function", "run"]
+__all__ = ["check", "check_as_asked", "is_pallas_function", "measure", "run", "sweep", "utilisation"]
+
+# Where the functions are that import JAX or NumPy. No module has the name of one: importing it would hide the function.
+_LATER = {
+    "check": "nkitools.pallas.checking",
+    "check_as_asked": "nkitools.pallas.checking",
+    "measure": "nkitools.pallas.performance",
+    "run": "nkitools.pallas.launch",
+    "sweep": "nkitools.pallas.block_sweep",
+    "utilisation": "nkitools.pallas.performance",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "run":
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from nkitools.pallas.launch import run
-
-    return run
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -12,6 +12,8 @@ from typing import Any
 
 from nkitools.pallas.refusal import refuse
 
+OLDEST = (0, 10)
+
 
 def jax_module(path: str = "jax") -> Any:
     """The module ``path`` of JAX; ``NotModelled`` (NK607) where JAX is not installed."""
@@ -21,3 +23,13 @@ def jax_module(path: str = "jax") -> Any:
             "Install it with `pip install 'nkitools[pallas]'`.",
         )
     return importlib.import_module(path)
+
+
+def check_version() -> None:
+    """Refuse a JAX that is older than nkitools knows (NK607); a newer one is taken, and what moved in it is said."""
+    version = str(jax_module().__version__)
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+        refuse(
+            f"Pallas kernels are checked with jax {'.'.join(map(str, OLDEST))} or newer; jax {version} is installed",
+            "Install a newer one with `pip install --upgrade 'nkitools[pallas]'`.",
+        )

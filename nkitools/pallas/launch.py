@@ -5,16 +5,23 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nkitools.pallas.calls import compiling_for
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.grid_prints import placing_prints
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
 from nkitools.pallas.recognise import is_pallas_function
 from nkitools.record.collect import announce
+from nkitools.record.prints import Print
 from nkitools.record.run import Run
+
+if TYPE_CHECKING:
+    from nkitools.pallas.checking import CheckedRun
 
 TARGET = "pallas-interpret"
 
@@ -37,29 +44,75 @@ def run(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
     if not callable(fn):
         raise TypeError(f"nkitools.pallas.run takes a JAX function and its arguments, not a {type(fn).__name__}")
     mode = interpret_mode(fn, args, kwargs)
-    result = Run(kernel=_name(fn), target=TARGET, chip="")
+    result = Run(kernel=name_of(fn), target=TARGET, chip="")
     announce(result)
     try:
         with interpreted(mode), _prints_into(result):
-            outputs = _finished(fn, args, kwargs)
+            outputs = finished(fn, args, kwargs)
         _check_is_jax(fn, outputs)
     except BaseException as error:
         result.error = error
         raise
-    result.outputs = outputs if _has_jax_array((args, kwargs)) else _to_numpy(outputs)
+    result.outputs = as_given(outputs, (args, kwargs))
     return result
 
 
-def _prints_into(result: Run) -> contextlib.AbstractContextManager[None]:
+def interpreted_outputs(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Run, chip: Chip, *, silently: bool
+) -> Any:
+    """What ``fn`` returns in plain interpretation, as if for ``chip``; ``silently`` where its prints were heard before.
+
+    Raises what ``fn`` raises, and TypeError for a function that shows nothing of JAX.
+    """
+    __tracebackhide__ = True
+    mode = interpret_mode(fn, args, kwargs)
+    prints = listening(None) if silently else _prints_into(result)
+    with compiling_for(chip), interpreted(mode), prints:
+        outputs = finished(fn, args, kwargs)
+    _check_is_jax(fn, outputs)
+    return outputs
+
+
+def sees_tpu(result: CheckedRun) -> bool:
+    """Whether JAX sees a TPU; ``left_out`` says what it sees where there is none."""
+    platforms = sorted({str(device.platform) for device in jax_module().devices()})
+    if "tpu" not in platforms:
+        result.left_out["device"] = f"no TPU: jax.devices() has {', '.join(platforms)} only"
+    return "tpu" in platforms
+
+
+def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``fn`` returns on the TPU that JAX sees."""
+    jax = jax_module()
+    with jax.default_device(jax.devices("tpu")[0]):
+        return finished(fn, args, kwargs)
+
+
+def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[Any]:
+    """Hears prints with their grid points; without a list for them nothing is written either."""
+    if not prints_can_be_heard():
+        return contextlib.nullcontext()
+    stack = contextlib.ExitStack()
+    stack.enter_context(hearing_prints([] if prints is None else prints, silently=prints is None))
+    stack.enter_context(placing_prints())
+    return stack
+
+
+def as_given(outputs: Any, arguments: Any) -> Any:
+    """The outputs as JAX arrays where one of the arguments is one, else as NumPy arrays."""
+    return outputs if _has_jax_array(arguments) else _to_numpy(outputs)
+
+
+def _prints_into(result: Run) -> contextlib.AbstractContextManager[Any]:
     """Listens for the prints of a run, where this JAX lets itself be listened to."""
     if prints_can_be_heard():
-        return hearing_prints(result.prints)
+        return listening(result.prints)
     result.prints = unheard = UnheardPrints()
     result.findings.append(unheard.warning())
     return contextlib.nullcontext()
 
 
-def _finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``fn`` returns, once it is computed and every callback has been made, in success and in failure."""
     jax = jax_module()
     try:
@@ -76,7 +129,7 @@ def _check_is_jax(fn: Callable[..., Any], outputs: Any) -> None:
     """Refuse a function that showed nothing of JAX: it ran, but no Pallas kernel did."""
     if not _has_jax_array(outputs) and not is_pallas_function(fn):
         raise TypeError(
-            f"`{_name(fn)}` returned no JAX array and names nothing of JAX, so nothing of it ran as a Pallas kernel. "
+            f"`{name_of(fn)}` returned no JAX array and names nothing of JAX, so nothing of it ran as a Pallas kernel. "
             "Give nkitools.pallas.run the function that calls pl.pallas_call; an NKI kernel goes to nkitools.simulate."
         )
 
@@ -92,7 +145,7 @@ def _to_numpy(outputs: Any) -> Any:
     return jax.tree_util.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, outputs)
 
 
-def _name(fn: Callable[..., Any]) -> str:
+def name_of(fn: Callable[..., Any]) -> str:
     """The name of the author's function."""
     while isinstance(fn, functools.partial):
         fn = fn.func

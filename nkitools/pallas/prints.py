@@ -22,16 +22,17 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.private import DEBUGGING as _MODULE
 from nkitools.pallas.refusal import finding, refuse
+from nkitools.record.print_sequence import Prints
 from nkitools.record.prints import Print
 from nkitools.rules.finding import Finding
 
-_MODULE = "jax._src.debugging"
 _HOOK = "_format_print_callback"
 _HOOK_PARAMETERS = ["fmt", "np_printoptions", "has_placeholders", "logging_record", "args", "kwargs"]
 
 
-class UnheardPrints(list[Print]):
+class UnheardPrints(Prints):
     """The prints of a run under a JAX that does not let them be heard.
 
     To look one up or to compare them is refused by name (NK607). Reports may still count them and list them: there are
@@ -42,6 +43,9 @@ class UnheardPrints(list[Print]):
         refuse(*self._why())
 
     def __contains__(self, _: object) -> NoReturn:
+        refuse(*self._why())
+
+    def _those(self, *_: object) -> NoReturn:
         refuse(*self._why())
 
     def __eq__(self, _: object) -> NoReturn:
@@ -73,19 +77,27 @@ _listeners: list[_Listener] = []
 
 
 @contextlib.contextmanager
-def hearing_prints(prints: list[Print]) -> Iterator[None]:
-    """Append a record for every value that JAX prints within, in the order in which it prints them."""
+def hearing_prints(prints: list[Print], *, silently: bool = False) -> Iterator[None]:
+    """Append a record for every value that JAX prints within, in the order in which it prints them.
+
+    ``silently`` keeps them from being written: what is run a second time has said it already.
+    """
     debugging = jax_module(_MODULE)
     own_programs = jax_module("jax.experimental.xla_metadata").set_xla_metadata(nkitools="run")
     with _lock, own_programs:
         before = getattr(debugging, _HOOK)
-        _listeners.append(_Listener(prints, _listeners[-1].write if _listeners else before))
+        write = _listeners[-1].write if _listeners else before
+        _listeners.append(_Listener(prints, _say_nothing if silently else write))
         setattr(debugging, _HOOK, _on_print)
         try:
             yield
         finally:
             setattr(debugging, _HOOK, before)
             _listeners.pop()
+
+
+def _say_nothing(*_: Any, **__: Any) -> None:
+    """Writes no print."""
 
 
 def prints_can_be_heard() -> bool:
@@ -101,19 +113,25 @@ def _on_print(
     fmt: str, np_printoptions: Any, has_placeholders: bool, logging_record: Any, *args: Any, **kwargs: Any
 ) -> None:
     """Stands in for JAX's function in compiled programs, so it is one function for all runs."""
+    hear((fmt, np_printoptions, has_placeholders, logging_record), args, kwargs)
+
+
+def hear(form: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], **where: Any) -> None:
+    """Write what JAX prints and keep it: ``form`` is what JAX formats it with, ``where`` its program, file, line."""
+    fmt, _, has_placeholders, _ = form
     if not _listeners:  # a callback that came after its run
         write = getattr(jax_module(_MODULE), _HOOK)
-        write(fmt, np_printoptions, has_placeholders, logging_record, *args, **kwargs)
+        write(*form, *args, **kwargs)
         return
     listener = _listeners[-1]
-    listener.write(fmt, np_printoptions, has_placeholders, logging_record, *args, **kwargs)
+    listener.write(*form, *args, **kwargs)
     values = _filled_in(fmt, args, kwargs) if has_placeholders else _appended(fmt, args)
-    listener.prints.extend(_record(label, value) for label, value in values)
+    listener.prints.extend(_record(label, value, where) for label, value in values)
 
 
-def _record(label: str, value: Any) -> Print:
+def _record(label: str, value: Any, where: dict[str, Any]) -> Print:
     array = np.array(value)  # a copy: JAX may use the buffer again
-    return Print(label, array, array.shape, str(array.dtype))
+    return Print(label, array, array.shape, str(array.dtype), **where)
 
 
 def _filled_in(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -19,6 +19,7 @@ SAVED_RUNS = DOCS / "how-to" / "saved-runs.md"
 PAGE = DOCS / "how-to" / "page.md"
 PRINTS = DOCS / "how-to" / "device-prints.md"
 PRECISION = DOCS / "how-to" / "precision.md"
+PALLAS = DOCS / "how-to" / "pallas.md"
 README = REPOSITORY / "README.md"
 
 
@@ -147,6 +148,16 @@ def test_the_split_of_the_how_to_page_is_as_shown(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "nkitools", "run", "row_sums_split.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout == blocks(PRECISION, "text")[0]
+
+
+def test_the_check_of_the_how_to_page_finds_what_is_shown(tmp_path: Path) -> None:
+    """The script prints the findings that the page shows, with the real compiler and without it."""
+    pytest.importorskip("jax")
+    for name in ("column_sums.py", "check_column_sums.py"):
+        shutil.copy(DOCS / "how-to" / "example" / name, tmp_path)
+    done = run(tmp_path, "check_column_sums.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == blocks(PALLAS, "text")[0]
 
 
 def test_the_test_in_the_readme_passes(tmp_path: Path) -> None:

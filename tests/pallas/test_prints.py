@@ -56,11 +56,13 @@ def test_the_private_hook_is_as_known() -> None:
 
 
 def test_a_print_is_a_record_and_still_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    """Prefix, value, shape and dtype of every block's print, in the order of the grid; the grid point is not known."""
+    """Prefix, value, shape, dtype, grid point and line of every block's print, in the order of the grid."""
     done = run(printing(lambda x: jax.debug.print("first row {}", x[0, :3])), ramp(16))
     assert labels_and_values(done.prints) == [("first row", [0.0, 1.0, 2.0]), ("first row", [1024.0, 1025.0, 1026.0])]
-    first = done.prints[0]
-    assert (first.shape, first.dtype, first.program, first.file, first.line) == ((3,), "float32", (), "", 0)
+    first, second = done.prints
+    line = test_a_print_is_a_record_and_still_on_stdout.__code__.co_firstlineno + 2
+    assert (first.shape, first.dtype, first.program, first.file, first.line) == ((3,), "float32", (0,), __file__, line)
+    assert second.program == (1,)
     assert capsys.readouterr().out == "first row [0. 1. 2.]\nfirst row [1024. 1025. 1026.]\n"
 
 

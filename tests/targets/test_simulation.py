@@ -32,7 +32,7 @@ def test_a_jax_function_goes_to_the_pallas_room(monkeypatch: pytest.MonkeyPatch)
     import nkitools.pallas
 
     monkeypatch.setattr(builtin, "is_jax_function", lambda kernel: True)
-    monkeypatch.setattr(nkitools.pallas, "run", lambda *args, **kwargs: (args, kwargs), raising=False)
+    monkeypatch.setattr(nkitools.pallas, "check_as_asked", lambda *args, **kwargs: (args, kwargs), raising=False)
     assert BuiltinSimulator().run(len, 1, key=2) == ((len, 1), {"key": 2})
 
 

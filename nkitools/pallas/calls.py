@@ -1,0 +1,265 @@
+"""The Pallas calls that a function makes, read from its jaxpr without running it."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from nkitools.pallas import places, private
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.places import Place
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One blocked operand of a Pallas call.
+
+    ``block`` is the shape of a block (None for a squeezed dimension), ``memory`` the name of its memory space ('' where
+    the author left the choice). ``place`` is the index map of its block spec, or the call where there is none.
+    """
+
+    name: str
+    is_output: bool
+    block: tuple[int | None, ...]
+    blocked: tuple[bool, ...]
+    shape: tuple[int, ...]
+    dtype: Any
+    memory: str
+    whole: bool
+    buffers: int
+    place: Place
+    mapping: Any
+
+    def text(self) -> str:
+        """``input `x_ref` (float32 [200, 120], block (100, 60))``."""
+        kind = "output" if self.is_output else "input"
+        block = "" if self.whole else f", block {show_shape(self.block)}"
+        return f"{kind} `{self.name}` ({self.dtype} {list(self.shape)}{block})"
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """The block's sizes, a squeezed dimension counting one."""
+        return tuple(1 if size is None else size for size in self.block)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """One scratch operand of a Pallas call."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    memory: str
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One Pallas call: its grid, its operands, and the jaxpr of its kernel."""
+
+    name: str
+    place: Place
+    kernel_place: Place
+    grid: tuple[int | None, ...]
+    operands: tuple[Operand, ...]
+    prefetched: tuple[Scratch, ...]
+    scratch: tuple[Scratch, ...]
+    parallel: tuple[bool, ...]
+    params: Mapping[str, Any]
+    avals: tuple[Any, ...]
+    primitive: Any
+
+    @property
+    def jaxpr(self) -> Any:
+        """The kernel's."""
+        return self.params["jaxpr"]
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """The blocked inputs."""
+        return tuple(operand for operand in self.operands if not operand.is_output)
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The outputs."""
+        return tuple(operand for operand in self.operands if operand.is_output)
+
+    @property
+    def vmem_limit(self) -> int | None:
+        """The limit that the author gave the compiler, in bytes."""
+        limit = getattr(self.params["compiler_params"], "vmem_limit_bytes", None)
+        return None if limit is None else int(limit)
+
+    @cached_property
+    def key(self) -> str:
+        """The same for calls that are the same: one is checked for all."""
+        # The jaxpr's text leaves out where it comes from, so two kernels of one text have their lines in the key.
+        return f"{self.place} {self.kernel_place} {self.grid} {self.avals} {self.params}"
+
+    @property
+    def likeness(self) -> str:
+        """The same for a call however it was come by, and mostly for that call alone."""
+        kernel = getattr(self.jaxpr.debug_info, "func_src_info", "")
+        return f"{kernel} {self.name} {self.grid} {[(each.shape, str(each.dtype)) for each in self.avals]}"
+
+    def as_function(self, **compiler_params: Any) -> Callable[..., Any]:
+        """A function of the call's operands that makes this call alone, not interpreted."""
+        params = {**self.params, "interpret": False}
+        if compiler_params:
+            own = params["compiler_params"] or jax_module("jax.experimental.pallas.tpu").CompilerParams()
+            params["compiler_params"] = replace(own, **compiler_params)
+        return lambda *operands: self.primitive.bind(*operands, **params)
+
+
+def show_shape(shape: Iterable[int | None]) -> str:
+    """``(100, 60)``, ``(None, 8, 128)``."""
+    sizes = ", ".join(str(size) for size in shape)
+    return f"({sizes},)" if "," not in sizes else f"({sizes})"
+
+
+@contextlib.contextmanager
+def compiling_for(chip: Chip) -> Iterator[None]:
+    """Trace and lower as if for ``chip``: what asks for the device, ``pltpu.get_tpu_info`` too, is told of it."""
+    sharding = jax_module("jax.sharding")
+    known = inspect.signature(sharding.AbstractDevice).parameters
+    platform = {"platform": "tpu"} if "platform" in known else {}  # jax before 0.10.1 asks for the kind alone
+    device = sharding.AbstractDevice(device_kind=chip.device_kind, num_cores=1, **platform)
+    with sharding.use_abstract_mesh(sharding.AbstractMesh((), (), abstract_device=device)):
+        yield
+
+
+def pallas_calls(closed_jaxpr: Any) -> list[Call]:
+    """The Pallas calls in a jaxpr and in those within it, in order, equal ones once."""
+    calls: dict[str, Call] = {}
+    for equation in equations(closed_jaxpr.jaxpr):
+        if equation.primitive.name == "pallas_call":
+            call = call_of(equation.params, [var.aval for var in equation.invars], equation.source_info)
+            calls.setdefault(call.key, replace(call, primitive=equation.primitive))
+    return list(calls.values())
+
+
+def as_seen(calls: Iterable[Call]) -> list[Call]:
+    """Pallas calls that were come by while they ran, as ones that can be lowered; those over a mesh of cores cannot."""
+    if private.moved(private.CALLS):
+        return []
+    primitive = private.of(private.PALLAS_CALL, "pallas_call_p")
+    return [replace(call, primitive=primitive) for call in calls if call.params.get("mesh") is None]
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation of a jaxpr and of the jaxprs that its equations hold; kernels are left to themselves."""
+    for equation in jaxpr.eqns:
+        yield equation
+        if equation.primitive.name != "pallas_call":
+            for inner in _jaxprs_in(equation.params.values()):
+                yield from equations(inner)
+
+
+def placed_equations(jaxpr: Any, place: Place) -> Iterator[tuple[Any, Place]]:
+    """Every equation of a kernel, with its line; those of JAX's own functions have the line that calls them."""
+    for equation in jaxpr.eqns:
+        here = places.of_source(equation.source_info, place)
+        yield equation, here
+        for inner in _jaxprs_in(equation.params.values()):
+            yield from placed_equations(inner, here)
+
+
+def _jaxprs_in(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if hasattr(value, "eqns"):
+            yield value
+        elif hasattr(value, "jaxpr") and hasattr(value.jaxpr, "eqns"):
+            yield value.jaxpr
+        elif isinstance(value, tuple | list):
+            yield from _jaxprs_in(value)
+
+
+def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = None) -> Call:
+    """The Pallas call with those parameters of its primitive."""
+    mapping, jaxpr = params["grid_mapping"], params["jaxpr"]
+    kernel_place = places.of_function(jaxpr.debug_info, places.of_source(source_info))
+    place = places.of_source(source_info, kernel_place)
+    names = _names(jaxpr, mapping)
+    first, last = mapping.num_index_operands, mapping.num_index_operands + len(mapping.block_mappings)
+    refs = [var.aval for var in jaxpr.invars]
+    return Call(
+        name=params.get("name") or places.of_function(jaxpr.debug_info).function or "kernel",
+        place=place,
+        kernel_place=kernel_place,
+        grid=tuple(size if isinstance(size, int) else None for size in mapping.grid),
+        operands=tuple(
+            _operand(block, names[first + index], index >= mapping.num_inputs, place)
+            for index, block in enumerate(mapping.block_mappings)
+        ),
+        prefetched=tuple(_scratch(name, ref) for name, ref in zip(names[:first], refs[:first], strict=True)),
+        scratch=tuple(_scratch(name, ref) for name, ref in zip(names[last:], refs[last:], strict=True)),
+        parallel=_parallel(params["compiler_params"], len(mapping.grid)),
+        params=params,
+        avals=tuple(avals),
+        primitive=None,
+    )
+
+
+def _names(jaxpr: Any, mapping: Any) -> list[str]:
+    """The kernel's names of its refs; those of a kernel that takes ``*refs`` are ``refs[0]`` and so on."""
+    known = jaxpr.debug_info.arg_names or ()
+    return [
+        known[index] if index < len(known) and known[index] else f"ref {index}" for index in range(len(jaxpr.invars))
+    ]
+
+
+def _operand(block: Any, name: str, is_output: bool, call: Place) -> Operand:
+    sizes = tuple(_size(dimension) for dimension in block.block_shape)
+    shape = tuple(block.array_aval.shape)
+    return Operand(
+        name=name,
+        is_output=is_output,
+        block=sizes,
+        blocked=tuple(type(dimension).__name__ in ("Blocked", "int") for dimension in block.block_shape),
+        shape=shape,
+        dtype=block.array_aval.dtype,
+        memory=memory_of(block.transformed_block_aval),
+        whole=sizes == shape,
+        buffers=getattr(block.pipeline_mode, "buffer_count", 2),
+        place=places.of_function(block.index_map_jaxpr.jaxpr.debug_info, call),
+        mapping=block,
+    )
+
+
+def _size(dimension: Any) -> int | None:
+    """The size of a block dimension, None where it is squeezed."""
+    if dimension is None or type(dimension).__name__ == "Squeezed":
+        return None
+    return int(getattr(dimension, "block_size", dimension))
+
+
+def _scratch(name: str, ref: Any) -> Scratch:
+    return Scratch(name, tuple(ref.shape), ref.dtype, memory_of(ref))
+
+
+def memory_of(ref: Any) -> str:
+    """``vmem``, ``smem``, ``any``, ``hbm``, ``semaphore``; '' where it is the default."""
+    space = str(getattr(ref, "memory_space", None) or "").lower().rpartition(".")[2]
+    return {"none": "", "default": "", "semaphore_mem": "semaphore", "vmem_shared": "vmem"}.get(space, space)
+
+
+def _parallel(compiler_params: Any, dimensions: int) -> tuple[bool, ...]:
+    """Which dimensions of the grid may run in any order."""
+    said = getattr(compiler_params, "dimension_semantics", None) or ()
+    parallel = tuple(str(getattr(each, "value", each)).lower().endswith("parallel") for each in said)
+    return (*parallel, *(False,) * dimensions)[:dimensions]
+
+
+def array_bytes(call: Call) -> int:
+    """The bytes of the whole arrays that a call reads and writes."""
+    return sum(math.prod(each.shape) * max(int(each.dtype.itemsize), 1) for each in call.operands)
+
+
+def points(call: Call) -> int:
+    """How many points the grid has; 1 where a size is only known when it runs."""
+    return math.prod(size or 1 for size in call.grid)

@@ -1,0 +1,282 @@
+"""Checks a function with Pallas calls in every way that this machine has, and makes one list of what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nkitools import options
+from nkitools.pallas import launch, private
+from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, pallas_calls, points
+from nkitools.pallas.chips import Chip, chosen
+from nkitools.pallas.compiled import Compiled, compile_calls, prepared
+from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
+from nkitools.pallas.imports import check_version, jax_module
+from nkitools.pallas.modes import chosen_modes
+from nkitools.pallas.watched_run import unwatched, watched_run
+from nkitools.record.allowed import allowance
+from nkitools.record.collect import announce
+from nkitools.record.run import Run
+from nkitools.rules.finding import Finding, error_of
+
+# What a test's run_kernel does not interpret as a TPU unless it is told to: so many grid points take a few seconds.
+_QUICK_POINTS = 256
+_QUICK_BYTES = 64 << 20
+
+
+@dataclass(eq=False)
+class CheckedRun(Run):
+    """The result of checking a function with Pallas calls.
+
+    ``compiled``: what became of its Pallas calls on each chip. ``left_out``: the modes that could not be gone through,
+    and why.
+    """
+
+    compiled: dict[str, Compiled] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a check is to do."""
+
+    chips: tuple[Chip, ...]
+    modes: tuple[str, ...]
+    cores: int = 1
+    seed: int | None = None
+    timeout: float = 120.0
+    measure_vmem: bool = False
+    bundles: bool = False
+    rules: str = "report"
+    quick: bool = False
+
+
+def check(
+    fn: Callable[..., Any],
+    /,
+    *args: Any,
+    chips: str | Sequence[str] = ("v5e",),
+    modes: str | Sequence[str] | None = None,
+    cores: int = 1,
+    seed: int | None = None,
+    timeout: float = 120.0,
+    measure_vmem: bool = False,
+    bundles: bool = False,
+    rules: str = "report",
+    **kwargs: Any,
+) -> CheckedRun:
+    """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, and say what was found in one run.
+
+    No single way of running a TPU kernel on a CPU finds everything, so this goes through several, each as ``modes``
+    says (None: all but ``device``):
+
+    - ``interpret``: plain interpretation. The outputs.
+    - ``tpu_interpret``: TPU interpretation, watched: PL201 to PL208, and prints with their grid point. One core, and
+      with ``cores=2`` a second time on two, which share the grid's parallel dimensions in an order from ``seed``.
+    - ``lower``: JAX's lowering for each of ``chips`` (v4, v5e, v5p, v6e, tpu7x), and what can be said without a
+      compiler: PL101 to PL105, PL302.
+    - ``aot``: the real TPU compiler for each chip, where libtpu is installed: PL102, PL103, PL105, PL301. It has the
+      last word: where it takes a kernel, PL102, PL103 and PL105 say nothing. It works in a process of its own, with
+      ``timeout`` seconds for each kernel.
+    - ``device``: the TPU that JAX sees, for the outputs.
+
+    ``.outputs`` are NumPy arrays, or JAX arrays as soon as one argument is one; ``.findings``, ``.prints``;
+    ``.compiled["v5e"]`` has what the compiler says of each call, its vector memory by the block model, with
+    ``measure_vmem`` the least that it compiles with, and with ``bundles`` the counts of its instruction bundles and
+    spills. ``.left_out`` says which modes were not gone through and why. Findings are collected; with
+    ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not reach ``fn``.
+
+    Raises what ``fn`` raises, unchanged; ``TypeError`` for what is no JAX function, ``ValueError`` for a chip, a mode
+    or a number of cores that there is not, ``NotModelled`` (NK607) without JAX.
+    """
+    __tracebackhide__ = True
+    plan = Plan(
+        chosen(chips),
+        chosen_modes(modes),
+        _possible_cores(cores),
+        seed,
+        timeout,
+        measure_vmem,
+        bundles,
+        _possible_level(rules),
+    )
+    return checked(fn, args, kwargs, plan)
+
+
+def check_as_asked(
+    fn: Callable[..., Any],
+    /,
+    *args: Any,
+    chips: str | Sequence[str] | None = None,
+    modes: str | Sequence[str] | None = None,
+    cores: int = 1,
+    rules: str | None = None,
+    **kwargs: Any,
+) -> CheckedRun:
+    """As :func:`check`, in the way of tests: what is not said here the options say, and the first error is raised.
+
+    The options are ``pallas_modes``, ``pallas_chips`` and ``rules``. To keep tests quick, TPU interpretation is left
+    out of a function whose grids have more than 256 points, or whose arrays more than 64 MiB, unless ``modes`` has it.
+    """
+    __tracebackhide__ = True
+    level = str(options.value("rules")) if rules is None else rules
+    plan = Plan(
+        chosen(str(options.value("pallas_chips")) if chips is None else chips),
+        chosen_modes(str(options.value("pallas_modes")) if modes is None else modes),
+        _possible_cores(cores),
+        rules=_possible_level(level),
+        quick=modes is None,
+    )
+    return checked(fn, args, kwargs, plan)
+
+
+def _possible_cores(cores: int) -> int:
+    if cores not in (1, 2):
+        raise ValueError(f"cores is {cores!r}; a TPU's device has 1 or 2")
+    return cores
+
+
+def _possible_level(rules: str) -> str:
+    if rules not in ("error", "strict", "report", "off"):
+        raise ValueError(f"rules is {rules!r}; choose one of error, strict, report, off")
+    return rules
+
+
+def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan) -> CheckedRun:
+    """Carry out ``plan``."""
+    __tracebackhide__ = True
+    if not callable(fn):
+        raise TypeError(f"nkitools.pallas.check takes a JAX function and its arguments, not a {type(fn).__name__}")
+    check_version()
+    run = CheckedRun(launch.name_of(fn), launch.TARGET, " ".join(chip.name for chip in plan.chips))
+    run.settings = {"rules": plan.rules, "modes": list(plan.modes), "cores": plan.cores}
+    announce(run)
+    try:
+        _Check(fn, args, kwargs, plan, run).go()
+    except BaseException as error:
+        run.error = error
+        raise
+    return run
+
+
+class _Check:
+    """One check while it is made."""
+
+    def __init__(self, fn: Any, args: Any, kwargs: Any, plan: Plan, run: CheckedRun) -> None:
+        self.fn, self.args, self.kwargs, self.plan, self.run = fn, args, kwargs, plan, run
+        self.calls: dict[str, list[Call]] = {}
+        self.untraceable: Exception | None = None
+
+    def go(self) -> None:
+        """Mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is told soon."""
+        __tracebackhide__ = True
+        if not self._trace():
+            return
+        self._lower_and_compile(self.calls)
+        seen = self._interpret()
+        if self.untraceable is not None and seen:
+            self.calls = {chip.name: as_seen(seen) for chip in self.plan.chips}
+            self._lower_and_compile(self.calls)
+        self._explain_gaps()
+
+    # ------------------------------------------------------------------ tracing, lowering, compiling
+
+    def _trace(self) -> bool:
+        """Find the Pallas calls; False where tracing shows a mistake that leaves nothing to run."""
+        if not {"lower", "aot"} & set(self.plan.modes):
+            return True
+        for chip in self.plan.chips:
+            try:
+                with compiling_for(chip):
+                    traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
+            except Exception as error:
+                mistake = captured_constants(error) or old_block_spec(error)
+                if mistake is not None:
+                    self._tell([mistake], error)
+                    return False
+                self.untraceable = error
+                return True
+            self.calls[chip.name] = pallas_calls(traced)
+        return True
+
+    def _lower_and_compile(self, calls: dict[str, list[Call]]) -> None:
+        __tracebackhide__ = True
+        found: list[Finding] = []
+        for chip in self.plan.chips:
+            prepared_calls = [prepared(call, chip) for call in calls.get(chip.name, ())]
+            if "aot" in self.plan.modes:
+                self.run.compiled[chip.name] = compile_calls(prepared_calls, chip, self.plan)
+            found += [finding for each in prepared_calls for finding in each.findings(self.plan.modes)]
+        self._tell(in_order(found))
+
+    # ------------------------------------------------------------------ running
+
+    def _interpret(self) -> list[Call]:
+        """Run the function as the modes say; the calls that TPU interpretation came by."""
+        __tracebackhide__ = True
+        run, modes = self.run, self.plan.modes
+        outputs: Any = None
+        calls: list[Call] = []
+        watched = "tpu_interpret" in modes and not self._no_watch() and not self._too_long()
+        if watched:
+            known = next(iter(self.calls.values()), [])
+            calls, outputs = watched_run(self.fn, self.args, self.kwargs, self.plan, run, self._tell, known)
+        heard = watched and "tpu_interpret" not in run.left_out
+        if "interpret" in modes:
+            chip = self.plan.chips[0]
+            outputs = launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=heard)
+        elif not watched and self.untraceable is not None:
+            raise self.untraceable
+        if "device" in modes and launch.sees_tpu(run):
+            outputs = launch.device_outputs(self.fn, self.args, self.kwargs)
+        run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
+        return calls
+
+    def _no_watch(self) -> bool:
+        moved = private.moved(private.WATCH)
+        if moved:
+            reason = self.run.left_out["tpu_interpret"] = f"JAX has something else inside than nkitools knows, {moved}"
+            self._tell([unwatched(reason)])
+        return bool(moved)
+
+    def _too_long(self) -> bool:
+        """Whether TPU interpretation would keep a test waiting; it takes a millisecond or more for each block."""
+        if not self.plan.quick:
+            return False
+        calls = next(iter(self.calls.values()), [])
+        steps, size = sum(points(call) for call in calls), sum(array_bytes(call) for call in calls)
+        why = f"{steps} grid points" if steps > _QUICK_POINTS else f"{size >> 20} MiB" if size > _QUICK_BYTES else ""
+        if why:
+            self.run.left_out["tpu_interpret"] = (
+                f'{why} would take long; modes="tpu_interpret" asks for it all the same'
+            )
+        return bool(why)
+
+    def _explain_gaps(self) -> None:
+        if self.untraceable is not None and not any(self.calls.values()):
+            reason = f"the function cannot be traced as a whole: {type(self.untraceable).__name__}"
+            for mode in ("lower", "aot"):
+                if mode in self.plan.modes:
+                    self.run.left_out.setdefault(mode, reason)
+        for compiled in self.run.compiled.values():
+            if compiled.left_out:
+                self.run.left_out.setdefault("aot", compiled.left_out)
+
+    # ------------------------------------------------------------------ telling
+
+    def _tell(self, findings: Iterable[Finding], cause: BaseException | None = None) -> None:
+        """Keep findings, one for each cause; under ``rules="error"`` the first error ends the check."""
+        __tracebackhide__ = True
+        if self.plan.rules == "off":
+            return
+        known = {(each.rule, each.file, each.line) for each in self.run.findings}
+        fresh = [each for each in findings if (each.rule, each.file, each.line) not in known]
+        kept = [each for each in fresh if (allowance(each.rule)) is None]
+        self.run.set_aside += [(each, allowance(each.rule) or "") for each in fresh if each not in kept]
+        self.run.findings += kept
+        for finding in kept:
+            if finding.severity == "error" and self.plan.rules in ("error", "strict"):
+                raise error_of(finding) from cause
+            if finding.severity == "warning" and self.plan.rules == "strict":
+                raise error_of(finding) from cause

@@ -1,0 +1,191 @@
+"""What a chip's compiler makes of Pallas calls, beside what the models say that it would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from nkitools.pallas.calls import Call
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.compiler import Crashed, compiler, why_not
+from nkitools.pallas.lowering import Program, first_sentences, lower, place_in, rule_of
+from nkitools.pallas.measuring import count_bundles, least_vmem
+from nkitools.pallas.static import block_bytes, scratch_bytes, static_findings, vmem_limit
+from nkitools.rules.finding import Finding
+
+# Where the compiler takes a kernel, these were said by a model of it that is wrong there.
+_MODELLED = ("PL102", "PL103", "PL105")
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """What the compiler made of one Pallas call.
+
+    ``accepted`` is None where it was not asked. ``seconds``: how long it took. ``vmem_bytes``: vector memory by the
+    block model, every block twice and the scratch once, and ``vmem_limit`` what it may have; ``vmem_measured``: the
+    least limit with which it still compiles. ``bundles`` and ``spills`` are counts of the compiler's own dump.
+    """
+
+    name: str
+    accepted: bool | None
+    vmem_bytes: int
+    vmem_limit: int
+    seconds: float = 0.0
+    code_bytes: int = 0
+    error: str = ""
+    vmem_measured: int | None = None
+    bundles: int | None = None
+    spills: int | None = None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What became of a function's Pallas calls on one chip; ``left_out`` says why the compiler was not asked."""
+
+    chip: str
+    kernels: tuple[CompiledKernel, ...] = ()
+    left_out: str = ""
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether the compiler takes all calls; None where it was not asked."""
+        verdicts = [kernel.accepted for kernel in self.kernels]
+        return False if False in verdicts else None if None in verdicts or not verdicts else True
+
+    @property
+    def seconds(self) -> float:
+        """How long the compiler took."""
+        return sum(kernel.seconds for kernel in self.kernels)
+
+    @property
+    def vmem_bytes(self) -> int:
+        """The vector memory of the call that takes most of it, by the block model."""
+        return max((kernel.vmem_bytes for kernel in self.kernels), default=0)
+
+    @property
+    def vmem_measured(self) -> int | None:
+        """The same by trying limits, where that was asked for."""
+        return max((each.vmem_measured for each in self.kernels if each.vmem_measured is not None), default=None)
+
+    @property
+    def bundles(self) -> int | None:
+        """The number of instruction bundles, where it was asked for."""
+        return _sum(kernel.bundles for kernel in self.kernels)
+
+    @property
+    def spills(self) -> int | None:
+        """The number of bundles that move registers to vector memory for want of registers, where it was asked for."""
+        return _sum(kernel.spills for kernel in self.kernels)
+
+
+def _sum(values: Any) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+class Wanted(Protocol):
+    """What the compiler is to be asked."""
+
+    @property
+    def timeout(self) -> float: ...
+    @property
+    def measure_vmem(self) -> bool: ...
+    @property
+    def bundles(self) -> bool: ...
+
+
+@dataclass
+class Prepared:
+    """A call that is ready to be compiled for a chip, and what was found of it so far."""
+
+    call: Call
+    chip: Chip
+    static: list[Finding]
+    lowered: Program | Finding
+    compiled: list[Finding] = field(default_factory=list)
+    accepted: bool | None = None
+    kernel: CompiledKernel | None = None
+
+    def findings(self, modes: Sequence[str]) -> list[Finding]:
+        """One finding for each cause: the compiler has the last word, then the models, then JAX's lowering."""
+        told = [each for each in self.static if not (self.accepted and each.rule in _MODELLED)]
+        unlowered = {each.line for each in told if each.rule == "PL104"}
+        told = [each for each in told if each.rule != "PL105" or each.line not in unlowered]
+        later = [self.lowered] if isinstance(self.lowered, Finding) and "lower" in modes else []
+        for finding in (*later, *self.compiled):
+            if not any(each.rule == finding.rule or each.line == finding.line for each in told if is_error(each)):
+                told = [each for each in told if each.rule != finding.rule]
+                told.append(finding)
+        return told
+
+
+def is_error(finding: Finding) -> bool:
+    """Whether it fails a run."""
+    return finding.severity == "error"
+
+
+# Tests run one function many times, with other values; what depends on shapes alone is found out once.
+_KEPT = 256
+_prepared: dict[tuple[str, str], Prepared] = {}
+
+
+def prepared(call: Call, chip: Chip) -> Prepared:
+    """Look at a call and lower it, once for calls that are the same."""
+    key = (call.key, chip.name)
+    if key not in _prepared:
+        while len(_prepared) >= _KEPT:
+            del _prepared[next(iter(_prepared))]
+        _prepared[key] = Prepared(call, chip, static_findings(call, chip), lower(call, chip))
+    return _prepared[key]
+
+
+def compile_calls(calls: Sequence[Prepared], chip: Chip, wanted: Wanted) -> Compiled:
+    """Compile calls for ``chip``; what the compiler does not take is noted with the call."""
+    reason = why_not()
+    return Compiled(chip.name, tuple(_compiled_once(each, wanted, reason) for each in calls), reason)
+
+
+def _compiled_once(each: Prepared, wanted: Wanted, reason: str) -> CompiledKernel:
+    if reason:
+        return _compile(each, wanted, reason)
+    if each.kernel is None:
+        each.kernel = _compile(each, wanted, reason)
+    if each.kernel.accepted and isinstance(each.lowered, Program):
+        if wanted.measure_vmem and each.kernel.vmem_measured is None:
+            each.kernel = replace(
+                each.kernel, vmem_measured=least_vmem(each.call, each.chip, wanted.timeout, each.kernel.vmem_bytes)
+            )
+        if wanted.bundles and each.kernel.bundles is None:
+            counted = count_bundles(each.lowered, each.chip, wanted.timeout)
+            if counted is not None:
+                each.kernel = replace(each.kernel, bundles=counted.total, spills=counted.spilling)
+    return each.kernel
+
+
+def _compile(each: Prepared, wanted: Wanted, reason: str) -> CompiledKernel:
+    call, chip = each.call, each.chip
+    sizes = (block_bytes(call) + scratch_bytes(call), vmem_limit(call, chip))
+    if reason or not isinstance(each.lowered, Program) or any(found.rule == "PL302" for found in each.static):
+        said = "" if reason else "not lowered" if isinstance(each.lowered, Finding) else "its prints abort the compiler"
+        return CompiledKernel(call.name, None if reason else False, *sizes, error=said)
+    try:
+        answer = compiler().compile(each.lowered, chip, wanted.timeout)
+    except Crashed as crash:
+        each.accepted = False
+        message = f"kernel `{call.name}` on {chip.name}: {crash}"
+        each.compiled.append(call.kernel_place.finding(rule_of(str(crash)), message))
+        return CompiledKernel(call.name, False, *sizes, error=str(crash))
+    each.accepted = answer["accepted"]
+    if answer["accepted"]:
+        return CompiledKernel(call.name, True, *sizes, answer["seconds"], answer["code_bytes"])
+    each.compiled.append(_refusal(call, chip, answer["error"]))
+    return CompiledKernel(call.name, answer["accepted"], *sizes, answer.get("seconds", 0.0), error=answer["error"])
+
+
+def _refusal(call: Call, chip: Chip, text: str) -> Finding:
+    rule = rule_of(text)
+    place = call.place if rule == "PL103" else place_in(text, call.kernel_place)
+    return place.finding(
+        rule, f"the compiler does not take kernel `{call.name}` on {chip.name}: {first_sentences(text)}"
+    )

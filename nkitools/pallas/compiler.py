@@ -1,0 +1,163 @@
+"""Asks the real TPU compiler, which libtpu has, by way of a process of its own that is kept for the next question."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.lowering import Program
+from nkitools.pallas.worker import read, write
+
+# Set in the process of the compiler only. The first is needed wherever two of them run side by side (pytest-xdist); the
+# others keep libtpu from looking for a TPU, or for the metadata of a cloud machine, and from writing logs.
+_ENVIRONMENT = {
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "JAX_PLATFORMS": "cpu",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_MIN_LOG_LEVEL": "3",
+    "TPU_STDERR_LOG_LEVEL": "3",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "PYTHONWARNINGS": "ignore",
+}
+_START_SECONDS = 120.0
+
+
+def why_not() -> str:
+    """Why the TPU compiler cannot be asked here; empty where it can."""
+    if os.environ.get("TPU_LIBRARY_PATH") or _has_libtpu():
+        return ""
+    return "libtpu, which has the TPU compiler, is not installed (Linux x86-64: pip install 'nkitools[tpu-aot]')"
+
+
+@cache
+def _has_libtpu() -> bool:
+    return importlib.util.find_spec("libtpu") is not None
+
+
+class Crashed(Exception):
+    """The compiler ended its process, or did not end in time; the text says how."""
+
+
+class Compiler:
+    """One warm process of the compiler. It is started when it is first asked, and again after it has crashed."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = dict(environment or {})
+        self._process: Any = None  # a Popen
+        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._log: Any = None
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+
+    def compile(self, program: Program, chip: Chip, timeout: float) -> dict[str, Any]:
+        """What the compiler says of a program for ``chip``; Crashed where it does not come to say anything."""
+        question = {
+            "topology": chip.topology,
+            "host_bounds": chip.host_bounds,
+            "code": program.code,
+            "inputs": program.inputs,
+            "outputs": program.outputs,
+            "kept": program.kept,
+        }
+        with self._lock:
+            process = self._running()
+            try:
+                write(process.stdin, question)
+            except OSError:
+                raise self._crashed() from None
+            return self._answer(timeout)
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():  # a fork of the owner leaves it to him
+            return
+        process.kill()
+        process.wait()
+        self._listener.join()
+        for stream in (process.stdin, process.stdout, self._log):
+            with contextlib.suppress(BrokenPipeError):  # what was not sent any more
+                stream.close()
+
+    def _running(self) -> Any:
+        if self._process is not None and self._owner == os.getpid() and self._process.poll() is None:
+            return self._process
+        self.close()
+        self._owner = os.getpid()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        package = Path(__file__).parents[2]
+        environment = {**os.environ, **_ENVIRONMENT, **self._environment}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(package), os.environ.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "nkitools.pallas.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+        )
+        self._answers = queue.SimpleQueue()
+        self._listener = threading.Thread(target=_listen, args=(self._process, self._answers), daemon=True)
+        self._listener.start()
+        ready = self._answer(_START_SECONDS)
+        if not ready["ready"]:
+            self.close()
+            raise Crashed(f"the process of the compiler does not start: {ready['error']}")
+        return self._process
+
+    def _answer(self, timeout: float) -> dict[str, Any]:
+        try:
+            answer = self._answers.get(timeout=timeout)
+        except queue.Empty:
+            self.close()
+            raise Crashed(f"the compiler has not answered within {timeout:g} s") from None
+        if answer is None:
+            raise self._crashed()
+        assert isinstance(answer, dict)
+        return answer
+
+    def _crashed(self) -> Crashed:
+        assert self._process is not None
+        status = self._process.wait()
+        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        said = self._last_words()
+        self.close()
+        return Crashed(f"the compiler ended its process ({how})" + (f": {said}" if said else ""))
+
+    def _last_words(self) -> str:
+        """The line that a crash left behind, of what was written to the standard error."""
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        telling = [line for line in lines if line.startswith("F") or "Check failed" in line or "Error" in line]
+        return str((telling or lines or [""])[0]).strip()[:300]
+
+
+def _listen(process: Any, answers: queue.SimpleQueue[Any]) -> None:
+    """Hand on what the process says, and None when it is gone."""
+    try:
+        while True:
+            answers.put(read(process.stdout))
+    except (EOFError, OSError, ValueError):
+        answers.put(None)
+
+
+@cache
+def compiler() -> Compiler:
+    """The process that is kept for all questions of this one; it ends with it."""
+    warm = Compiler()
+    atexit.register(warm.close)
+    return warm

@@ -1,0 +1,61 @@
+"""Tells device prints where they come from: the point of the grid, the author's file and line.
+
+While JAX interprets a kernel it makes each print anew for the program that runs on the CPU, and at that moment the grid
+point is at hand, as values of that program. Prints made then are given it as further arguments. Where JAX does not come
+by there (in plain interpretation: within pl.when and loops) a print is recorded without its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from nkitools.pallas import places, private
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.prints import hear
+
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def placing_prints() -> Iterator[None]:
+    """Give the prints of kernels that are interpreted within their grid point and their line, where JAX lets us."""
+    if private.moved(private.GRID_PRINTS):
+        yield
+        return
+    primitive = private.of(private.DEBUGGING, "debug_print_p")
+    with _lock:
+        before = vars(primitive).get("bind")
+        theirs = primitive.bind
+        primitive.bind = partial(_bind, theirs)
+        try:
+            yield
+        finally:
+            if before is None:
+                del primitive.bind
+            else:
+                primitive.bind = before
+
+
+def _bind(theirs: Any, *args: Any, **params: Any) -> Any:
+    axes = private.of(private.PALLAS_CORE, "current_grid_env")()
+    if axes is None:  # not in a kernel, or in one that is only being traced
+        return theirs(*args, **params)
+    place = places.of_source(private.of(private.SOURCES, "current")())
+    form = (params["fmt"], dict(params["np_printoptions"]), params["has_placeholders"], params["logging_record"])
+    say = partial(_say, form, (params["in_tree"], params["static_args"]), len(args), place)
+    jax_module("jax.debug").callback(say, *args, *(axis.index for axis in axes), ordered=params["ordered"])
+    return []
+
+
+def _say(form: Any, structure: Any, count: int, place: places.Place, *values: Any) -> None:
+    merge = private.of(private.DEBUGGING, "merge_callback_args")
+    in_tree, static = structure
+    args, kwargs = merge(in_tree, list(values[:count]), static)
+    where: dict[str, Any] = {"program": tuple(int(each) for each in values[count:])}
+    if place.line:
+        where |= {"file": place.file, "line": place.line}
+    hear(form, tuple(args), kwargs, **where)

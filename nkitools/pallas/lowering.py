@@ -1,0 +1,109 @@
+"""Lowers Pallas calls for a TPU, which JAX can do on any machine, and says what it does not take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nkitools.pallas import places
+from nkitools.pallas.calls import Call, compiling_for
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.places import Place
+from nkitools.rules.finding import Finding
+
+# What JAX's lowering and the compiler say, and the rule that it is about. The first that is found speaks.
+_MEANINGS = (
+    (r"Unimplemented primitive in Pallas TPU lowering", "PL104"),
+    (r"last two dimensions of your block shape|rank 1 block\s+shapes|blocks of rank >= 1", "PL101"),
+    (r"E2002|MisalignedBlockAndTiling", "PL102"),
+    (r"E1001|VmemOom|memory space vmem|space=vmem|exceeded scoped vmem", "PL103"),
+    (r"placeholders|debug_print|format string must|format specs or conversions|Signedness cannot be inferred", "PL302"),
+    (r"matmul acc to be 32-bit|E2001|Unsupported\w*Type|Unsupported \w+ type|Invalid vector type", "PL105"),
+    (r"failed to legalize operation 'arith[^\n]*x(i8|i4|f8)|Only vector<i16>", "PL105"),
+    (r"64-bit types are not supported|Not implemented: .*(element|vector) type", "PL105"),
+)
+
+# Where what a compiler says to its own developers begins.
+_ENDS = ("\nSee https://", "\nat location:", "\nThe MLIR operation", "\n see current operation", "\nSee details at")
+_LOCATION = re.compile(r'"(?P<function>[^"]*)"\("(?P<file>[^"]+)":(?P<line>\d+)')
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered Pallas call, as bytes that another process can compile."""
+
+    code: bytes
+    inputs: tuple[tuple[tuple[int, ...], str], ...]
+    outputs: tuple[tuple[tuple[int, ...], str], ...]
+    kept: tuple[int, ...]
+
+
+def lower(call: Call, chip: Chip, **compiler_params: Any) -> Program | Finding:
+    """The call lowered for ``chip``, or what is wrong with it. ``compiler_params`` replace the author's."""
+    export = jax_module("jax.export")
+    jitted = jax_module().jit(call.as_function(**compiler_params))
+    shapes = [jax_module().ShapeDtypeStruct(aval.shape, aval.dtype) for aval in call.avals]
+    try:
+        with compiling_for(chip):
+            exported = export.export(jitted, platforms=["tpu"])(*shapes)
+    except Exception as error:
+        return finding_of_error(error, call)
+    return Program(
+        exported.mlir_module_serialized,
+        tuple((tuple(aval.shape), str(aval.dtype)) for aval in exported.in_avals),
+        tuple((tuple(aval.shape), str(aval.dtype)) for aval in exported.out_avals),
+        tuple(exported.module_kept_var_idx),
+    )
+
+
+def finding_of_error(error: BaseException, call: Call) -> Finding:
+    """What JAX's lowering says of a call, at the line of the operation or of the block spec that it speaks of."""
+    text = str(error)
+    rule = rule_of(text)
+    place = places.of_error(error, call.place)
+    if rule == "PL101":
+        place = _operand_place(text, call)
+    elif place == call.place:
+        place = call.kernel_place
+    name = type(error).__name__
+    return place.finding(rule, f"kernel `{call.name}` cannot be lowered for a TPU: {name}: {first_sentences(text)}")
+
+
+def _operand_place(text: str, call: Call) -> Place:
+    """The block spec of the operand that an error names."""
+    for operand in call.operands:
+        if f"Block spec for {operand.mapping.origin} " in text:
+            return operand.place
+    return call.place
+
+
+def rule_of(text: str) -> str:
+    """The rule that a message of JAX's lowering or of the compiler is about."""
+    return next((rule for pattern, rule in _MEANINGS if re.search(pattern, text)), "PL301")
+
+
+def first_sentences(text: str, limit: int = 400) -> str:
+    """The start of a compiler's message, without what it says of its own inside."""
+    text = text.replace(
+        "Pallas encountered an internal verification error. Please file a bug at "
+        "https://github.com/jax-ml/jax/issues/new/choose. Error details: ",
+        "",
+    )
+    for end in _ENDS:
+        text = text.partition(end)[0]
+    joined = " ".join(text.split())
+    return joined if len(joined) <= limit else joined[:limit].rstrip() + " ..."
+
+
+def place_in(text: str, otherwise: Place) -> Place:
+    """The author's line in the location that a message of the compiler carries."""
+    for found in _LOCATION.finditer(text):
+        if places.is_authors(found["file"]):
+            return Place(found["file"], int(found["line"]), found["function"])
+    return otherwise
+
+
+Lower = Callable[[Call, Chip], Program | Finding]

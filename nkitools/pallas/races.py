@@ -1,0 +1,103 @@
+"""A race detector in the place of that of JAX's TPU interpretation: the same order of events, told where JAX prints."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nkitools.pallas import places, private
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.places import Place
+
+_FIRST_DMA = 100
+
+
+class WatchedRaces:
+    """A race detector that tells the watch, where JAX's prints."""
+
+    races_found: bool
+    lock: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.accesses: dict[Any, list[tuple[bool, Any, Any, Any, Any]]] = {}
+
+    def check_read(self, device: Any, core: Any, clock: Any, key: Any, ranges: Any, source_info: Any = None) -> None:
+        self._check(False, (device, core), clock, key, ranges, source_info)
+
+    def check_write(self, device: Any, core: Any, clock: Any, key: Any, ranges: Any, source_info: Any = None) -> None:
+        self._check(True, (device, core), clock, key, ranges, source_info)
+
+    def _check(self, is_write: bool, who: Any, clock: Any, key: Any, ranges: Any, source: Any) -> None:
+        """Compare with every earlier access to the buffer that neither happened before this one nor only read too."""
+        ordered = private.of(private.VECTOR_CLOCK, "ordered")
+        with self.lock:
+            earlier = list(self.accesses.setdefault(key, []))
+            self.accesses[key].append((is_write, who, clock, ranges, source))
+        for was_write, its_who, its_clock, its_ranges, its_source in earlier:
+            if (is_write or was_write) and not ordered(its_clock, clock) and _overlap(ranges, its_ranges):
+                self.races_found = True
+                this = Access(is_write, who, ranges, source)
+                _tell_race(key, this, Access(was_write, its_who, its_ranges, its_source))
+                return
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether two accesses share an element; the dimensions that one of them does not index are whole."""
+    return all(_meet(a, b) for a, b in zip(one, other, strict=False))
+
+
+def _meet(a: Any, b: Any) -> bool:
+    first, second = _progression(a), _progression(b)
+    return bool(set(first) & set(second)) if len(first) * len(second) < 1 << 12 else _bounds_meet(first, second)
+
+
+def _bounds_meet(a: range, b: range) -> bool:
+    return bool(a) and bool(b) and a[0] <= b[-1] and b[0] <= a[-1]
+
+
+def _progression(index: Any) -> range:
+    if isinstance(index, slice):
+        return range(int(index.start or 0), int(index.stop), int(index.step or 1))
+    return range(int(index), int(index) + 1)
+
+
+class Access(NamedTuple):
+    """One of the two accesses of a race. JAX numbers devices from 0, and DMAs, as if they were devices, from 100."""
+
+    is_write: bool
+    who: tuple[Any, Any]
+    ranges: Any
+    source: Any
+
+    @property
+    def is_dma(self) -> bool:
+        return int(self.who[0]) >= _FIRST_DMA
+
+    @property
+    def place(self) -> Place:
+        return places.of_source(self.source) if self.source is not None else places.NOWHERE
+
+    def text(self) -> str:
+        line = f" at line {self.place.line}" if self.place.line else ""
+        by = "by a DMA started" if self.is_dma else "by the pipeline" if self.source is None else "by the kernel"
+        return f"a {'write' if self.is_write else 'read'} of {_ranges(self.ranges)} {by}{line}"
+
+
+def _tell_race(key: Any, this: Access, other: Access) -> None:
+    """PL203, at the kernel's own access where there is one: what it should have waited for is in the message."""
+    kernel = jax_module(private.INTERPRETER)._shared_memory.kernel
+    if kernel.call is None:
+        return
+    ordered = sorted((this, other), key=lambda each: (not each.place.line, each.is_dma))
+    place = ordered[0].place if ordered[0].place.line else kernel.call.kernel_place
+    buffer = kernel.shadows.get(key)
+    name = buffer.text() if buffer is not None else "a buffer"
+    message = f"{name}: {ordered[0].text()} and {ordered[1].text()} may happen at once"
+    kernel.rules.tell("PL203", message, place, (), getattr(buffer, "name", ""))
+
+
+def _ranges(ranges: Any) -> str:
+    shown = [
+        f"{int(each.start or 0)}:{int(each.stop)}" if isinstance(each, slice) else str(int(each)) for each in ranges
+    ]
+    return f"[{', '.join(shown)}]" if shown else "all of it"

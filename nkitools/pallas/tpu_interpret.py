@@ -1,0 +1,236 @@
+"""Runs a function in JAX's TPU interpretation, watched: races, DMAs, blocks, and what was never written.
+
+TPU interpretation has state of its own for the whole process (its memory, the flag of its race detector). Everything
+that is replaced or set here is put back when the run is through, in success and in failure, and one run is made at a
+time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from nkitools.pallas import places, private
+from nkitools.pallas.calls import Call, call_of
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.races import WatchedRaces
+from nkitools.pallas.watch import Kernel, Watch
+
+_lock = threading.RLock()
+_watches: list[Watch] = []
+
+
+def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
+    """How the interpreter is to run. Equal parameters give equal objects, so that JAX keeps what it has compiled."""
+    return jax_module("jax.experimental.pallas.tpu").InterpretParams(
+        detect_races=True,
+        num_cores_or_threads=cores,
+        uninitialized_memory=fill,
+        out_of_bounds_reads="uninitialized",
+        random_seed=seed,
+        grid_point_recorder=_unnamed_point,
+    )
+
+
+@contextlib.contextmanager
+def watching(known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> Iterator[Watch]:
+    """Watch every Pallas call that TPU interpretation runs within; afterwards the interpreter is as it was."""
+    interpreter = jax_module(private.INTERPRETER)
+    classes = _classes()
+    replaced = {
+        (interpreter, "interpret_pallas_call"): partial(_named_call, interpreter.interpret_pallas_call),
+        (interpreter, "RaceDetectionState"): classes["RaceDetectionState"],
+        (interpreter, "_check_for_revisiting"): _no_check,
+        (jax_module(private.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
+        (jax_module(private.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
+    }
+    watch = Watch(known, adverse)
+    with _lock:
+        before = {place: getattr(*place) for place in replaced}
+        _watches.append(watch)
+        for (module, name), ours in replaced.items():
+            setattr(module, name, ours)
+        try:
+            yield watch
+        finally:
+            for (module, name), theirs in before.items():
+                setattr(module, name, theirs)
+            _watches.pop()
+            interpreter.reset_tpu_interpret_mode_state()
+
+
+def _no_check(*values: Any) -> Any:
+    """Stands in for JAX's check of revisited blocks, which ends the run; the watch has one that does not.
+
+    Before 0.10.1 JAX passes no token, and wants nothing back.
+    """
+    return values[0] if len(values) == 5 else ()
+
+
+def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, **params: Any) -> Any:
+    """Interpret a Pallas call, with its description in what is called at every point of its grid."""
+    from dataclasses import replace
+
+    source = None if private.moved(private.GRID_PRINTS) else private.of(private.SOURCES, "current")()
+    call = call_of({**params, "interpret": False}, [_aval(each) for each in args], source)
+    if call.place == call.kernel_place:
+        caller = places.of_caller()
+        call = replace(call, place=caller, kernel_place=call.kernel_place if call.kernel_place.line else caller)
+    recorder = partial(_point, call)
+    return theirs(*args, interpret_params=replace(interpret_params, grid_point_recorder=recorder), **params)
+
+
+def _aval(value: Any) -> Any:
+    return jax_module("jax").typeof(value)
+
+
+def _point(call: Call, *values: Any) -> Any:
+    """The interpreter comes to a point of the grid. Newer ones pass a token, which is to be handed back."""
+    *token, point, core = values
+    if _watches:
+        kernel = getattr(jax_module(private.INTERPRETER)._shared_memory, "kernel", None)
+        if kernel is not None:
+            kernel.at(call, tuple(int(each) for each in np.asarray(point).reshape(-1)), int(core))
+    return token[0] if token else ()
+
+
+def _unnamed_point(*values: Any) -> Any:
+    """In the place of the recorder until the call is known; part of the key of what JAX keeps."""
+    return values[0] if len(values) == 3 else ()
+
+
+@cache
+def _classes() -> dict[str, type]:
+    """Our classes in the place of the interpreter's, made when JAX is there."""
+    memory = private.of(private.SHARED_MEMORY, "SharedMemory")
+    semaphore = private.of(private.SHARED_MEMORY, "Semaphore")
+    races = private.of(private.INTERPRETER, "RaceDetectionState")
+    return {
+        "SharedMemory": type("WatchedMemory", (_WatchedMemory, memory), {}),
+        "Semaphore": type("WatchedSemaphore", (_WatchedSemaphore, semaphore), {}),
+        "RaceDetectionState": type("WatchedRaces", (WatchedRaces, races), {}),
+    }
+
+
+class _WatchedMemory:
+    """Tells the watch of every access, and makes of those outside of a buffer what they are inside of it."""
+
+    kernel: Kernel
+    mem: dict[Any, Any]
+    num_cores: int
+    num_cores_per_device: int
+    uninitialized_memory: str
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kernel = _watches[-1].kernel(self)
+
+    def allocate_buffer(self, key: Any, ref_count: Any, value: Any, *args: Any, **kwargs: Any) -> None:
+        super().allocate_buffer(key, ref_count, value, *args, **kwargs)  # type: ignore[misc]
+        self.kernel.allocate(key, value.shape, _source(kwargs))
+
+    def get_buffer_content(self, key: Any, rnge: Any, global_core_id: int, *args: Any, **kwargs: Any) -> Any:
+        self.kernel.read(key, rnge, self._core(global_core_id), _source(kwargs))
+        return super().get_buffer_content(key, rnge, global_core_id, *args, **kwargs)  # type: ignore[misc]
+
+    def store_buffer_content(
+        self, key: Any, rnge: Any, value: Any, global_core_id: int, *args: Any, **kwargs: Any
+    ) -> Any:
+        self.kernel.write(key, rnge, self._core(global_core_id), _source(kwargs))
+        rnge, value = self._inside(key, rnge, value)
+        return super().store_buffer_content(key, rnge, value, global_core_id, *args, **kwargs)  # type: ignore[misc]
+
+    def swap_buffer_content(
+        self, key: Any, rnge: Any, value: Any, mask: Any, global_core_id: int, *args: Any, **kwargs: Any
+    ) -> Any:
+        self.kernel.write(key, rnge, self._core(global_core_id), _source(kwargs), mask)
+        whole = value
+        rnge, value = self._inside(key, rnge, value)
+        if mask is not None and value.shape != mask.shape:
+            mask = mask[tuple(slice(0, size) for size in value.shape)]
+        result, *more = super().swap_buffer_content(  # type: ignore[misc]
+            key, rnge, value, mask, global_core_id, *args, **kwargs
+        )
+        return (result if value.shape == whole.shape else whole, *more)
+
+    def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Any) -> None:
+        dma = getattr(task, "__self__", None)
+        ours = task if dma is None else self.kernel.task(dma, task)
+        super().append_semaphore_task(semaphore_id, global_core_id, ours)  # type: ignore[misc]
+
+    def get_sempahores_with_nonzero_count(self, device_id: int) -> list[Any]:
+        """Called when the kernel ends; what it returns JAX prints."""
+        for semaphore, core in super().get_sempahores_with_nonzero_count(device_id):  # type: ignore[misc]
+            self.kernel.left_over(self._core(core), int(semaphore.count_by_core[core]))
+        return []
+
+    def spoil(self, key: Any, *, adversely: bool = False) -> None:
+        """Make a buffer as undefined as when it was allocated; ``adversely`` with the other of JAX's fillings."""
+        how = self.uninitialized_memory
+        if adversely:
+            how = "nan" if how == "zero" else "zero"
+        buffer = self.mem.get(key)
+        if buffer is not None:
+            buffer.content[...] = _fill(buffer.content.dtype, how)
+
+    def _core(self, global_core: int) -> int:
+        return int(global_core) % self.num_cores_per_device
+
+    def _inside(self, key: Any, ranges: Any, value: Any) -> tuple[Any, Any]:
+        """The part of a write that lies inside of the buffer: the watch has told of the rest, and the run goes on."""
+        from nkitools.pallas.shadow import clipped, is_outside
+
+        buffer = self.mem[key]
+        if not is_outside(ranges, buffer.content.shape):
+            return ranges, value
+        inside = clipped(ranges, buffer.content.shape)
+        wanted = buffer.content[inside].shape
+        return inside, value[tuple(slice(0, size) for size in wanted)] if value.ndim == len(wanted) else value
+
+
+def _source(kwargs: dict[str, Any]) -> Any:
+    return getattr(kwargs.get("logging_info"), "source_info", None)
+
+
+def _fill(dtype: Any, how: str) -> Any:
+    """What JAX fills undefined memory with."""
+    numpy = jax_module("jax.numpy")
+    if how == "zero":
+        return 0
+    if numpy.issubdtype(dtype, numpy.floating):
+        return np.nan
+    return True if dtype == np.bool_ else numpy.iinfo(dtype).max
+
+
+class _WatchedSemaphore:
+    """Ends a wait that nothing can end, where JAX waits for ever."""
+
+    count_by_core: Any
+    shared_memory: Any
+    id: int
+
+    def wait(self, value: Any, global_core_id: int, **kwargs: Any) -> None:
+        memory = self.shared_memory
+        core = int(global_core_id)
+        if memory.num_cores == 1:
+            while self.count_by_core[core] < value and (task := _next_task(self, memory, core)) is not None:
+                task()
+            if self.count_by_core[core] < value:
+                memory.kernel.stuck(core, _source(kwargs), int(self.count_by_core[core]), int(value))
+                return
+        super().wait(value, global_core_id, **kwargs)  # type: ignore[misc]
+
+
+def _next_task(semaphore: Any, memory: Any, core: int) -> Callable[[], None] | None:
+    """The DMA that was started last of those which signal a semaphore, taken off its list; None if there is none."""
+    if hasattr(semaphore, "tasks"):
+        with semaphore.cv:
+            return semaphore.tasks[core].pop() if semaphore.tasks[core] else None
+    with memory.lock:  # jax before 0.10.2
+        tasks = memory.tasks_by_sem[(semaphore.id, core)]
+        return tasks.pop() if tasks else None

@@ -1,0 +1,422 @@
+"""A check: its modes, outputs, prints and gaps, and the state that it leaves behind, which is none."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.experimental import pallas as pl  # noqa: E402
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
+
+import nkitools  # noqa: E402
+from nkitools import options  # noqa: E402
+from nkitools.pallas import check, check_as_asked, private  # noqa: E402
+from nkitools.pallas.compiler import why_not  # noqa: E402
+from nkitools.pallas.imports import jax_module  # noqa: E402
+from nkitools.record.allowed import allow_findings  # noqa: E402
+from nkitools.record.collect import collect_runs  # noqa: E402
+from nkitools.rules.finding import NotModelled  # noqa: E402
+from tests.pallas.kernels import double, in_blocks, ramp  # noqa: E402
+from tests.pallas.measured import like  # noqa: E402
+
+RUNNING = ("interpret", "tpu_interpret")
+
+
+def forgetful(x: Any) -> Any:
+    """Leaves out the second block of its output."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        @pl.when(pl.program_id(0) != 1)
+        def _() -> None:
+            out_ref[...] = x_ref[...]
+
+    return in_blocks(kernel, x)
+
+
+def printing(x: Any) -> Any:
+    """Prints within a condition too."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        pl.debug_print("block {}", pl.program_id(0))
+
+        @pl.when(pl.program_id(0) == 1)
+        def _() -> None:
+            pl.debug_print("last", x_ref[0, 1])
+
+        out_ref[...] = x_ref[...]
+
+    return in_blocks(kernel, x)
+
+
+def state_of_jax() -> list[Any]:
+    """Everything of JAX that a check replaces or sets."""
+    interpreter = jax_module(private.INTERPRETER)
+    memory = jax_module(private.SHARED_MEMORY)
+    debugging = jax_module(private.DEBUGGING)
+    return [
+        interpreter.interpret_pallas_call,
+        interpreter.RaceDetectionState,
+        interpreter._check_for_revisiting,
+        interpreter._shared_memory,
+        interpreter.races,
+        memory.SharedMemory,
+        memory.Semaphore,
+        debugging._format_print_callback,
+        vars(debugging.debug_print_p).get("bind"),
+        jax.sharding.get_abstract_mesh(),
+        jax.config.jax_pallas_tpu_interpret_mode_context_manager
+        if hasattr(jax.config, "jax_pallas_tpu_interpret_mode_context_manager")
+        else None,
+    ]
+
+
+# --------------------------------------------------------------------------- modes
+
+
+@pytest.mark.parametrize("modes", [None, "interpret", "tpu_interpret", ("tpu_interpret", "interpret")])
+def test_the_outputs_are_the_functions(modes: Any) -> None:
+    """Whatever runs it, in the kind of array that it was given."""
+    run = check(double, ramp(), modes=modes)
+    np.testing.assert_array_equal(run.outputs, 2 * ramp())
+    assert isinstance(run.outputs, np.ndarray)
+    assert isinstance(check(double, jnp.asarray(ramp()), modes="interpret").outputs, jax.Array)
+    assert (run.kernel, run.target, run.chip, run.findings) == ("double", "pallas-interpret", "v5e", [])
+
+
+def test_modes_that_run_nothing_have_no_outputs() -> None:
+    """Lowering takes shapes for arrays."""
+    run = check(double, jax.ShapeDtypeStruct((16, 128), jnp.float32), modes="lower")
+    assert (run.outputs, run.findings, run.left_out) == (None, [], {})
+
+
+def test_the_device_is_left_out_where_there_is_none() -> None:
+    """This machine has no TPU, and the run says so."""
+    run = check(double, ramp(), modes="interpret,device")
+    np.testing.assert_array_equal(run.outputs, 2 * ramp())
+    assert run.left_out["device"].startswith("no TPU: jax.devices() has cpu")
+
+
+def test_several_chips_are_compiled_for() -> None:
+    """Each has its verdict, and one finding stands for all that say the same."""
+    run = check(double, ramp(), modes="aot", chips="v4,v5e,v5p,v6e,tpu7x")
+    assert list(run.compiled) == ["v4", "v5e", "v5p", "v6e", "tpu7x"]
+    assert {each.accepted for each in run.compiled.values()} == {None if why_not() else True}
+    bad = check(lambda x: in_blocks_of(4, x), ramp(), modes="lower", chips="v4,v5e")
+    assert [each.rule for each in bad.findings] == ["PL101"]
+
+
+def in_blocks_of(rows: int, x: Any) -> Any:
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        out_ref[...] = x_ref[...]
+
+    grid = (x.shape[0] // rows,)
+    return pl.pallas_call(kernel, out_shape=like(x), grid=grid, in_specs=[block], out_specs=block)(x)
+
+
+def test_a_function_that_cannot_be_traced_as_a_whole() -> None:
+    """Its Pallas calls are found while they run, and lowered all the same."""
+
+    def through_numpy(x: Any) -> Any:
+        return double(np.asarray(double(x)) + 1.0)
+
+    run = check(through_numpy, ramp())
+    np.testing.assert_array_equal(run.outputs, 4 * ramp() + 2)
+    assert run.findings == []
+    assert run.left_out == ({"aot": why_not()} if why_not() else {})
+    assert run.compiled["v5e"].accepted is (None if why_not() else True)
+
+    def wrong(x: Any) -> Any:
+        return in_blocks_of(4, np.asarray(in_blocks_of(4, x)))
+
+    assert [each.rule for each in check(wrong, ramp()).findings] == ["PL101"]
+
+
+def test_what_asks_for_the_chip_is_told_of_it() -> None:
+    """A function that looks at the TPU it runs on sees the one it is checked for."""
+
+    def asking(x: Any) -> Any:
+        return double(x) * pltpu.get_tpu_info().mxu_column_size
+
+    assert check(asking, ramp(), chips="v5e").outputs[0, 1] == 2 * 128
+    assert check(asking, ramp(), chips="v6e").outputs[0, 1] == 2 * 256
+
+
+# --------------------------------------------------------------------------- findings
+
+
+def test_a_finding_says_where_and_which() -> None:
+    """File, line, grid point, kernel, operand and elements."""
+
+    def shifted(x: Any) -> Any:
+        def kernel(x_ref: Any, out_ref: Any) -> None:
+            out_ref[...] = x_ref[pl.ds(pl.program_id(0) * 8, 8), :]
+
+        return in_blocks(kernel, x)
+
+    (finding,) = check(shifted, ramp(), modes=RUNNING).findings
+    assert (finding.file, finding.line) == (__file__, shifted.__code__.co_firstlineno + 2)
+    assert (finding.rule, finding.severity, finding.program, finding.function) == ("PL201", "error", (1,), "kernel")
+    assert "elements [8:16, 0:128] of the block of `x_ref`, whose shape is (8, 128)" in finding.message
+    assert "in kernel `kernel` at grid point (1,)" in finding.message
+
+
+@pytest.mark.parametrize(("level", "raises"), [("error", True), ("strict", True), ("report", False), ("off", False)])
+def test_the_level_decides_what_a_finding_does(level: str, raises: bool) -> None:
+    """Raised, collected or not looked for."""
+    if raises:
+        with collect_runs() as runs, pytest.raises(nkitools.KernelError) as caught:
+            check(forgetful, ramp(), modes=RUNNING, rules=level)
+        assert caught.value.finding.rule == "PL205"
+        assert runs[0].error is caught.value
+    else:
+        run = check(forgetful, ramp(), modes=RUNNING, rules=level)
+        assert [each.rule for each in run.findings] == ([] if level == "off" else ["PL205"])
+
+
+def test_an_allowed_finding_is_set_aside() -> None:
+    """It ends nothing, and is kept apart."""
+    with allow_findings("PL205", reason="sliced off by the caller"):
+        run = check(forgetful, ramp(), modes=RUNNING, rules="error")
+    assert (run.findings, [each.rule for each in run.allowed]) == ([], ["PL205"])
+
+
+def test_what_the_caller_slices_off_matters_to_nobody() -> None:
+    """An output block that is never written is no finding where no result depends on it."""
+    assert check(lambda x: forgetful(x)[:8], ramp(), modes=RUNNING).findings == []
+
+
+@pytest.mark.parametrize("returned", [True, False])
+def test_an_output_that_is_only_scratch_may_be_raced_for(returned: bool) -> None:
+    """Points of a parallel dimension that write the same output race, unless nobody looks at it."""
+
+    def kernel(x_ref: Any, out_ref: Any, scratch_ref: Any) -> None:
+        scratch_ref[...] = x_ref[...]
+        out_ref[...] = scratch_ref[...] * 2
+
+    def call(x: Any) -> Any:
+        block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        out, scratch = pl.pallas_call(
+            kernel,
+            out_shape=(like(x), jax.ShapeDtypeStruct((8, 128), x.dtype)),
+            grid=(2,),
+            in_specs=[block],
+            out_specs=(block, pl.BlockSpec((8, 128), lambda i: (0, 0))),
+            compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
+        )(x)
+        return (out, scratch) if returned else out
+
+    assert [each.rule for each in check(call, ramp(), modes=RUNNING[1]).findings] == (["PL203"] if returned else [])
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_what_lies_beyond_the_edge_counts_if_the_result_depends_on_it(masked: bool) -> None:
+    """A sum over a block that juts out, with its rows masked and without."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        rows = jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0) + 8 * pl.program_id(0)
+        values = jnp.where(rows < 12, x_ref[...], 0) if masked else x_ref[...]
+
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            out_ref[...] = jnp.zeros_like(out_ref)
+
+        out_ref[...] += values
+
+    def total(x: Any) -> Any:
+        return pl.pallas_call(
+            kernel,
+            out_shape=jax.ShapeDtypeStruct((8, 128), x.dtype),
+            grid=(2,),
+            in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i: (0, 0)),
+        )(x)
+
+    run = check(total, np.ones((12, 128), np.int32), modes="tpu_interpret")
+    assert [(each.rule, each.line) for each in run.findings] == (
+        [] if masked else [("PL207", kernel.__code__.co_firstlineno + 2)]
+    )
+    if masked:
+        np.testing.assert_array_equal(run.outputs, [[2] * 128] * 4 + [[1] * 128] * 4)
+
+
+def test_a_wait_that_nothing_ends_does_not_hang() -> None:
+    """JAX would wait for ever."""
+
+    def kernel(x_ref: Any, out_ref: Any, semaphore: Any) -> None:
+        pl.semaphore_wait(semaphore, 1)
+        out_ref[...] = x_ref[...]
+
+    run = check(lambda x: in_blocks(kernel, x, scratch_shapes=[pltpu.SemaphoreType.REGULAR]), ramp(), modes=RUNNING[1])
+    assert [each.rule for each in run.findings] == ["PL208"]
+    assert "it has 0, the wait takes 1" in run.findings[0].message
+
+
+def test_a_semaphore_that_keeps_a_count() -> None:
+    """Signalled twice, waited for once."""
+
+    def kernel(x_ref: Any, out_ref: Any, semaphore: Any) -> None:
+        pl.semaphore_signal(semaphore, 2)
+        pl.semaphore_wait(semaphore, 1)
+        out_ref[...] = x_ref[...]
+
+    fn = lambda x: in_blocks(kernel, x, scratch_shapes=[pltpu.SemaphoreType.REGULAR])  # noqa: E731
+    assert [each.rule for each in check(fn, ramp(8), modes=RUNNING[1]).findings] == ["PL204"]
+
+
+def test_what_tpu_interpretation_does_not_take_is_said() -> None:
+    """The rest of the check is made, and a warning says what was not looked for."""
+
+    def sequential_first(x: Any) -> Any:
+        def kernel(x_ref: Any, out_ref: Any) -> None:
+            out_ref[...] = x_ref[...]
+
+        block = pl.BlockSpec((8, 128), lambda i, j: (i, j))
+        semantics = pltpu.CompilerParams(dimension_semantics=("arbitrary", "parallel"))
+        return pl.pallas_call(
+            kernel, out_shape=like(x), grid=(2, 1), in_specs=[block], out_specs=block, compiler_params=semantics
+        )(x)
+
+    run = check(sequential_first, ramp(), modes=RUNNING)
+    np.testing.assert_array_equal(run.outputs, ramp())
+    assert run.left_out["tpu_interpret"].startswith("ValueError: Dimensions with parallel semantics must form a prefix")
+    assert [(each.rule, each.severity, each.file) for each in run.findings] == [("NK607", "warning", __file__)]
+
+
+# --------------------------------------------------------------------------- prints
+
+
+def test_prints_are_heard_once_with_their_grid_point_and_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """However many modes run the kernel."""
+    run = check(printing, ramp(), modes=RUNNING)
+    first = printing.__code__.co_firstlineno
+    assert [(one.prefix, one.value.tolist(), one.program, one.line) for one in run.prints] == [
+        ("block", 0, (0,), first + 4),
+        ("block", 1, (1,), first + 4),
+        ("last", 1025.0, (1,), first + 8),
+    ]
+    assert {one.file for one in run.prints} == {__file__}
+    assert sorted(capsys.readouterr().out.split("\n")) == ["", "block 0", "block 1", "last 1025.0"]
+
+
+def test_plain_interpretation_knows_the_points_outside_of_conditions() -> None:
+    """What is printed within pl.when has neither point nor line there."""
+    run = check(printing, ramp(), modes="interpret")
+    assert [(one.prefix, one.program, bool(one.line)) for one in run.prints] == [
+        ("block", (0,), True),
+        ("block", (1,), True),
+        ("last", (), False),
+    ]
+
+
+# --------------------------------------------------------------------------- state
+
+
+@pytest.mark.parametrize("fn", [double, forgetful, printing], ids=lambda fn: fn.__name__)
+def test_no_state_outlives_a_check(fn: Any) -> None:
+    """Nor a check that raises."""
+    before = state_of_jax()
+    check(fn, ramp(), cores=2, modes=RUNNING)
+    assert state_of_jax() == before
+    if fn is forgetful:
+        with pytest.raises(nkitools.KernelError):
+            check(fn, ramp(), modes=RUNNING, rules="error")
+        assert state_of_jax() == before
+    with pytest.raises(ZeroDivisionError):
+        check(lambda x: fn(x) * (1 // 0), ramp(), modes=RUNNING)
+    assert state_of_jax() == before
+
+
+def test_a_checks_programs_are_its_own() -> None:
+    """JAX keeps compiled programs: none of a check is used outside, and none of outside in a check."""
+    jitted = jax.jit(forgetful)
+    with pltpu.force_tpu_interpret_mode(pltpu.InterpretParams()):
+        jax.block_until_ready(jitted(ramp()))
+    for _ in range(2):
+        assert [each.rule for each in check(jitted, ramp(), modes=RUNNING[1]).findings] == ["PL205"]
+    with pltpu.force_tpu_interpret_mode(pltpu.InterpretParams()):
+        outside = jitted(ramp())  # JAX stores the block before once more
+    np.testing.assert_array_equal(outside[8:], ramp()[:8])
+
+
+# --------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"chips": "v7"}, r"chips has 'v7'; choose of v4, v5e, v5p, v6e, tpu7x"),
+        ({"chips": ()}, r"chips has none; choose of v4"),
+        ({"modes": ("interpret", "hardware")}, r"modes has 'hardware'; choose of interpret, tpu_interpret, lower, aot"),
+        ({"cores": 3}, r"cores is 3; a TPU's device has 1 or 2"),
+        ({"rules": "loud"}, r"rules is 'loud'; choose one of error, strict, report, off"),
+    ],
+)
+def test_what_there_is_not_is_named(how: dict[str, Any], said: str) -> None:
+    """The name, what was found, and what there is."""
+    with pytest.raises(ValueError, match=said):
+        check(double, ramp(), **how)
+
+
+def test_what_is_no_jax_function_is_refused() -> None:
+    """Neither a number nor a NumPy function."""
+    with pytest.raises(TypeError, match="takes a JAX function and its arguments, not a int"):
+        check(3, ramp())
+    with pytest.raises(TypeError, match="`add_one` returned no JAX array"):
+        check(add_one, ramp())
+
+
+def add_one(x: Any) -> Any:
+    return np.add(x, 1)
+
+
+def test_an_older_jax_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, with what is wanted and what is there."""
+    monkeypatch.setattr(jax, "__version__", "0.9.2")
+    with pytest.raises(NotModelled, match=r"jax 0\.10 or newer; jax 0\.9\.2 is installed"):
+        check(double, ramp())
+
+
+def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a run."""
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(NotModelled, match=r"pip install 'nkitools\[pallas\]'"):
+        check(double, ramp())
+
+
+def test_shapes_that_do_not_divide_are_jaxs_own_error() -> None:
+    """A function that refuses its arguments is heard unchanged."""
+
+    def refusing(x: Any) -> Any:
+        raise ValueError("rows must be a multiple of 8")
+
+    with pytest.raises(ValueError, match="rows must be a multiple of 8"):
+        check(refusing, ramp())
+
+
+# --------------------------------------------------------------------------- as tests ask
+
+
+def test_options_decide_what_run_kernel_does() -> None:
+    """Modes, chips and level; what the call says comes first."""
+    with options.override(pallas_modes="interpret,lower", pallas_chips="v6e,tpu7x", rules="report"):
+        run = check_as_asked(forgetful, ramp())
+        assert (run.settings["modes"], run.chip, run.findings) == (["interpret", "lower"], "v6e tpu7x", [])
+        assert [each.rule for each in check_as_asked(forgetful, ramp(), modes=RUNNING).findings] == ["PL205"]
+    with options.override(rules="error"), pytest.raises(nkitools.KernelError):
+        check_as_asked(forgetful, ramp())
+
+
+def test_long_grids_are_not_watched_in_tests_unless_asked_for() -> None:
+    """A test must be quick."""
+    long = ramp(8 * 257)
+    run = check_as_asked(double, long)
+    assert run.left_out["tpu_interpret"].startswith("257 grid points would take long")
+    np.testing.assert_array_equal(run.outputs, 2 * long)

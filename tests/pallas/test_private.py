@@ -1,0 +1,66 @@
+"""The canary: what nkitools stands on inside of JAX is as it was. A failure here names what moved."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax")
+
+import nkitools
+from nkitools.pallas import check, private
+from tests.pallas.kernels import double, ramp
+
+ROOM = Path(nkitools.__file__).parent / "pallas"
+
+
+@pytest.fixture(autouse=True)
+def _looked_at_anew() -> Any:
+    private.moved.cache_clear()
+    yield
+    private.moved.cache_clear()
+
+
+@pytest.mark.parametrize("part", sorted({mark.part for mark in private.MARKS}))
+def test_nothing_has_moved(part: str) -> None:
+    """Every private name is there, with the parameters and fields that are used."""
+    assert private.moved(part) == ""
+
+
+def test_private_names_stand_in_one_module() -> None:
+    """No other module of the room names an inside module of JAX; the prints have theirs since before."""
+    naming = {
+        path.name
+        for path in ROOM.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("jax._src")
+    }
+    assert naming == {"private.py"}
+
+
+def test_what_moved_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module, the name and what it lacks; the JAX that has it otherwise."""
+    marks = (
+        private.Mark(private.SHARED_MEMORY, "SharedMemory", ("flux",), "test"),
+        private.Mark(private.SHARED_MEMORY, "HyperMemory", (), "test"),
+        private.Mark("jax._src.nowhere", "anything", (), "test"),
+    )
+    monkeypatch.setattr(private, "MARKS", marks)
+    said = private.moved("test")
+    assert said.startswith("jax 0.")
+    assert f"{private.SHARED_MEMORY}.SharedMemory has no flux" in said
+    assert f"{private.SHARED_MEMORY}.HyperMemory is not there" in said
+    assert "jax._src.nowhere.anything is not there" in said
+
+
+def test_a_check_goes_on_without_what_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TPU interpretation is left out with the reason, and the rest is made."""
+    mark = private.Mark(private.INTERPRETER, "interpret_pallas_call", ("flux",), private.WATCH)
+    monkeypatch.setattr(private, "MARKS", (*private.MARKS, mark))
+    run = check(double, ramp(), modes="interpret,tpu_interpret")
+    assert (run.outputs == 2 * ramp()).all()
+    assert run.left_out["tpu_interpret"].endswith("interpret_pallas_call has no flux")
+    assert [(each.rule, each.severity, each.file) for each in run.findings] == [("NK607", "warning", __file__)]
