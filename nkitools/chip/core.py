@@ -50,7 +50,8 @@ class Core:
     where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
     ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
     ``evidence`` is what the instruction that runs has left of it (`nkitools.chip.evidence`); ``has_infinities``: some
-    that the kernel has made were reported.
+    that the kernel has made were reported. ``undone`` are the storages that hold what refused instructions have left
+    undone, and what was made of that (`nkitools.isa.undone`).
     """
 
     generation: Generation
@@ -72,6 +73,7 @@ class Core:
     rank: int | None = None
     evidence: list[Any] = field(default_factory=list)
     has_infinities: bool = False
+    undone: set[int] = field(default_factory=set)
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)

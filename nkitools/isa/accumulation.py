@@ -87,18 +87,22 @@ def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
     ``operands``: all its data, tensors and others.
     """
     for number in plan.psum_reads:
-        tensor = operands[number]
-        sums = tensor.storage.sums
-        if sums:
-            tensor = getattr(tensor, "columns", tensor)  # all that tensor indirection chooses from
-            here = _place(tensor)
-            sums[:] = [each for each in sums if not each.meets(tensor.array, here, unless_sure=True)]
+        note_read(operands[number])
     for number in plan.psum_writes:
         tensor = operands[number]
         if tensor.direct or not tensor.is_indirect():
             _note_writer(plan, tensor)
         if tensor.direct and not (plan.touches or plan.chooses):
             _note_sums(plan, tensor)
+
+
+def note_read(tensor: NkiTensor) -> None:
+    """Forget the sums that somebody reads."""
+    sums = tensor.storage.sums
+    if sums:
+        tensor = getattr(tensor, "columns", tensor)  # all that tensor indirection chooses from
+        here = _place(tensor)
+        sums[:] = [each for each in sums if not each.meets(tensor.array, here, unless_sure=True)]
 
 
 def _note_writer(plan: Plan, tensor: NkiTensor) -> None:

@@ -22,6 +22,7 @@ from nkitools.isa.origins import Operand
 from nkitools.isa.overwritten import report_lost
 from nkitools.isa.plan import DATA, WRITTEN, Plan
 from nkitools.isa.scatter import check_columns, check_order, check_unique
+from nkitools.isa.undone import leave_rows_undone
 from nkitools.isa.values import judge
 from nkitools.rules.finding import report
 
@@ -45,7 +46,7 @@ def execute(
     meaning, shown = (plan, values) if full is None else (full.plan, full.shown)
     data = [(value, seen, role) for value, seen, role in zip(values, shown, roles, strict=True) if role in DATA]
     tensors = [(value, role) for value, _, role in data if isinstance(value, NkiTensor)]
-    lanes = _valid_lanes(plan, tensors, skip=skip)
+    lanes, beyond = _valid_lanes(plan, tensors, skip=skip)
     touches = _touches(meaning, [seen for _, seen, _ in data], tensors, full)
     undefined = _undefined_lanes(core, plan, tensors, touches)
     outputs = [(value, seen) for value, seen, role in data if role in WRITTEN and isinstance(value, NkiTensor)]
@@ -62,6 +63,8 @@ def execute(
         _mark(plan, tensor, undefined, lanes, touched)
         if full is not None:
             full.written(tensor, touched)
+    if beyond is not None:
+        leave_rows_undone(core, [tensor for tensor, _ in outputs], beyond, last_axis=plan.last_axis)
     if plan.in_psum:
         note_accesses(plan, [value for value, _, _ in data])
     if core.record.keeps_parts:
@@ -217,9 +220,13 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
     return True if missing.all() else missing
 
 
-def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
-    """Which partitions of gathered inputs are in bounds, where not all are; out of bounds without ``skip`` is NK402."""
+def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> tuple[Array | None, Array | None]:
+    """Which partitions of gathered inputs are in bounds, where not all are; out of bounds without ``skip`` is NK402.
+
+    And which rows of the outputs were to come from there, or go there, where that was reported.
+    """
     lanes: Array | None = None
+    beyond: Array | None = None
     for tensor, role in tensors:
         if not isinstance(tensor, VectorTensor):
             continue
@@ -237,10 +244,11 @@ def _valid_lanes(plan: Plan, tensors: Operands, *, skip: bool) -> Array | None:
                 remedy="Mend the index, or pass oob_mode=nisa.oob_mode.skip to leave such rows out.",
                 picture=partial(picture_of, ~tensor.chosen()[1], OUTSIDE, "entries of the index"),
             )
+            beyond = ~tensor.chosen()[1]
         if role not in WRITTEN:
             _, valid = tensor.chosen()
             lanes = valid if lanes is None else lanes & valid
-    return lanes
+    return lanes, beyond
 
 
 def _touches(plan: Plan, data: list[Any], tensors: Operands, full: FullPrecision | None) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ from nkitools.isa.plan import (
     Plan,
     Src,
 )
-from nkitools.isa.undone import leave_undone
+from nkitools.isa.undone import follow, leave_undone, refuse_undefined_places
 from nkitools.record.sites import is_internal
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import StopRun, refuse
@@ -160,7 +160,10 @@ class Instruction:
             values, wrong = None, error
         if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
             self._wrong_call(wrong)
-        self._issue(core, values)
+        try:
+            self._issue(core, values)
+        except StopRun:
+            leave_undone(core, values, self.roles, waits="recv_from_rank" in self.parameters)
         return _HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
@@ -169,12 +172,8 @@ class Instruction:
             value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True)
         )
         position = core.record.count
-        try:
-            self._check_arguments(values)
-            self._issue_checked(core, values)
-        except StopRun:
-            leave_undone(values, self.roles, waits="recv_from_rank" in self.parameters)
-            return
+        self._check_arguments(values)
+        self._issue_checked(core, values)
         name = values[self.parameters.index("name")] if LABEL in self.roles else None
         if name is not None:
             label(core, self, name, core.record.latest if core.record.count > position else -1)
@@ -182,6 +181,8 @@ class Instruction:
     def _issue_checked(self, core: Core, values: tuple[Any, ...]) -> None:
         operands, roles = self.flat(values)
         skip = self._skips(values)
+        if core.undone:
+            refuse_undefined_places(core, values, self.parameters)
         if not self._settled(operands, skip=skip):
             return
         aimed = self.check(core, Check) if indirection.used_in(operands) else None
@@ -196,14 +197,15 @@ class Instruction:
         words = execute(core, plan, roles, operands, skip=skip, full=full)
         if aimed is not None:
             indirection.done(arguments)
+        if core.undone:
+            follow(core, plan, zip(operands, roles, strict=True))
         core.record.issued(plan, core.record.sites.current(4), words)
 
     def _planned(self, core: Core, key: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Plan, Check | None]:
         """The plan of a combination, and where it is new what its guards have spoken to."""
         plans = core.plans if core.full_plans is None else core.full_plans
-        plan = plans.get(key)
-        if plan is not None:
-            return plan, None
+        if key in plans:
+            return plans[key], None
         check = self.check(core, Check)
         plan = self.function(check, *values)
         plan.name = self.name

@@ -169,6 +169,8 @@ def _spread(plan: Plan, name: str, of: Array, shape: tuple[int, ...], *, whole: 
     if of.shape[0] == partitions:
         if of.size == size and plan.name not in _RUNNING:
             return of.reshape(shape)
+        if of.size == size and whole:
+            return np.logical_or.accumulate(of.reshape(partitions, -1), axis=1).reshape(shape)
         if of.size == partitions:
             return of.reshape(partitions, *[1] * (len(shape) - 1))
         if whole and plan.name == "tensor_reduce" and of.size % size == 0:

@@ -16,6 +16,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.isa.origins import Operand, first_of, report_origin
 from nkitools.isa.plan import DATA, WRITTEN, Plan
+from nkitools.isa.undone import depends_on_undone
 from nkitools.rules.finding import report
 
 
@@ -48,6 +49,8 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
     """Say what the evidence means, and forget it. One cause gives one finding: what a cast lost is no origin."""
     evidence = core.evidence[:]
     core.evidence.clear()
+    if core.undone and depends_on_undone(core, [each.value for each in operands if not each.written]):
+        return  # the refusal has been told, and its outputs are no numbers of the kernel's
     call = Call(plan, operands, settings)
     flags = {each for each in evidence if isinstance(each, str)}
     unfit = [each for each in evidence if isinstance(each, Unfit)]

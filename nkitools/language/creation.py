@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.core import current_core
+from nkitools.chip.core import CORE, current_core
 from nkitools.chip.memory import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa.move import dma_copy, memset
 from nkitools.language.promotion import known_dtype
-from nkitools.rules.finding import refuse
+from nkitools.rules.catalogue import removed_memory
+from nkitools.rules.finding import refuse, report
 
 sbuf = MemoryRegion.sbuf
 psum = MemoryRegion.psum
@@ -24,12 +25,16 @@ _FILL_CHUNK = 8192
 
 
 def region(buffer: Any) -> MemoryRegion:
-    """A memory by its object or its name; NK609 for others."""
+    """A memory by its object, in the legacy dialect by its name, too (the modern one: NK608); NK609 for others."""
     if isinstance(buffer, MemoryRegion):
         return buffer
-    name = "private_hbm" if buffer == "hbm" else buffer
+    name = "private_hbm" if isinstance(buffer, str) and buffer == "hbm" else buffer
     if not isinstance(name, str) or name not in MemoryRegion.__members__:
         refuse("NK609", f"buffer must be nl.sbuf, nl.psum, nl.hbm, nl.private_hbm or nl.shared_hbm, it is {buffer!r}")
+    core = CORE.get()
+    if core is None or not core.undefined_travels:
+        message, remedy = removed_memory(buffer)
+        report("NK608", message, remedy=remedy)
     return MemoryRegion[name]
 
 

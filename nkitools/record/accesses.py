@@ -19,7 +19,8 @@ class SharedAccess(NamedTuple):
     """An instruction's access to shared HBM: by whom, when, to which view, and of that which elements.
 
     ``lanes`` is a mask over the view, ``rows`` chooses in its dimension 0; None: all of it. ``values``: checksums of
-    what was written one after the other, where they are known; ``replicated``: all programs write the same to this view.
+    what was written one after the other, where they are known; ``replicated``: all programs write the same to this
+    view.
     """
 
     program: Program

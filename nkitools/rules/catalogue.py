@@ -76,6 +76,11 @@ def removed_argument(error: TypeError) -> tuple[str, str]:
     return name, dict(RULES["NK608"].replacements).get(f"{name}=", "")
 
 
+def removed_memory(name: str) -> tuple[str, str]:
+    """What there is to say (NK608) of a memory that is called by its name, and what to write instead."""
+    return "names of memories as texts were removed in NKI 0.3", f"Write nl.{name}."
+
+
 def similar(name: str, limit: int = 3) -> list[Rule]:
     """The rules with the names (id, slug or alias) closest to ``name``."""
     from difflib import get_close_matches

@@ -45,7 +45,6 @@ ARGUMENTS = {
     "mask": "Work on the slice that the mask left: end = min(start + 128, rows), tile[0 : end - start], x[start:end].",
     "platform_target": "Set NEURON_PLATFORM_TARGET_OVERRIDE, or pass chip= to nkitools.simulate, --nki-chip to pytest.",
 }
-MEMORIES = "names of memories as texts were removed in NKI 0.3"
 FORMS = {
     "buffer='sbuf'": "Pass the memory itself: nl.sbuf, nl.psum, nl.hbm, nl.private_hbm, nl.shared_hbm.",
     "buffer=nki.compiler.sbuf.mod_alloc(...)": "Pass nl.ndarray(..., address=(partition, byte offset)), tile by tile.",

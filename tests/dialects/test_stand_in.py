@@ -1,11 +1,10 @@
-"""The stand-in imports: installed, removed, and a good neighbour of real packages."""
+"""The stand-in imports: what can be imported, installed and removed."""
 
 from __future__ import annotations
 
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +14,8 @@ import pytest
 
 import nkitools
 from nkitools.dialects import stand_in
-from nkitools.dialects.stand_in import install_stand_in, real_package, remove_stand_in, stand_in_installed
+from nkitools.dialects.stand_in import install_stand_in, remove_stand_in, stand_in_installed
+from tests.dialects.packages import put, without_stand_in  # noqa: F401 - a fixture
 
 MODERN = ["nki", "nki.isa", "nki.isa.constants", "nki.language", "nki.collectives", "nki.typing", "nki.dtype"]
 LEGACY = [
@@ -26,63 +26,6 @@ LEGACY = [
     "neuronxcc.nki.typing",
     "neuronxcc.nki.compiler",
 ]
-
-
-@pytest.fixture(autouse=True)
-def _without_stand_in() -> Iterator[None]:
-    """Each test begins without a stand-in, and the session's comes back after it."""
-    was = stand_in._finder
-    before = {name: module for name, module in sys.modules.items() if name.split(".")[0] in ("nki", "neuronxcc")}
-    remove_stand_in()
-    yield
-    remove_stand_in()
-    for name in [name for name in sys.modules if name.split(".")[0] in ("nki", "neuronxcc")]:
-        del sys.modules[name]
-    if was is not None:
-        install_stand_in("builtin" if len(was.roots) == 2 else "auto")
-        sys.modules.update(before)
-
-
-@pytest.fixture
-def legacy() -> None:
-    """Skips where the legacy dialect is not there yet."""
-    pytest.importorskip("nkitools.dialects.legacy.isa")
-    if not hasattr(importlib.import_module("nkitools.dialects.legacy"), "__all__"):
-        pytest.skip("the legacy dialect is not there yet")
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of installed packages."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
-def put(site: Path, **sources: str) -> None:
-    """Write modules by their dotted names, with `__` for the dots; packages end in `__init__`."""
-    for name, source in sources.items():
-        path = site.joinpath(*name.replace("__init__", "INIT").split("__"))
-        path = path.with_name(path.name.replace("INIT", "__init__") + ".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(source)
-
-
-def put_real_nki(site: Path) -> None:
-    put(site, nki____init__="real = True\n", nki__language="real = True\n", nki__isa="real = True\n")
-
-
-def put_real_neuronxcc(site: Path) -> None:
-    put(
-        site,
-        neuronxcc____init__="real = True\n",
-        neuronxcc__other="real = True\n",
-        neuronxcc__nki____init__="real = True\n",
-        neuronxcc__nki__language="real = True\n",
-    )
-
-
-def is_real(name: str) -> bool:
-    return bool(getattr(importlib.import_module(name), "real", False))
 
 
 class TestImports:
@@ -100,7 +43,6 @@ class TestImports:
         assert all(hasattr(module, each) for each in module.__all__)
 
     @pytest.mark.parametrize("name", LEGACY)
-    @pytest.mark.usefixtures("legacy")
     def test_the_legacy_modules(self, name: str) -> None:
         """As the modern ones."""
         install_stand_in()
@@ -108,7 +50,6 @@ class TestImports:
         assert module.__name__ == name
         assert all(hasattr(module, each) for each in module.__all__)
 
-    @pytest.mark.usefixtures("legacy")
     def test_both_dialects_side_by_side(self) -> None:
         """And every form of import."""
         install_stand_in()
@@ -243,165 +184,6 @@ class TestInstalling:
         with pytest.raises(ValueError, match='prefer: must be "auto" or "builtin", it is \'official\''):
             install_stand_in("official")  # type: ignore[arg-type]
         assert not stand_in_installed()
-
-
-class TestRealPackages:
-    """AWS's own packages keep their names unless told otherwise."""
-
-    def test_a_real_nki_is_yielded_to(self, site: Path) -> None:
-        """The legacy name, which is free, is taken all the same."""
-        put_real_nki(site)
-        install_stand_in()
-        assert is_real("nki")
-        assert is_real("nki.language")
-        assert stand_in._finder is not None
-        assert stand_in._finder.roots == {"neuronxcc.nki"}
-
-    def test_it_is_shadowed_where_the_builtin_is_preferred(self, site: Path) -> None:
-        """Until the stand-in is removed; modules imported before come back as the same objects."""
-        put_real_nki(site)
-        nki, language = importlib.import_module("nki"), importlib.import_module("nki.language")
-        install_stand_in("builtin")
-        assert not is_real("nki")
-        assert not is_real("nki.language")
-        assert importlib.import_module("nki").language is importlib.import_module("nki.language")
-        remove_stand_in()
-        assert importlib.import_module("nki") is nki
-        assert importlib.import_module("nki.language") is language
-        assert nki.language is language
-
-    def test_one_that_was_not_imported_before_is_found_afterwards(self, site: Path) -> None:
-        """Nothing was put aside, and nothing of ours is left."""
-        put_real_nki(site)
-        install_stand_in("builtin")
-        assert not is_real("nki.isa")
-        remove_stand_in()
-        assert is_real("nki.isa")
-
-    def test_the_preference_can_be_changed(self, site: Path) -> None:
-        """The last call decides."""
-        put_real_nki(site)
-        install_stand_in("builtin")
-        assert not is_real("nki")
-        install_stand_in("auto")
-        assert is_real("nki")
-
-    @pytest.mark.usefixtures("legacy")
-    def test_a_real_neuronxcc_keeps_its_other_modules(self, site: Path) -> None:
-        """neuronxcc.nki alone is ours, also under `from neuronxcc import nki`."""
-        put_real_neuronxcc(site)
-        real = importlib.import_module("neuronxcc.nki")
-        parent = sys.modules["neuronxcc"]
-        install_stand_in("builtin")
-        names: dict[str, Any] = {}
-        exec("from neuronxcc import nki, other\nimport neuronxcc.nki.language as nl", names)
-        assert not hasattr(names["nki"], "real")
-        assert not hasattr(names["nl"], "real")
-        assert names["other"].real
-        assert sys.modules["neuronxcc"] is parent
-        remove_stand_in()
-        assert importlib.import_module("neuronxcc.nki") is real
-        assert parent.nki is real
-        assert is_real("neuronxcc.nki.language")
-
-    @pytest.mark.usefixtures("legacy")
-    def test_a_neuronxcc_without_nki_is_completed(self, site: Path) -> None:
-        """Its own modules stay importable, and are not ours to remove."""
-        put(site, neuronxcc____init__="real = True\n", neuronxcc__other="real = True\n")
-        install_stand_in()
-        importlib.import_module("neuronxcc.nki.language")
-        other = importlib.import_module("neuronxcc.other")
-        parent = sys.modules["neuronxcc"]
-        assert parent.real
-        assert parent.__spec__ is not None
-        assert parent.__spec__.origin == str(site / "neuronxcc" / "__init__.py")
-        remove_stand_in()
-        assert importlib.import_module("neuronxcc.other") is other
-        assert not hasattr(parent, "nki")
-        with pytest.raises(ImportError):
-            importlib.import_module("neuronxcc.nki")
-
-    def test_a_package_of_an_import_hook_counts(self, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Editable installs have finders of their own."""
-        put_real_nki(site / "elsewhere")
-
-        class Editable:
-            @staticmethod
-            def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
-                if name != "nki":
-                    return None
-                return importlib.util.spec_from_file_location(name, site / "elsewhere" / "nki" / "__init__.py")
-
-        monkeypatch.setattr(sys, "meta_path", [Editable, *sys.meta_path])
-        assert real_package("nki")
-
-
-class TestBeside:
-    """The packages beside NKI that tests of public kernels import."""
-
-    @pytest.mark.parametrize("name", ["neuron_dtypes", "nki_cpu_simulator"])
-    def test_an_installed_one_keeps_its_name(self, site: Path, name: str) -> None:
-        """Whoever is preferred for NKI itself."""
-        put(site, **{f"{name}____init__": "real = True\n"})
-        install_stand_in("builtin")
-        assert is_real(name)
-        del sys.modules[name]
-
-    @pytest.mark.parametrize("name", ["neuron_dtypes", "nki_cpu_simulator"])
-    def test_they_come_and_go_with_the_modern_dialect(self, site: Path, name: str) -> None:
-        """Beside a real nki there is none of ours."""
-        install_stand_in()
-        importlib.import_module(name)
-        remove_stand_in()
-        assert name not in sys.modules
-        put_real_nki(site)
-        install_stand_in()
-        with pytest.raises(ModuleNotFoundError):
-            importlib.import_module(name)
-
-
-class TestPlaceholders:
-    """The packages of those names on PyPI are not AWS's."""
-
-    @pytest.mark.parametrize("source", ["", "raise ImportError('get it from AWS')", "raise RuntimeError('no')"])
-    def test_a_lone_module_does_not_count(self, site: Path, source: str) -> None:
-        """Whether it raises or not."""
-        put(site, nki=source, neuronxcc=source)
-        assert not real_package("nki")
-        assert not real_package("neuronxcc.nki")
-        install_stand_in()
-        assert hasattr(importlib.import_module("nki"), "jit")
-
-    @pytest.mark.parametrize("source", ["", "raise ImportError('get it from AWS')", "raise RuntimeError('no')"])
-    @pytest.mark.usefixtures("legacy")
-    def test_neither_does_a_package_of_nothing(self, site: Path, source: str) -> None:
-        """A parent that cannot be imported does not keep neuronxcc.nki from it."""
-        put(site, nki____init__=source, neuronxcc____init__=source)
-        assert not real_package("nki")
-        assert not real_package("neuronxcc.nki")
-        install_stand_in()
-        assert hasattr(importlib.import_module("nki"), "jit")
-        assert hasattr(importlib.import_module("neuronxcc.nki"), "jit")
-        remove_stand_in()
-        assert "neuronxcc.nki" not in sys.modules
-
-    @pytest.mark.usefixtures("legacy")
-    def test_a_lone_neuronxcc_that_was_imported_comes_back(self, site: Path) -> None:
-        """A module that is no package cannot have a neuronxcc.nki; ours takes its place for a time."""
-        put(site, neuronxcc="lone = True\n")
-        lone = importlib.import_module("neuronxcc")
-        install_stand_in()
-        assert hasattr(importlib.import_module("neuronxcc.nki"), "jit")
-        remove_stand_in()
-        assert importlib.import_module("neuronxcc") is lone
-
-    def test_a_directory_of_that_name_does_not_count(self, site: Path) -> None:
-        """Authors have folders called nki."""
-        (site / "nki").mkdir()
-        (site / "neuronxcc").mkdir()
-        assert not real_package("nki")
-        install_stand_in()
-        assert hasattr(importlib.import_module("nki"), "jit")
 
 
 def test_modules_that_are_no_modules_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ class Issued:
 
 def placed(each: Tile) -> Any:
     """The tensor of an operand, inside a running kernel."""
-    tensor = nl.ndarray(each.shape, each.dtype, each.memory)
+    tensor = nl.ndarray(each.shape, each.dtype, getattr(nl, each.memory))
     if each.values is not None:
         tensor.storage.array[...] = each.values
         tensor.storage.mark_written(tensor.layout, tensor.byte_offset)

@@ -109,6 +109,19 @@ def test_a_sum_tells_of_its_elements() -> None:
     )
 
 
+def test_a_scan_spreads_what_it_comes_upon() -> None:
+    """From there to the end of its partition, not backwards: the overflow before it is an origin."""
+    x = np.full((2, 6), 1e20, np.float32)
+    x[1] = 1.0
+    x[0, 4] = x[1, 2] = np.nan
+    issued = issue(
+        nisa.tensor_tensor_scan, empty((2, 6)), tile(x), tile(0 * x), 1.0, nl.multiply, nl.add, rules="report"
+    )
+    assert issued.rules == ["NK404"]
+    assert "3 of 12 elements" in issued.findings[0].message
+    assert "become infinite; the first at [0, 1] is inf" in issued.findings[0].message
+
+
 # --- matmuls ---------------------------------------------------------------------------------------------------------
 
 

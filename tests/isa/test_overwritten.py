@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from tests.record.test_races import line_of
+from tests.record.racing import line_of
 
 X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
 

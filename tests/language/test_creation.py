@@ -49,7 +49,7 @@ def test_an_ndarray_is_not_written() -> None:
         assert nl.ndarray((4, 8), dtype=nl.int8, buffer=nl.psum, address=(32, 2048)).address == (32, 2048)
         assert nl.ndarray([4, 8], dtype="bfloat16", name=None).dtype == nl.bfloat16
         assert nl.ndarray(shape=(5,), dtype=np.float16, buffer=nl.hbm).shape == (5,)
-        assert nl.ndarray((np.int64(4), 8), nl.float32, "psum").buffer == nl.psum
+        assert nl.ndarray((np.int64(4), 8), nl.float32, nl.psum).buffer == nl.psum
 
     inside(body)
 
@@ -106,3 +106,23 @@ def test_outside_of_a_kernel_there_is_no_memory() -> None:
     for make in (nl.ndarray, nl.zeros, nl.ones):
         with pytest.raises(nkitools.KernelError, match="NK611"):
             make((4, 8), nl.float32)
+
+
+@pytest.mark.parametrize("name", ["sbuf", "psum", "hbm", "private_hbm", "shared_hbm"])
+def test_names_of_memories_as_texts_are_gone(name: str) -> None:
+    """NK608, as lint says without running; a run that goes on takes the memory that is meant. Others: NK609."""
+    memories = []
+
+    def kernel() -> None:
+        tensor = nl.ndarray((4, 8), nl.float32, "".join(name))
+        memories.append((tensor.buffer, nl.zeros_like(tensor, buffer=name).buffer))
+
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel)
+    assert caught.value.finding.rule == "NK608"
+    assert caught.value.finding.remedy == f"Write nl.{name}."
+    assert [each.rule for each in nkitools.simulate(kernel, rules="report").findings] == ["NK608", "NK608"]
+    assert memories == [(getattr(nl, name), getattr(nl, name))]
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(lambda: nl.ndarray((4, 8), nl.float32, "dram"))
+    assert caught.value.finding.rule == "NK609"

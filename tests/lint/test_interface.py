@@ -20,6 +20,7 @@ MODERN_CASES = {
     "an index": "i = nl.arange(128)  # NK608 5",
     "a grid": "i_p, i_f = nl.mgrid[0:128, 0:512]  # NK608 12",
     "a tensor that is copied": "nisa.tensor_copy_dynamic_src(x, x)  # NK608 1",
+    "a memory as a text, by its place": "tile = nl.zeros((128, 4), nl.float32, 'psum')  # NK608 39",
     "a memory as a text": "tile = nl.ndarray((128, 4), dtype=nl.float32, buffer='sbuf')  # NK608 54",
     "a misspelt name": "tile = nl.lod(x)  # NK607 8",
     "a remainder": "tile = nl.mod(nl.load(x), 2.0)  # NK615 8",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.record.bytecode import bound_name, is_returned, loops_around
+from nkitools.record.bytecode import bound_name, is_returned, loops_around, returned_element
 
 found: list[Any] = []
 
@@ -86,6 +86,35 @@ def test_what_is_returned_as_it_is() -> None:
     assert straight()
     assert not in_a_tuple()[0]
     assert not named()
+
+
+def test_which_element_of_what_is_returned() -> None:
+    """Of a tuple or list, whatever its other elements and its own arguments are; not what is made into something."""
+    elements = []
+
+    def asked(*args: Any, **kwargs: Any) -> int:
+        frame = sys._getframe(1)
+        elements.append(returned_element(frame.f_code, frame.f_lasti))
+        return 1
+
+    def returning(x: int) -> Any:
+        return asked(), asked(x, 1, k=2), [asked()], asked(x).real, x + asked(), asked(x + 1, asked(x.real))
+
+    def listing(x: int) -> Any:
+        return [x, asked(x), -x]
+
+    def keeping() -> Any:
+        both = asked(), asked()
+        return both  # noqa: RET504 - the name is what this is about
+
+    returning(1)
+    assert elements == [0, 1, None, None, None, None, 5]
+    elements.clear()
+    listing(1)
+    assert elements == [1]
+    elements.clear()
+    keeping()
+    assert elements == [None, None]
 
 
 def test_a_generator_in_a_for_loop_is_named_by_the_counter() -> None:

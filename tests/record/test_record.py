@@ -112,6 +112,34 @@ def test_tensors_are_named_by_what_the_author_called_them() -> None:
     assert [each.tensor for each in total.operands] == ["named", "a", ""]
 
 
+def test_the_tensors_that_a_helper_returns_together_are_named_by_its_caller() -> None:
+    """Of a tuple or list, also through another helper; where the caller keeps them together, by their places."""
+
+    def made() -> Any:
+        return nl.ndarray((128, 4), dtype=nl.float32)
+
+    def pair() -> Any:
+        return nl.ndarray((128, 4), dtype=nl.float32), made()
+
+    def through() -> Any:
+        return pair()
+
+    def single() -> Any:
+        return [nl.ndarray(shape=(128, 4), dtype=nl.float32, buffer=nl.sbuf)]
+
+    def kernel() -> None:
+        keys, values = pair()
+        more, others = through()
+        both = pair()
+        (one,) = single()
+        for each in (keys, values, more, others, *both, one, *pair()):
+            nisa.memset(dst=each, value=0)
+
+    run = nkitools.simulate(kernel)
+    names = ["keys", "values", "more", "others", "both[0]", "both[1]", "one", "", ""]
+    assert [each.operands[0].tensor for each in run.instructions] == names
+
+
 def test_programs_are_told_apart() -> None:
     """Also where one of them issued nothing."""
 

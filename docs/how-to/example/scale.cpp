@@ -21,6 +21,6 @@ torch::Tensor scale(const torch::Tensor& t_in, double factor) {
     t_out_acc.tcm_to_tensor<float>(buffer, first, size);
   }
   torch::neuron::tcm_free(buffer);
-  if (get_cpu_id() == 0) printf("%d elements a core\n", (int)part);
+  if (get_cpu_id() == 0) printf("elements a core: %d\n", (int)part);
   return t_out;
 }

@@ -7,6 +7,7 @@ import ast
 from nkitools.lint.context import Context
 from nkitools.lint.results import Arguments, parts
 from nkitools.lint.values import Api, Constant, Mask, Register, Tensor, Value
+from nkitools.rules.catalogue import removed_memory
 
 _SIMULATED = ("fmod", "mod")
 _DEPRECATED = {
@@ -49,11 +50,14 @@ def _named(context: Context, node: ast.expr, function: Api) -> bool:
 
 def memory(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
     """``buffer="sbuf"`` of the modern dialect."""
-    value = given.named.get("buffer")
+    if function.legacy or context.interface is None:
+        return
+    value = given.named.get("buffer") or context.interface.bound(function.name, given).get("buffer")
     text = value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
-    if text in _MEMORIES and not function.legacy:
-        at = next(each.value for each in node.keywords if each.arg == "buffer")
-        context.find("NK608", at, "names of memories as texts were removed in NKI 0.3", f"Write nl.{text}.")
+    if text in _MEMORIES:
+        place = next((each for each in node.args if isinstance(each, ast.Constant) and each.value == text), node)
+        at = next((each.value for each in node.keywords if each.arg == "buffer"), place)
+        context.find("NK608", at, *removed_memory(text))
 
 
 def operand(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:

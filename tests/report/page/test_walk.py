@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.dialects.stand_in import stand_in_installed
 from tests.report.page.browser import Reader
 from tests.report.page.planted import PLANTED, arguments, expected, module_of
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _stand_in() -> Any:
+    was = stand_in_installed()
     nkitools.install_stand_in(prefer="builtin")
     yield
-    nkitools.remove_stand_in()
+    if not was:
+        nkitools.remove_stand_in()
 
 
 def page_of(name: str, directory: Path) -> tuple[Path, int]:
