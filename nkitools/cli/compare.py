@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +20,8 @@ from nkitools.cli.terminal import console
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
+
+_DUMP_SECONDS = 0.5
 
 
 @click.command("compare")
@@ -93,26 +98,40 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
     request = {"side": side, "file": file, "kernel": name, "inputs": inputs, "save": str(saved)}
     if keeps:
         request["keep"] = str(place / "inputs.npz")
-    patience = float(str(options.value("timeout")))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "nkitools.targets.side", json.dumps(request)],
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            timeout=patience,
-            check=False,
-            env={**os.environ},
-        )
-    except subprocess.TimeoutExpired:
-        raise click.ClickException(f"{side} did not end within {patience:g} s (NKITOOLS_TIMEOUT)") from None
-    if done.returncode == 2:
-        raise click.UsageError(done.stderr.strip())
-    if done.returncode != 0 or not saved.exists():
-        raise click.ClickException(f"{side} failed (exit status {done.returncode}):\n{done.stderr.strip()}")
+    status, said = _awaited(side, [sys.executable, "-m", "nkitools.targets.side", json.dumps(request)])
+    if status == 2:
+        raise click.UsageError(said)
+    if status != 0 or not saved.exists():
+        how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
+        raise click.ClickException(f"{side} failed ({how}):\n{said}")
     return _read(saved)
+
+
+def _awaited(side: str, command: list[str]) -> tuple[int, str]:
+    """The exit status of a process and what it wrote to stderr. It ends in time, with all that it has started."""
+    patience = float(str(options.value("timeout")))
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
+        # A group of its own: a compiler that it started must end with it, and may not keep us waiting for its words.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=log, start_new_session=True
+        )
+        try:
+            status = process.wait(patience)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGUSR1)  # it writes where it stands
+            time.sleep(_DUMP_SECONDS)
+            said = f"did not end within {patience:g} s (NKITOOLS_TIMEOUT). Where it stands:\n{_words(log)}"
+            raise click.ClickException(f"{side} {said}") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return status, _words(log)
+
+
+def _words(log: IO[str]) -> str:
+    log.seek(0)
+    return log.read().strip()
 
 
 def _read(path: Path) -> Run:

@@ -57,3 +57,14 @@ def _sendable(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _sendable(each) for name, each in value.items()}
     return value if isinstance(value, (str, int, float, bool, list, tuple, type(None))) else repr(value)
+
+
+class Suspects:
+    """Says of measurements that no chip can make that they are wrong: a table alone would be believed."""
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+        """A line for each."""
+        for each in getattr(getattr(config, "_benchmarksession", None), "benchmarks", ()):
+            suspect = each.extra_info.get("suspect")
+            if suspect:
+                terminalreporter.write_line(f"nki: {each.fullname}: suspect: {suspect}", yellow=True)

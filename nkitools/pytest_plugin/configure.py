@@ -10,12 +10,11 @@ import pytest
 
 from nkitools import options
 from nkitools.options import OPTIONS
-from nkitools.pytest_plugin.agreeing import Agreeing
+from nkitools.pytest_plugin.benchmarks import Suspects
 from nkitools.pytest_plugin.command_line import all_decided, decided
 from nkitools.pytest_plugin.isolation import IN_WORKER, Isolation, isolates
 from nkitools.pytest_plugin.live import LiveTerminal
 from nkitools.pytest_plugin.marks import MARKS
-from nkitools.pytest_plugin.pages import Pages
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 from nkitools.pytest_plugin.summary import Summary
 
@@ -50,9 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RECORDER] = recorder = Recorder(config, live)
     config.pluginmanager.register(recorder, "nkitools-recorder")
     config.pluginmanager.register(Summary(), "nkitools-summary")
+    config.pluginmanager.register(Suspects(), "nkitools-suspects")
+    # What few sessions ask for is imported where it is asked for: loading the plugin is light.
     if options.value("report"):
+        from nkitools.pytest_plugin.pages import Pages
+
         config.pluginmanager.register(Pages(recorder), "nkitools-pages")
     if options.value("compare"):
+        from nkitools.pytest_plugin.agreeing import Agreeing
+
         config.pluginmanager.register(Agreeing(config), "nkitools-agreeing")
     if isolates(config):
         config.pluginmanager.register(Isolation(config), "nkitools-isolation")

@@ -41,5 +41,5 @@ def refuse(reason: str) -> NoReturn:
     """Skip the running test for ``reason``, or fail it where hardware is required."""
     __tracebackhide__ = True
     if options.value("require_hw"):
-        pytest.fail(f"hardware is required (--nki-require-hw): {reason}", pytrace=False)
-    pytest.skip(reason)
+        raise pytest.fail.Exception(f"hardware is required (--nki-require-hw): {reason}", pytrace=False) from None
+    raise pytest.skip.Exception(reason) from None

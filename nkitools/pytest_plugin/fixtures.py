@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.agreeing import in_full_precision
 from nkitools.pytest_plugin.benchmarks import count_as_used
 from nkitools.pytest_plugin.devices import refuse
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 # What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
-_OF_SIMULATION = ("rules", "watch", "watch")
+_OF_SIMULATION = ("rules", "watch")
 # What of its keywords does not reach the kernel.
 _OF_LAUNCHES = ("grid", "chip", "ranks", *_OF_SIMULATION)
 
@@ -44,8 +43,8 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 
     Takes an NKI kernel or a JAX function with Pallas calls. The test becomes two, ``[sim]`` and ``[hw]``.
     ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
-    whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``, ``ranks``
-    and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed by position.
+    whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``,
+    ``ranks`` and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed by position.
     """
     return KernelRunner(_nki_target, pytestconfig.stash[RECORDER])
 
@@ -88,8 +87,8 @@ class KernelRunner:
 
         Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
         the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
-        it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. Raises what the kernel raises, ``KernelError`` for a broken
-        rule among it, and ValueError where ``allow`` names no rule.
+        it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. Raises what
+        the kernel raises, ``KernelError`` for a broken rule among it, and ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
         from nkitools.record.allowed import allow_findings, set_aside
@@ -99,10 +98,11 @@ class KernelRunner:
         target = _target_for(kernel, self._target, self._recorder.asked_devices())
         if self._target == "hw":
             kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
+            _refuse_unfit(target, kernel, args, kwargs, self._recorder.asked_devices())
         expected = _expected(reference, args, kwargs)
         with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
             try:
-                full = in_full_precision(target, kernel, args, kwargs)
+                full = _in_full_precision(target, kernel, args, kwargs)
                 run = target.run(kernel, *args, **kwargs)
             except WrongDevice as error:
                 refuse(str(error))
@@ -193,6 +193,7 @@ class KernelBenchmark:
         from nkitools.targets.timing import time_kernel
 
         kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
+        _refuse_unfit(device, kernel, args, kwargs, recorder.asked_devices())
         benchmark = self._request.getfixturevalue("benchmark")
         try:
             return time_kernel(benchmark, device, kernel, args, kwargs, operations)
@@ -222,3 +223,22 @@ def _target_for(kernel: Any, target: str, asked: Collection[str]) -> Any:
     if found.device is None:
         refuse(found.reason)
     return found.device
+
+
+def _refuse_unfit(device: Any, kernel: Any, args: Any, kwargs: dict[str, Any], asked: Collection[str]) -> None:
+    """Skip what was not written for the device, unless the user named that: then the error is the test's."""
+    __tracebackhide__ = True
+    if device.key in asked or options.value("target") == device.key:
+        return
+    reason = device.unfit(kernel, args, {name: value for name, value in kwargs.items() if name != "chip"})
+    if reason:
+        refuse(reason)
+
+
+def _in_full_precision(target: Any, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
+    if not options.value("compare"):
+        return None
+    from nkitools.pytest_plugin.agreeing import in_full_precision
+
+    full: Run | None = in_full_precision(target, kernel, args, kwargs)
+    return full

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,19 +37,21 @@ class Isolation:
         if not needs_hardware(item) or missing_for(item):
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self._reports(item, _next_on_hardware(item, nextitem)):
+        for report in [*self._reports(item, _next_on_hardware(item, nextitem)), *_torn_down(item, nextitem)]:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Let the fixtures of the other process be torn down."""
+        """Let the fixtures of the other process be torn down. First: what others write at the end must be the last."""
         self._end()
 
     def _reports(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
         began = time.time()
         from nkitools.pytest_plugin.process import HardwareProcess, ProcessLost
         from nkitools.targets import devices
+        from nkitools.targets.units import DeviceBusy
 
         try:
             if self._worker is None:
@@ -57,11 +59,17 @@ class Isolation:
                 present = [device for device in devices() if device.available().ok]
                 self._worker = HardwareProcess(self._config, items, present)
             reports = self._worker.run(item, following)
+        except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):
+            if self._worker is not None:
+                self._worker.interrupt()
+                self._worker = None
+            raise
         except Exception as error:
             what = "cannot be given a process" if self._worker is None else "ended its process"
             self._end(at_once=True)
-            return [_failed(item, f"{error}" if isinstance(error, ProcessLost) else f"{what}: {error!r}", began)]
-        if following is None or any(report.failed for report in reports):
+            told = f"{error}" if isinstance(error, ProcessLost | DeviceBusy) else f"{what}: {error!r}"
+            return _failed(item, told, began, getattr(error, "reports", []))
+        if following is None or any(report.failed for report in reports) or self._worker.is_wanted:
             self._end()
         return reports
 
@@ -89,16 +97,33 @@ def _next_on_hardware(item: pytest.Item, nextitem: pytest.Item | None) -> pytest
     return next((each for each in items if needs_hardware(each) and not missing_for(each)), None)
 
 
-def _failed(item: pytest.Item, why: str, began: float) -> pytest.TestReport:
+def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
+    """End what tests before ``item`` have set up in this process and ``nextitem`` does not need, as pytest would."""
+    state = item.session._setupstate
+    call = pytest.CallInfo.from_call(lambda: state.teardown_exact(nextitem), when="teardown")
+    return [item.ihook.pytest_runtest_makereport(item=item, call=call)] if call.excinfo else []
+
+
+def _failed(item: pytest.Item, why: str, began: float, before: list[pytest.TestReport]) -> list[pytest.TestReport]:
+    """The reports ``before`` its process was lost, that of the phase in which it was, and of those that never came."""
+    reports = list(before) or [_report(item, "setup", began)]
+    reports.append(_report(item, "teardown" if reports[-1].when == "call" else "call", began, why))
+    if reports[-1].when == "call":
+        reports.append(_report(item, "teardown", time.time()))
+    return reports
+
+
+def _report(item: pytest.Item, when: Any, began: float, why: str = "") -> pytest.TestReport:
     now = time.time()
     return pytest.TestReport(
         nodeid=item.nodeid,
         location=item.location,
         keywords=dict.fromkeys(item.keywords, 1),
-        outcome="failed",
-        longrepr=why,
-        when="call",
-        duration=now - began,
+        outcome="failed" if why else "passed",
+        longrepr=why or None,
+        when=when,
+        duration=now - began if why else 0,
         start=began,
         stop=now,
+        user_properties=item.user_properties,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import itertools
 import os
 import pickle
 import re
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, Pipe
@@ -26,7 +29,7 @@ from nkitools.pytest_plugin.isolation import IN_WORKER
 if TYPE_CHECKING:
     from nkitools.targets import Device
 
-# What only the process that the user started writes or shows.
+# What only the process that the user started writes or shows, and how the other is told not to.
 _OF_THE_MAIN_PROCESS: dict[str, object] = {
     "benchmark_json": None,
     "benchmark_save": None,
@@ -41,15 +44,18 @@ _OF_THE_MAIN_PROCESS: dict[str, object] = {
     # What Python and the runtime write goes to the log at once, for a crash; what Python writes is in the report too.
     "capture": "tee-sys",
     "collectonly": False,
+    "debug": None,
     "deselect": None,
     "dist": "no",
     "failedfirst": False,
     "keyword": "",
     "lf": False,
+    "log_file": os.devnull,
     "looponfail": False,
     "markexpr": "",
     "maxfail": 0,
     "newfirst": False,
+    "no_cov": True,
     "numprocesses": None,
     "stepwise": False,
     "stepwise_skip": False,
@@ -58,14 +64,24 @@ _OF_THE_MAIN_PROCESS: dict[str, object] = {
 }
 _SCRIPT = str(Path(__file__).with_name("worker.py"))
 _GRACE_SECONDS = 5
+# What the process may need at least to begin, whatever a test may take: frameworks are slow to import.
+_START_SECONDS = 120
+# How long a process keeps a device that others wait for.
+_TURN_SECONDS = 10
 _DUMP_SECONDS = 0.5
+_LOOK_SECONDS = 2
 # What a dump of all stacks holds beside the author's frames.
 _OF_PYTEST = re.compile(r'File ".*(_pytest|pluggy|nkitools/pytest_plugin)/|<frozen runpy>|^Extension modules: ')
 _MOST_LINES = 40
+_numbers = itertools.count()
 
 
 class ProcessLost(Exception):
-    """The process of a hardware test ended, hung, or could not begin."""
+    """The process of a hardware test ended, hung, or could not begin; ``reports`` are those that came before."""
+
+    def __init__(self, message: str, reports: Sequence[pytest.TestReport] = ()) -> None:
+        super().__init__(message)
+        self.reports = list(reports)
 
 
 class HardwareProcess:
@@ -77,17 +93,20 @@ class HardwareProcess:
         from nkitools.targets.units import units_of
 
         self._config = config
+        self._devices = devices
         self._patience = _seconds(str(options.value("timeout")))
         self._held = ExitStack()
         self._log = self._held.enter_context(_log_file())
         with contextlib.ExitStack() as undone:
             undone.callback(self._held.close)
             environment = self._held.enter_context(units_of(devices, self._patience))
+            self._began = time.monotonic()
             self._connection, self._process = self._start(environment)
+            undone.callback(self._kill)
             self._send(_configuration(config, items, said))
-            collected = self._receive(time.monotonic() + self._patience)
-            if collected != ("ready",):
-                raise ProcessLost(f"the process for hardware tests could not collect them:\n{self._last_words()}")
+            collected = self._receive(self._began + max(self._patience, _START_SECONDS))
+            if collected[0] != "ready":
+                raise ProcessLost(f"the process for hardware tests could not begin:\n{_of_the_author(collected[1])}")
             undone.pop_all()
 
     def run(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
@@ -95,14 +114,49 @@ class HardwareProcess:
         until = time.monotonic() + self._patience
         self._log.seek(0)
         self._log.truncate()
-        self._send(("run", item.nodeid, None if following is None else following.nodeid))
-        reports = []
-        while (message := self._receive(until, item.nodeid))[0] != "done":
-            if message[0] == "report":
-                reports.append(self._config.hook.pytest_report_from_serializable(config=self._config, data=message[1]))
-            elif message[0] == "benchmarks":
-                replay(self._config, message[1])
+        reports: list[pytest.TestReport] = []
+        try:
+            self._send(("run", item.nodeid, None if following is None else following.nodeid))
+            while (message := self._receive(until, item.nodeid))[0] != "done":
+                self._take(message, reports)
+        except ProcessLost as lost:
+            lost.reports = reports
+            raise
         return reports
+
+    def _take(self, message: tuple[Any, ...], reports: list[pytest.TestReport]) -> None:
+        kind, *said = message
+        if kind == "report":
+            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=said[0])
+            if report.failed:
+                report.sections += self._unheard(report)
+            reports.append(report)
+        elif kind == "benchmarks":
+            replay(self._config, said[0])
+        elif kind == "warning":
+            _warn(self._config, *said)
+        elif kind == "absent":
+            raise ProcessLost(f"the process for hardware tests could not collect it:\n{said[0]}")
+
+    def _unheard(self, report: pytest.TestReport) -> list[tuple[str, str]]:
+        """What compilers and the runtime wrote past Python, which pytest has not captured there."""
+        heard = set((report.capstdout + report.capstderr).splitlines())
+        lines = [line for line in self._words() if line not in heard]
+        return [("Written by the process on the device", "\n".join(lines[-_MOST_LINES:]))] if lines else []
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it has had its turn, and other processes wait for its devices."""
+        from nkitools.targets.units import is_waited_for
+
+        return time.monotonic() > self._began + _TURN_SECONDS and any(map(is_waited_for, self._devices))
+
+    def interrupt(self) -> None:
+        """End it as a terminal would have: what fixtures undo is undone, if that does not take long."""
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(_GRACE_SECONDS)
+        self.end(at_once=True)
 
     def end(self, *, at_once: bool = False) -> None:
         """End the process, by asking it where there is time."""
@@ -118,13 +172,13 @@ class HardwareProcess:
         here, there = Pipe()
         # A group of its own: a compiler that it started must end with it.
         process = subprocess.Popen(
-            [sys.executable, _SCRIPT, str(there.fileno())],
+            [sys.executable, _SCRIPT, str(there.fileno()), str(self._log.fileno())],
             stdin=subprocess.DEVNULL,
-            stdout=None if self._config.getoption("capture") == "no" else self._log,
-            stderr=self._log,
+            stdout=None if _shows_all(self._config) else self._log,
+            stderr=None if _shows_all(self._config) else self._log,
             env={**os.environ, **environment, IN_WORKER: "1"},
             cwd=self._config.invocation_params.dir,
-            pass_fds=(there.fileno(),),
+            pass_fds=(there.fileno(), self._log.fileno()),
             start_new_session=True,
             text=True,
         )
@@ -136,8 +190,12 @@ class HardwareProcess:
 
     def _receive(self, until: float, nodeid: str = "") -> tuple[Any, ...]:
         try:
-            if not self._connection.poll(max(0.0, until - time.monotonic())):
-                raise ProcessLost(self._hung(nodeid))
+            while not self._connection.poll(min(_LOOK_SECONDS, max(0.0, until - time.monotonic()))):
+                # Forks of it may keep the connection open.
+                if self._process.poll() is not None and not self._connection.poll(0):
+                    raise ProcessLost(self._crashed())
+                if time.monotonic() >= until:
+                    raise ProcessLost(self._hung(nodeid))
             message: tuple[Any, ...] = pickle.loads(self._connection.recv_bytes())
         except (EOFError, ConnectionError):
             raise ProcessLost(self._crashed()) from None
@@ -159,9 +217,11 @@ class HardwareProcess:
         return f"crashed: the process on the device {how}. Its last words:\n{self._last_words()}"
 
     def _last_words(self) -> str:
+        return "\n".join(self._words()[-_MOST_LINES:]) or "(none)"
+
+    def _words(self) -> list[str]:
         self._log.seek(0)
-        lines = [line for line in self._log.read().splitlines() if line and not _OF_PYTEST.search(line)]
-        return "\n".join(lines[-_MOST_LINES:]) or "(none)"
+        return _of_the_author(self._log.read()).splitlines()
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -180,11 +240,38 @@ def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[st
     said = {name: value for name, value in vars(config.option).items() if _can_be_sent(value)}
     said.pop("file_or_dir", None)
     known = {name: value for name, value in _OF_THE_MAIN_PROCESS.items() if name in said}
-    if said["capture"] == "no":
+    if _shows_all(config):
         known["capture"] = "no"
     inifile = {} if config.inipath is None else {"inifilename": str(config.inipath)}
     files = list(dict.fromkeys(str(item.path) for item in items))
-    return ("collect", {**said, **known, **inifile, "rootdir": str(config.rootpath), **own}, files, sys.path)
+    places = {"rootdir": str(config.rootpath), "basetemp": _temporary(config)}
+    return ("collect", {**said, **known, **inifile, **places, **own}, files, sys.path)
+
+
+def _shows_all(config: pytest.Config) -> bool:
+    return bool(config.getoption("capture", "no") == "no")
+
+
+def _temporary(config: pytest.Config) -> str | None:
+    """A directory for tmp_path in that of this session, as pytest-xdist has it: a process empties its own first."""
+    factory: Any = getattr(config, "_tmp_path_factory", None)
+    return None if factory is None else str(factory.getbasetemp() / f"hw{next(_numbers)}")
+
+
+def _of_the_author(text: str) -> str:
+    """Without blank lines and pytest's own frames."""
+    return "\n".join(line for line in text.splitlines() if line and not _OF_PYTEST.search(line))
+
+
+def _warn(config: pytest.Config, kind: str, words: str, file: str, line: int, nodeid: str, location: Any) -> None:
+    """A warning of the other process in this one's summary."""
+    known = getattr(builtins, kind, None)
+    category = known if isinstance(known, type) and issubclass(known, Warning) else UserWarning
+    message = category(words if category is known else f"{kind}: {words}")
+    told = warnings.WarningMessage(message, category, file, line)
+    config.hook.pytest_warning_recorded.call_historic(
+        kwargs={"warning_message": told, "when": "runtest", "nodeid": nodeid, "location": location}
+    )
 
 
 def _can_be_sent(value: Any) -> bool:

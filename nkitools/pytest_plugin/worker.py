@@ -10,10 +10,13 @@ import os
 import pickle
 import signal
 import sys
+import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 class Worker:
@@ -22,6 +25,7 @@ class Worker:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._config: pytest.Config
+        self._not_collected: dict[str, str] = {}
 
     def send(self, *message: Any) -> None:
         """Tell the process that asks."""
@@ -35,42 +39,93 @@ class Worker:
             return ("stop",)
         return message
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why a file has no tests: under AWS's packages it may import what in simulation it does not."""
+        if report.failed:
+            self._not_collected[report.nodeid] = report.longreprtext
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run what is asked for."""
-        from nkitools.pytest_plugin.benchmarks import measured
-
         self._config = session.config
         by_id = {item.nodeid: item for item in session.items}
         self.send("ready")
+        expected = None
         while (message := self.receive())[0] == "run":
             _, nodeid, following = message
-            before = measured(session.config)
-            item = by_id[nodeid]
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=by_id.get(following))
-            self.send("benchmarks", measured(session.config)[len(before) :])
-            self.send("done")
+            item = by_id.get(nodeid)
+            if item is None:
+                self.send("absent", self._why_absent(nodeid))
+                continue
+            if item is not expected:  # what lives on for another test must end before this one begins
+                session._setupstate.teardown_exact(item)
+            expected = by_id.get(following)
+            self._run(item, expected)
         return True
+
+    def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        from nkitools.pytest_plugin.benchmarks import measured
+
+        before = len(measured(self._config))
+        self._config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        self.send("benchmarks", measured(self._config)[before:])
+        self.send("done")
+
+    def _why_absent(self, nodeid: str) -> str:
+        whys = [why for of, why in self._not_collected.items() if not of or nodeid.startswith(of)]
+        return "\n".join(whys) or (
+            "no test of that name was collected there: parameters of a test must have the same ids in each process"
+        )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Hand each report on."""
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self.send("report", data)
 
+    def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
+        """Hand each warning of a test on, in words: its class may be one that only this process can import."""
+        if when == "runtest":
+            words = f"{warning_message.message}"
+            kind = warning_message.category.__name__
+            self.send("warning", kind, words, warning_message.filename, warning_message.lineno, nodeid, location)
+
 
 def main() -> None:
-    """The connection is the file descriptor in the arguments; the first message says what to collect."""
-    log = os.dup(2)  # pytest may put something else in the place of stderr
+    """Two file descriptors are in the arguments, of the connection and of the log for crashes.
+
+    The first message says what to collect.
+    """
+    _end_with_parent()
+    connection, log = map(int, sys.argv[1:3])
+    for file in (connection, log):  # a compiler that outlives this process would keep them open
+        os.set_inheritable(file, False)
     faulthandler.enable(log)
     faulthandler.register(signal.SIGUSR1, log, all_threads=True)
-    worker = Worker(Connection(int(sys.argv[1])))
+    worker = Worker(Connection(connection))
     _, option, files, path = worker.receive()
     sys.path[:] = path
-    option["plugins"] = [*option.get("plugins", []), "no:terminal"]
-    config = pytest.Config.fromdictargs(option, files)
-    config.args = files
-    config.pluginmanager.register(worker, "nkitools-hardware-worker")
+    # On the command line too, so that they are loaded before the first conftest.py, as the user's were.
+    plugins = [*option.get("plugins", []), "no:terminal"]
+    try:
+        config = pytest.Config.fromdictargs({**option, "plugins": plugins}, [*_as_flags(plugins), *files])
+        config.args = files
+        config.pluginmanager.register(worker, "nkitools-hardware-worker")
+    except Exception as error:  # any: a conftest.py may raise what it likes
+        worker.send("unable", "".join(traceback.format_exception(error.__cause__ or error)))
+        return
     config.hook.pytest_cmdline_main(config=config)
+
+
+def _as_flags(plugins: list[str]) -> list[str]:
+    return [part for plugin in plugins for part in ("-p", plugin)]
+
+
+def _end_with_parent() -> None:
+    """End with the process that asks, where the operating system can: a test that hangs would keep the device."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nkitools.targets.choice import DEVICES
 from nkitools.targets.neuron import NeuronDevice
+from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
 from nkitools.targets.packages import aws_package, is_installed, is_placeholder, version_of
+from nkitools.targets.target import Device
 
 _FROM_AWS = "install {} from AWS's own package index (AWS Neuron documentation, Setup); PyPI's is a placeholder"
 
@@ -35,7 +35,7 @@ class Part:
 
 
 def examine() -> list[Part]:
-    """Look for all of it. Opens no device and imports no framework; a compiler is asked for its version."""
+    """Look for all of it. Opens no device; imports AWS's nki if it is here, and asks a compiler for its version."""
     return [*_python(), *_packages(), *_simulators(), *_devices(), *_compilers(), *_environment()]
 
 
@@ -93,20 +93,43 @@ def _simulators() -> Iterator[Part]:
     yield Part("Simulators", "pallas", jax, f"jax {version_of('jax')}" if jax else "no jax", "-m sim: Pallas", remedy)
 
 
+# How to get a device's missing part; the instance itself nobody can install.
+_OF_DEVICES = {
+    "neuron": "on an instance (inf2, trn1, trn2, trn3): AWS's driver aws-neuronx-dkms and AWS's packages (AWS Neuron "
+    "documentation, Setup)",
+    "tpu": "on a TPU VM: pip install 'nkitools[tpu]'",
+    "gpu": "on a machine with an NVIDIA GPU: pip install 'nkitools[pallas]' 'jax[cuda13]'",
+}
+
+
 def _devices() -> Iterator[Part]:
     for device in DEVICES:
-        found = device.available()
-        said = found.reason
-        if found.ok and isinstance(device, NeuronDevice) and device.chip():
-            said = f"{device.chip()}, {len(device.units())} cores; {said}"
-        yield Part("Devices", device.key, found.ok, said, f"-m hw on a {device.name}; prints: {device.prints}")
+        yield _device(device, device.key, f"-m hw on a {device.name}; prints: {device.prints}")
+    operators = NeuronOperatorDevice()
+    yield _device(operators, "neuron, C++", f"-m hw: custom operators on a NeuronCore-v2; prints: {operators.prints}")
+
+
+def _device(device: Device, name: str, enables: str) -> Part:
+    found = device.available()
+    said = found.reason
+    if found.ok and isinstance(device, NeuronDevice):
+        chip = device.chip() or "generation unknown"
+        said = f"{chip}, cores for processes of their own: {len(device.units())}; {said}"
+    return Part("Devices", name, found.ok, said, enables, "" if found.ok else _OF_DEVICES[device.key])
 
 
 def _compilers() -> Iterator[Part]:
-    name = os.environ.get("CXX") or next((each for each in ("g++", "clang++", "c++") if shutil.which(each)), "")
-    version = _first_line([name, "--version"]) if name else ""
-    remedy = "" if version else "install g++ or clang++ (Debian: apt-get install g++; macOS: xcode-select --install)"
-    yield Part("Compilers", "C++", bool(version), version or "no g++, clang++ or c++", "custom C++ operators", remedy)
+    from nkitools.customop.errors import BuildError
+    from nkitools.customop.toolchain import find_compiler
+
+    remedy = "install g++ or clang++ (Debian: apt-get install g++; macOS: xcode-select --install)"
+    enables = "custom C++ operators: building them, and -m sim"
+    try:
+        compiler = find_compiler()
+    except BuildError as error:
+        yield Part("Compilers", "C++", False, str(error).partition("\n")[0], enables, remedy)
+        return
+    yield Part("Compilers", "C++", True, f"{compiler.version.partition(chr(10))[0]} ({compiler.path})", enables)
 
 
 # Variables that decide something before a framework is imported, and what nkitools does about them.
@@ -116,7 +139,8 @@ _VARIABLES = (
     ("NKI_PRECISE_FP", "0 keeps narrow dtypes in float32 in simulation"),
     ("NEURON_RT_VISIBLE_CORES", "the cores that hw tests may take; each process of theirs is given one"),
     ("NEURON_LOGICAL_NC_CONFIG", "how many cores kernel[lnc] joins; it must be that lnc (nki.jit docs)"),
-    ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take"),
+    ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take; each process of theirs is given one"),
+    ("XLA_PYTHON_CLIENT_PREALLOCATE", "hw tests on a GPU set it to false where it is not set"),
     ("JAX_PLATFORMS", "what jax.devices() shows; tpu or proxy makes hw tests look for a remote TPU"),
     ("ALLOW_MULTIPLE_LIBTPU_LOAD", "nkitools sets it to 1 in processes that compile for a TPU"),
 )
@@ -126,11 +150,3 @@ def _environment() -> Iterator[Part]:
     for name, meaning in _VARIABLES:
         value = os.environ.get(name, "")
         yield Part("Environment", name, bool(value), value or "not set", meaning)
-
-
-def _first_line(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return (done.stdout.splitlines() or [""])[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from nkitools import options
@@ -15,6 +16,10 @@ from nkitools.targets.target import Availability, Device, Prepared, WrongDevice,
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
+
+
+# What run_kernel takes for checking in simulation (nkitools.pallas.check_as_asked), and no function on a device.
+_OF_CHECKING = ("chips", "modes", "cores")
 
 
 class JaxDevice(Device):
@@ -29,18 +34,18 @@ class JaxDevice(Device):
 
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run it with all arrays on the first device; NumPy arrays in give NumPy arrays out."""
-        prepared_args, prepared_kwargs = self._there((args, dict(kwargs)))
-        return _as_given(self._finished(kernel(*prepared_args, **prepared_kwargs)), (args, kwargs))
+        there, named = self._there((args, _own(kwargs)))
+        return _as_given(self._finished(kernel(*there, **named)), (args, kwargs))
 
     def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
-        """Compiled by ``jax.jit`` unless it is jitted itself, and called once."""
+        """Compiled by ``jax.jit`` as a function of its arrays, and called once."""
         jax = jax_module()
 
-        there, named = self._there((args, dict(kwargs)))
-        compiled = kernel if hasattr(kernel, "lower") else jax.jit(kernel)
+        function, arrays = _of_arrays(kernel, *self._there((args, _own(kwargs))))
+        compiled = jax.jit(function)
 
         def launch() -> Any:
-            return jax.block_until_ready(compiled(*there, **named))
+            return jax.block_until_ready(compiled(*arrays))
 
         began = time.perf_counter()
         launch()
@@ -66,10 +71,16 @@ class JaxDevice(Device):
         return str(devices[0].device_kind) if devices else ""
 
     def check_chip(self, asked: options.Value) -> None:
-        """Raise `WrongDevice` where ``asked`` is not in the device's kind."""
-        here = self.chip()
-        if asked and here and str(asked).lower() not in here.lower():
-            raise WrongDevice(f"the function is to run on {asked}, and the {self.name} of this machine is a {here}")
+        """Raise `WrongDevice` where the device is no ``asked``: a TPU of nkitools' table, else a part of its kind."""
+        from nkitools.pallas.chips import CHIPS
+
+        here, name = self.chip().lower(), str(asked or "").lower()
+        known = CHIPS.get(name)
+        fits = name in here if known is None else here in (known.device_kind.lower(), f"tpu {name}")
+        if asked and here and not fits:
+            raise WrongDevice(
+                f"the function is to run on {asked}, and the {self.name} of this machine is a {self.chip()}"
+            )
 
     def facts(self) -> Mapping[str, str]:
         """The kind and number of devices, and JAX's versions."""
@@ -146,6 +157,7 @@ class GpuDevice(JaxDevice):
     key = "gpu"
     name = "GPU"
     platform = "gpu"
+    lowers_to = "cuda"
     nodes = ("/dev/nvidia[0-9]*",)
     plugins = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
@@ -154,35 +166,64 @@ class GpuDevice(JaxDevice):
         if not is_installed("jax"):
             return Availability(False, "no GPU: module jax is not installed")
         found, plugins = machine.nodes(*self.nodes), [name for name in self.plugins if is_installed(name)]
-        if found and plugins:
+        if found and plugins and self.units():
             return Availability(True, f"{found[0]}, {plugins[0]}")
         missing = [] if found else [f"no device node {self.nodes[0]}"]
+        if found and not self.units():
+            missing.append("all hidden by CUDA_VISIBLE_DEVICES")
         if not plugins:
             missing.append(f"neither module {' nor module '.join(self.plugins)}")
         return Availability(False, f"no GPU: found {' and '.join(missing)}")
 
     def units(self) -> tuple[str, ...]:
-        """Each GPU by itself; those of ``CUDA_VISIBLE_DEVICES`` where that is set."""
+        """Each GPU by itself, as CUDA counts them; those of ``CUDA_VISIBLE_DEVICES`` up to the first that is none."""
         named = os.environ.get("CUDA_VISIBLE_DEVICES")
-        if named is not None:
-            return tuple(f"gpu-{each.strip()}" for each in named.split(",") if each.strip())
-        return tuple(f"gpu-{node.removeprefix('/dev/nvidia')}" for node in machine.nodes(*self.nodes))
+        if named is None:
+            return tuple(f"gpu-{number}" for number, _ in enumerate(machine.nodes(*self.nodes)))
+        shown = takewhile(lambda name: name and not name.startswith("-"), (each.strip() for each in named.split(",")))
+        return tuple(f"gpu-{name}" for name in shown)
 
     def environment(self, unit: str) -> Mapping[str, str]:
         """The one GPU, and no more of its memory than is used: others may be at work on it."""
         return {"CUDA_VISIBLE_DEVICES": unit.removeprefix("gpu-"), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
-    def cannot_lower(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has."""
+    def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has.
+
+        Raises what tracing ``kernel`` raises.
+        """
         jax = jax_module()
 
-        traced = jax.jit(kernel).trace(*args, **kwargs)
+        function, arrays = _of_arrays(kernel, args, _own(kwargs))
+        traced = jax.jit(function).trace(*arrays)
         try:
-            traced.lower(lowering_platforms=("cuda",))
+            traced.lower(lowering_platforms=(self.lowers_to,))
         except Exception as error:  # any: JAX raises what it likes for what it cannot lower
-            said = str(error).strip().splitlines() or [type(error).__name__]
+            said = str(error).strip().splitlines() or [""]
             return f"`{kernel_name(kernel)}` does not lower to a GPU: {type(error).__name__}: {said[0]}"
         return ""
+
+
+def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The function's own keywords."""
+    return {name: value for name, value in kwargs.items() if name not in _OF_CHECKING}
+
+
+def _of_arrays(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """``kernel`` as a function of its arrays alone, and these: what else it takes may be a shape, and not traced."""
+    import numpy as np
+
+    jax = jax_module()
+    leaves, tree = jax.tree_util.tree_flatten((args, dict(kwargs)))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, (np.ndarray, jax.Array))]
+
+    def function(*arrays: Any) -> Any:
+        given = dict(enumerate(leaves)) | dict(zip(places, arrays, strict=True))
+        all_args, all_kwargs = jax.tree_util.tree_unflatten(tree, list(given.values()))
+        return kernel(*all_args, **all_kwargs)
+
+    function.__name__ = kernel_name(kernel)
+    return function, [leaves[place] for place in places]
 
 
 def _as_given(outputs: Any, given: Any) -> Any:

@@ -19,6 +19,7 @@ from nkitools.targets.target import Availability, Device, Prepared, kernel_name,
 NODES = "/dev/neuron[0-9]*"
 _SYSFS = "/sys/devices/virtual/neuron_device"
 _CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
+_JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
 # The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
 _CHIPS = ("trn1", "inf2", "trn2", "trn3")
 _ARCHITECTURES = {"ncv2": "trn1", "ncv3": "trn2", "ncv4": "trn3"}
@@ -36,6 +37,10 @@ class NeuronDevice(Device):
         """A device node of the driver and a package that can reach it."""
         found, packages = machine.nodes(NODES), neuron_packages()
         if found and packages:
+            try:
+                self.units()
+            except ValueError as error:
+                return Availability(False, f"no NeuronCore: {error}")
             return Availability(True, f"{found[0]}, {packages[0]}")
         missing = [] if found else [f"no device node {NODES}"]
         if not packages:
@@ -87,9 +92,12 @@ class NeuronDevice(Device):
     def _core_count(self) -> int:
         """All cores of the instance, as the runtime numbers them: two are one where they are joined (LNC)."""
         devices = len(machine.nodes(NODES))
-        each = int(machine.said(_SYSFS, "core_count") or 1)
-        joined = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or (1 if self.chip() in ("trn1", "inf2", "") else 2))
-        return max(1, devices * each // joined)
+        said = machine.said(_SYSFS, "core_count") or ""
+        each = int(said) if said.isdigit() else 1
+        joined = os.environ.get(_JOINED_VARIABLE) or ("1" if self.chip() in ("trn1", "inf2", "") else "2")
+        if joined not in ("1", "2"):
+            raise ValueError(f"{_JOINED_VARIABLE} is {joined!r}; it is 1 or 2")
+        return max(1, devices * each // int(joined))
 
 
 def neuron_packages() -> tuple[str, ...]:

@@ -22,6 +22,8 @@ _PRECISION_VARIABLE = "NKI_PRECISE_FP"
 _PRECISIONS = {"precise": "1", "full": "0"}
 # What nkitools.simulate takes beside the kernel's arguments, and AWS's simulators do not.
 _OURS_ALONE = ("grid", "ranks", "rules", "watch")
+# What a run of theirs calls its target.
+NAMES = ("nki.simulate", "neuronxcc.nki.simulate_kernel")
 _REMEDY = "Install AWS's nki or neuronx-cc from AWS's package index, or take --nki-simulator=builtin."
 
 
@@ -99,10 +101,10 @@ def _entry_point() -> tuple[str, Callable[..., Any]] | str:
     """The name of AWS's simulator and the function that runs a kernel in it, or a sentence on why there is none."""
     modern = _real("nki", "isa", "simulate")
     if isinstance(modern, ModuleType):
-        return "nki.simulate", lambda kernel, *args, **kwargs: modern.simulate(kernel)(*args, **kwargs)
+        return NAMES[0], lambda kernel, *args, **kwargs: modern.simulate(kernel)(*args, **kwargs)
     legacy = _real("neuronxcc", "nki", "simulate_kernel")
     if isinstance(legacy, ModuleType):
-        return "neuronxcc.nki.simulate_kernel", legacy.simulate_kernel
+        return NAMES[1], legacy.simulate_kernel
     return f"AWS's simulator is not installed: {modern}; {legacy}."
 
 
@@ -113,8 +115,8 @@ def _real(package: str, part: str, function: str) -> ModuleType | str:
     name = package if function == "simulate" else f"{package}.{part}"
     try:
         module = import_module(name)
-    except ImportError as error:
-        return f"{name} does not import ({error})"
+    except Exception as error:  # any: an install in parts raises what it likes
+        return f"{name} does not import ({type(error).__name__}: {error})"
     if not _is_of(module, spec):
         return f"nkitools stands in for {name} (nki_stand_in = always)"
     return module if hasattr(module, function) else f"{name} has no {function}"

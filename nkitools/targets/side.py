@@ -6,18 +6,22 @@ either AWS's packages or what stands in for them.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib.util
 import json
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-SIDES = ("sim", "official", "hw", "neuron", "tpu", "gpu")
+_SIMULATED = ("sim", "official")
+SIDES = (*_SIMULATED, "hw", "neuron", "tpu", "gpu")
 
 
 class BadRequest(Exception):
@@ -77,7 +81,12 @@ def play(request: Mapping[str, Any]) -> None:
     side = request["side"]
     simulates = side == "sim"
     simulator = "official" if side == "official" else "builtin"
-    with stand_in("always" if simulates else "auto"), options.override(simulator=simulator):
+    # A device's environment first: frameworks read theirs when they are imported, and the file may import them.
+    with (
+        _unit_for(side),
+        stand_in("always" if simulates else "auto"),
+        options.override(simulator=simulator),
+    ):
         module = load(request["file"])
         kernel = kernel_of(module, request["kernel"])
         args, kwargs = inputs_of(module, request["inputs"])
@@ -89,35 +98,54 @@ def play(request: Mapping[str, Any]) -> None:
         _run(side, kernel, *copied(args, kwargs)).save(request["save"])
 
 
+@contextmanager
+def _unit_for(side: str) -> Iterator[None]:
+    """Hold a unit of each device that ``side`` may mean, and set their environment; nothing for simulators."""
+    from nkitools.targets import devices
+    from nkitools.targets.units import units_of
+
+    present = [] if side in _SIMULATED else [each for each in devices(_keys(side)) if each.available().ok]
+    with units_of(present, 0) as environment:
+        os.environ.update(environment)
+        yield
+
+
+def _keys(side: str) -> tuple[str, ...]:
+    return () if side == "hw" else (side,)
+
+
 def _save_full_precision(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str) -> None:
     from nkitools import options
-    from nkitools.targets.builtin import is_jax_function
 
-    if is_jax_function(kernel):
+    if not _is_nki(kernel):
         return
     with options.override(precision="full"):
         _run("sim", kernel, args, kwargs).save(path)
 
 
+def _is_nki(kernel: Any) -> bool:
+    from nkitools.targets.builtin import is_jax_function
+    from nkitools.targets.gpsimd import is_custom_operator
+
+    return not (is_jax_function(kernel) or is_custom_operator(kernel))
+
+
 def _run(side: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from nkitools.targets import device_for, simulator_for
-    from nkitools.targets.builtin import is_jax_function
 
-    if side in ("sim", "official"):
+    if side == "official" and not _is_nki(kernel):
+        raise BadRequest("AWS's simulator runs NKI kernels alone")
+    if side in _SIMULATED:
         target = simulator_for(kernel)
         found = target.available()
         if not found.ok:
             raise BadRequest(found.reason)
-        rules = {"rules": "report"} if side == "sim" and not is_jax_function(kernel) else {}
+        rules = {"rules": "report"} if side == "sim" else {}
         return target.run(kernel, *args, **kwargs, **rules)
-    device = device_for(kernel, () if side == "hw" else (side,))
+    device = device_for(kernel, _keys(side))
     if device.device is None:
         raise BadRequest(device.reason)
-    from nkitools.targets.units import units_of
-
-    with units_of([device.device], 0) as environment:
-        os.environ.update(environment)
-        return device.device.run(kernel, *args, **kwargs)
+    return device.device.run(kernel, *args, **kwargs)
 
 
 def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -135,11 +163,19 @@ def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ..
 
 def main() -> int:
     """Exit code 0 where the run is saved, 2 where the request was wrong; other errors are Python's."""
+    from nkitools.targets.units import DeviceBusy
+
+    faulthandler.enable()
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
         play(json.loads(sys.argv[1]))
     except BadRequest as error:
         print(error, file=sys.stderr)
         return 2
+    except DeviceBusy as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -88,6 +88,10 @@ class Device(Target):
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run ``kernel`` once; the outputs, on the host, in the kind of the arguments."""
 
+    def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Why ``kernel``, of a kind that runs here, was not written for this device; empty where it may have been."""
+        return ""
+
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
         """Run ``kernel`` on the device; returns when it has finished.
 

@@ -1,6 +1,7 @@
 """Processes share a device's units by locks: one NeuronCore, one GPU, one process each.
 
 A lock is that of a file in the temporary directory; the operating system gives it back when its process ends, however.
+Who waits holds another lock with whoever else waits, so that holders can be fair.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 from nkitools.targets.target import Device
 
@@ -41,36 +43,72 @@ def units_of(devices: Sequence[Device], patience: float) -> Iterator[Mapping[str
         yield environment
 
 
+def is_waited_for(device: Device) -> bool:
+    """Whether another process waits for a unit of ``device``."""
+    import fcntl
+
+    with _opened(_queue(device)) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 @contextmanager
 def _one_of(device: Device, patience: float) -> Iterator[str]:
+    unit, lock = _taken(device) or _awaited(device, patience)
+    with lock:
+        yield unit
+
+
+def _taken(device: Device) -> tuple[str, IO[str]] | None:
+    """The first unit that is free, with the open file of its lock."""
+    for unit in device.units():
+        lock = _locked(unit)
+        if lock is not None:
+            return unit, lock
+    return None
+
+
+def _awaited(device: Device, patience: float) -> tuple[str, IO[str]]:
+    import fcntl
+
     until = time.monotonic() + patience
-    while True:
-        for unit in device.units():
-            lock = _locked(unit)
-            if lock is not None:
-                try:
-                    yield unit
-                finally:
-                    os.close(lock)
-                return
-        if time.monotonic() >= until:
-            raise DeviceBusy(f"{device.name} busy: {'; '.join(_holder(unit) for unit in device.units())}")
-        time.sleep(_POLL_SECONDS)
+    with _opened(_queue(device)) as queue:
+        fcntl.flock(queue, fcntl.LOCK_SH)
+        while time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+            taken = _taken(device)
+            if taken is not None:
+                return taken
+    units = device.units()
+    holders = "; ".join(_holder(unit) for unit in units)
+    raise DeviceBusy(f"{device.name} busy: {holders}. It has {len(units)} for processes to share (pytest-xdist: -n)")
 
 
-def _locked(unit: str) -> int | None:
+def _locked(unit: str) -> IO[str] | None:
     """The open file of the lock; None where another process has it."""
     import fcntl
 
-    file = os.open(_path(unit), os.O_RDWR | os.O_CREAT, 0o666)
+    file = _opened(_path(unit))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(file)
+        file.close()
         return None
-    os.ftruncate(file, 0)
-    os.pwrite(file, str(os.getpid()).encode(), 0)
+    if file.writable():
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
     return file
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        return open(path, "a", encoding="utf-8")
+    except PermissionError:  # another user has made it; to lock it, it need not be written
+        return open(path, encoding="utf-8")
 
 
 def _holder(unit: str) -> str:
@@ -83,3 +121,7 @@ def _holder(unit: str) -> str:
 
 def _path(unit: str) -> Path:
     return Path(tempfile.gettempdir()) / f"nkitools-{unit}.lock"
+
+
+def _queue(device: Device) -> Path:
+    return _path(f"{device.key}-queue")

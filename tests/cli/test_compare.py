@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,63 @@ def test_mistakes_in_the_command(author: Author, args: tuple[str, ...], said: An
     assert said in done.stderr
 
 
-def test_a_target_that_crashes(author: Author) -> None:
-    """Its last words, and no verdict."""
-    done = author.run("square.py::square", FAKE_NEURON="crash")
+@pytest.mark.parametrize(
+    ("plug", "said"),
+    [
+        ("crash", "neuron failed (SIGABRT):"),
+        ("hang", "neuron did not end within 8 s (NKITOOLS_TIMEOUT). Where it stands:"),
+    ],
+    ids=["crash", "hang"],
+)
+def test_a_target_that_crashes_or_hangs(author: Author, plug: str, said: str) -> None:
+    """Its last words, and no verdict; what it has started ends with it."""
+    kernel = (
+        KERNEL
+        + "\nimport os, subprocess\nif 'NEURON_RT_VISIBLE_CORES' in os.environ:\n    "
+        + ("open('process', 'w').write(str(subprocess.Popen(['sleep', '1000']).pid))\n")
+    )
+    (author.directory / "square.py").write_text(kernel)
+    done = author.run("square.py::square", "--between", "neuron,sim", FAKE_NEURON=plug, NKITOOLS_TIMEOUT="8")
     assert done.returncode == 1
-    assert "hw failed (exit status -6)" in done.stderr
+    assert said in done.stderr
+    assert '__init__.py", line' in done.stderr
     assert done.stdout == ""
+    # The environment stood before the file was imported, which then began this process.
+    assert _has_ended(int((author.directory / "process").read_text()))
+
+
+def _has_ended(process: int) -> bool:
+    told = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return told.stdout.strip()[:1] in ("", "Z")
+
+
+PALLAS = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from nkitools.targets.jax_devices import TpuDevice
+
+TpuDevice.platform = "cpu"
+
+def double_kernel(x_ref, out_ref):
+    out_ref[...] = x_ref[...] * 2
+
+def double(x):
+    with pltpu.force_tpu_interpret_mode(True):
+        return pl.pallas_call(double_kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+inputs = (jnp.ones((8, 128)),)
+"""
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
+def test_a_jax_function(author: Author) -> None:
+    """On a (fake) TPU; AWS's simulator has nothing to say of it, and is not taken for a second opinion."""
+    machines.node_root(author.root, "/dev/accel0")
+    (author.directory / "double.py").write_text(PALLAS)
+    done = author.run("double.py::double", NKITOOLS_PALLAS_MODES="interpret")
+    assert (done.returncode, done.stdout) == (0, "double: sim and hw agree\n"), done.stderr
+    done = author.run("double.py::double", "--between", "official,sim")
+    assert done.returncode == 2
+    assert "AWS's simulator runs NKI kernels alone" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -11,8 +12,11 @@ from pathlib import Path
 # pytester forgets what a session in this process imported: what is slow to import, or cannot come twice, comes first.
 import hypothesis.internal.observability  # noqa: F401
 import pytest
+import scipy.special  # noqa: F401
 
 from nkitools.options import OPTIONS
+from nkitools.targets import packages
+from tests.fakes import machines
 from tests.pytest_plugin.scripted import on_a_laptop
 
 # JAX ends the process where it is imported twice.
@@ -20,6 +24,25 @@ if find_spec("jax") is not None:
     import jax  # noqa: F401
 
 REPOSITORY = Path(__file__).parents[2]
+
+# A kernel that needs a NeuronCore or its simulation.
+NKI = """
+import os, time
+import numpy as np
+import pytest
+import nki
+import nki.language as nl
+
+@nki.jit
+def double(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nl.store(out, nl.add(tile, tile))
+    return out
+
+X = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+"""
 
 
 class Author:
@@ -77,3 +100,42 @@ def author(bare_author: Author, monkeypatch: pytest.MonkeyPatch) -> Author:
     bare_author.header = "import pytest\nfrom tests.pytest_plugin.scripted import *\n"
     bare_author.elsewhere = "from tests.pytest_plugin.scripted import on_a_laptop\non_a_laptop()\n"
     return bare_author
+
+
+@pytest.fixture
+def machine(bare_author: Author, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Author]]:
+    """Gives the author a machine with (fake) packages and device nodes, and a kernel, `NKI`."""
+
+    def of(*fakes: str, nodes: Sequence[str] = ("/dev/neuron0",)) -> Author:
+        if "/dev/neuron0" in nodes:
+            machines.neuron_root(tmp_path / "root")
+        machines.node_root(tmp_path / "root", *nodes)
+        for fake in reversed(fakes):
+            monkeypatch.syspath_prepend(str(machines.FAKES / fake))
+        monkeypatch.setenv("PYTHONPATH", machines.packages(*fakes))
+        _forget()
+        bare_author.header = NKI
+        return bare_author
+
+    for variable in ("NEURON_RT_VISIBLE_CORES", "CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "NEURON_LOGICAL_NC_CONFIG"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("NKITOOLS_SYSROOT", str(tmp_path / "root"))
+    # Locks of devices lie there: other sessions on this machine have their own.
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    yield of
+    monkeypatch.undo()
+    _forget()
+
+
+def _forget() -> None:
+    """What is installed is looked for again."""
+    packages.is_installed.cache_clear()
+    packages.aws_package.cache_clear()
+
+
+@pytest.fixture
+def inf2(machine: Callable[..., Author]) -> Author:
+    """An author on an instance with one Inferentia2 (two cores) and AWS's nki, both fake."""
+    return machine("aws")

@@ -47,10 +47,14 @@ def test_the_marks_select_the_variants(author: Any, expression: str, ids: list[s
 
 
 def test_hw_on_a_laptop_is_skipped_not_deselected(author: Any) -> None:
-    """-m hw without a device counts every test, as skipped, and its fixtures are not set up in vain."""
+    """-m hw without a device counts every test, as skipped, and its fixtures are not set up in vain.
+
+    The summary has one reason a target, and the session has not failed.
+    """
     result = author.run(
         "-m",
         "hw",
+        "-rs",
         test="""
 
 @pytest.fixture
@@ -63,6 +67,8 @@ def test_double(run_kernel, precious, x):
 """,
     )
     result.assert_outcomes(skipped=2, deselected=2)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["SKIPPED [[]2] *no NeuronCore: found no *; no TPU: module jax*; no GPU: module jax*"])
 
 
 @pytest.mark.parametrize("mark", ["sim", "simulation", "hw"])

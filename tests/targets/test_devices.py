@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from nkitools.targets.builtin import BuiltinSimulator
 from nkitools.targets.jax_devices import GpuDevice, TpuDevice
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.official import OfficialSimulator
-from nkitools.targets.units import DeviceBusy, units_of
+from nkitools.targets.units import DeviceBusy, is_waited_for, units_of
 from tests.fakes import machines
 
 CACHES = (packages.is_installed, packages.aws_package)
@@ -251,3 +253,101 @@ def test_the_option_decides_the_simulator(monkeypatch: pytest.MonkeyPatch) -> No
         assert isinstance(simulator_for(author_kernel), OfficialSimulator)
         monkeypatch.setattr(choice, "is_jax_function", lambda kernel: True)
         assert isinstance(simulator_for(author_kernel), BuiltinSimulator)
+
+
+# --- what was written for which ---------------------------------------------------------------------------------------
+
+
+def test_a_tpu_is_known_by_its_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX's "TPU v5 lite" is a v5e and no v5p, though that is called "TPU v5"; a GPU is known by a part of its name."""
+    monkeypatch.setattr(TpuDevice, "chip", lambda device: "TPU v5 lite")
+    TpuDevice().check_chip("v5e")
+    TpuDevice().check_chip(None)
+    for other in ("v5p", "v4", "trn1"):
+        with pytest.raises(WrongDevice, match=f"is to run on {other}, and the TPU of this machine is a TPU v5 lite"):
+            TpuDevice().check_chip(other)
+    monkeypatch.setattr(GpuDevice, "chip", lambda device: "NVIDIA H200")
+    GpuDevice().check_chip("h200")
+
+
+def test_a_function_that_has_no_gpu_code_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With JAX's reason; what can be lowered is fit, and an error of the function's own is raised."""
+    jax, jnp = pytest.importorskip("jax"), pytest.importorskip("jax.numpy")
+    pallas = pytest.importorskip("jax.experimental.pallas")
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        out_ref[...] = x_ref[...]
+
+    def copies(x: Any) -> Any:
+        return pallas.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    def repeated(x: Any, rows: int, name: str, chips: str = "") -> Any:
+        assert (rows, name, chips) == (3, "x", "")
+        return jnp.broadcast_to(x, (rows, *x.shape))
+
+    x = np.ones((8, 128), np.float32)
+    # A JAX without CUDA has no Pallas for it, and says so as it would of what cannot be lowered.
+    assert GpuDevice().unfit(copies, (x,), {}).startswith("`copies` does not lower to a GPU: ValueError: Cannot lower")
+    assert GpuDevice().unfit(repeated, (x, 3), {"name": "x", "chips": "v4"}) == ""
+    with pytest.raises(ValueError, match="broadcast"):
+        GpuDevice().unfit(lambda x: x + np.ones(3), (x,), {})
+    assert NeuronDevice().unfit(author_kernel, (x,), {}) == ""
+
+
+def test_jit_of_what_is_timed_takes_arrays_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other arguments are no tracers, and donated buffers are there in the next round."""
+    jax = pytest.importorskip("jax")
+    monkeypatch.setattr(TpuDevice, "platform", "cpu")
+    donating = jax.jit(lambda x, rows: x[:rows] * 2, static_argnums=1, donate_argnums=0)
+    prepared = TpuDevice().prepare(donating, (np.ones((4, 2), np.float32), 3), {"modes": "interpret"})
+    prepared.launch()
+    outputs = prepared.fetch(prepared.launch())
+    np.testing.assert_array_equal(outputs, np.full((3, 2), 2, np.float32))
+    assert isinstance(outputs, np.ndarray)
+
+
+def test_the_option_names_a_generation_too(root: Path) -> None:
+    """--nki-chip for another generation than the device's, unless the call says otherwise."""
+    machines.neuron_root(root)
+    with options.override(chip="trn2"):
+        with pytest.raises(WrongDevice, match="is to run on trn2, and the NeuronCore of this machine is of inf2"):
+            NeuronDevice().check_chip(None)
+        NeuronDevice().check_chip("trn1")
+
+
+def test_who_waits_for_a_device_is_seen(root: Path) -> None:
+    """A holder that has had its turn gives way; without anybody waiting it need not."""
+    machines.neuron_root(root)
+    device = NeuronDevice()
+    with units_of([device], 0), units_of([device], 0):
+        assert not is_waited_for(device)
+        waiting = threading.Thread(target=_hold, args=(device,))
+        waiting.start()
+        until = time.monotonic() + 30
+        while not is_waited_for(device) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert is_waited_for(device)
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert not is_waited_for(device)
+
+
+def _hold(device: NeuronDevice) -> None:
+    with units_of([device], 60):
+        pass
+
+
+def test_locks_of_another_user_can_be_locked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their files cannot be written, and need not be."""
+    machines.neuron_root(root)
+    (root / "nkitools-neuroncore-0.lock").write_text("1")
+    real = open
+
+    def refusing(path: Any, mode: str = "r", **kwargs: Any) -> Any:
+        if mode == "a":
+            raise PermissionError(path)
+        return real(path, mode, **kwargs)
+
+    monkeypatch.setattr("builtins.open", refusing)
+    with units_of([NeuronDevice()], 0) as environment:
+        assert environment["NEURON_RT_VISIBLE_CORES"] == "0"

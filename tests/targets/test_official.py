@@ -89,7 +89,7 @@ def test_a_package_too_old_or_broken_is_told(site: Path) -> None:
     _package(site, {"nki/__init__.py": "import no_such_module_here", "nki/isa.py": ""})
     _package(site, {"neuronxcc/__init__.py": "", "neuronxcc/nki/__init__.py": ""})
     reason = OfficialSimulator().available().reason
-    assert "nki does not import (No module named 'no_such_module_here')" in reason
+    assert "nki does not import (ModuleNotFoundError: No module named 'no_such_module_here')" in reason
     assert "neuronxcc.nki has no simulate_kernel" in reason
 
 
