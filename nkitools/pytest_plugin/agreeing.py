@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.isolation import IN_WORKER
+from nkitools.pytest_plugin.devices import IN_WORKER
 from nkitools.pytest_plugin.marks import target_of
 
 if TYPE_CHECKING:

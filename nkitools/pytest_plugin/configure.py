@@ -10,11 +10,9 @@ import pytest
 
 from nkitools import options
 from nkitools.options import OPTIONS
-from nkitools.pytest_plugin.benchmarks import Suspects
 from nkitools.pytest_plugin.command_line import all_decided, decided
-from nkitools.pytest_plugin.isolation import IN_WORKER, Isolation, isolates
-from nkitools.pytest_plugin.live import LiveTerminal
-from nkitools.pytest_plugin.marks import MARKS
+from nkitools.pytest_plugin.devices import IN_WORKER
+from nkitools.pytest_plugin.marks import MARKS, needs_hardware
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 from nkitools.pytest_plugin.summary import Summary
 
@@ -45,12 +43,15 @@ def pytest_configure(config: pytest.Config) -> None:
     _check_directory(options.value("report"))
     if getattr(config.option, "usepdb_cls", None) is None:
         config.option.usepdb_cls = ("nkitools.launch.debugger", "KernelDebugger")
-    live = LiveTerminal(config, session) if options.value("prints") else None
+    # What few sessions ask for is imported where it is asked for: loading the plugin is light.
+    live = None
+    if options.value("prints"):
+        from nkitools.pytest_plugin.live import LiveTerminal
+
+        live = LiveTerminal(config, session)
     config.stash[RECORDER] = recorder = Recorder(config, live)
     config.pluginmanager.register(recorder, "nkitools-recorder")
     config.pluginmanager.register(Summary(), "nkitools-summary")
-    config.pluginmanager.register(Suspects(), "nkitools-suspects")
-    # What few sessions ask for is imported where it is asked for: loading the plugin is light.
     if options.value("report"):
         from nkitools.pytest_plugin.pages import Pages
 
@@ -59,8 +60,18 @@ def pytest_configure(config: pytest.Config) -> None:
         from nkitools.pytest_plugin.agreeing import Agreeing
 
         config.pluginmanager.register(Agreeing(config), "nkitools-agreeing")
-    if isolates(config):
-        config.pluginmanager.register(Isolation(config), "nkitools-isolation")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where there are tests for hardware, give them a process of their own, and judge what they measure."""
+    if not any(needs_hardware(item) for item in session.items):
+        return
+    from nkitools.pytest_plugin.benchmarks import Suspects
+    from nkitools.pytest_plugin.isolation import Isolation, isolates
+
+    session.config.pluginmanager.register(Suspects(), "nkitools-suspects")
+    if isolates(session.config):
+        session.config.pluginmanager.register(Isolation(session.config), "nkitools-isolation")
 
 
 def _session(config: pytest.Config) -> ExitStack:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.benchmarks import count_as_used
 from nkitools.pytest_plugin.devices import refuse
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
-from nkitools.record.capturing import LivePrints
 
 if TYPE_CHECKING:
     from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
+    from nkitools.pytest_plugin.printed import DevicePrints
     from nkitools.record.reference import Reference
     from nkitools.record.run import Run
 
@@ -52,6 +51,8 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 @pytest.fixture(scope="session")
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
     """The device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
+    from nkitools.pytest_plugin.printed import DevicePrints
+
     return DevicePrints(pytestconfig.stash[RECORDER])
 
 
@@ -128,24 +129,6 @@ class KernelRunner:
         return f"<run_kernel on {self._target}>"
 
 
-class DevicePrints(LivePrints):
-    """The records of the device prints of the running test, in order; a live view (`nkitools.capture_prints`)."""
-
-    name = "device_prints"
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__(lambda: _runs_that_print(recorder))
-
-
-def _runs_that_print(recorder: Recorder) -> list[Run]:
-    """The runs of the running test; skips it where one was on a device that does not print."""
-    if any(run.target == "neuron" for run in recorder.runs):
-        from nkitools.targets.neuron import NeuronDevice
-
-        pytest.skip(NeuronDevice.prints)
-    return recorder.runs
-
-
 class NegativeTest:
     """Makes blocks that must break a rule."""
 
@@ -189,6 +172,7 @@ class KernelBenchmark:
         device = _target_for(kernel, self._target, recorder.asked_devices())
         if not self._request.config.pluginmanager.hasplugin("benchmark"):
             pytest.fail("kernel_benchmark needs pytest-benchmark: pip install pytest-benchmark", pytrace=False)
+        from nkitools.pytest_plugin.benchmarks import count_as_used
         from nkitools.targets.target import WrongDevice
         from nkitools.targets.timing import time_kernel
 

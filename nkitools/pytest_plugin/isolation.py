@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.devices import missing_for
+from nkitools.pytest_plugin.devices import IN_WORKER, missing_for
 from nkitools.pytest_plugin.marks import needs_hardware
 
 if TYPE_CHECKING:
     from nkitools.pytest_plugin.process import HardwareProcess
-
-# Set in the process for hardware tests.
-IN_WORKER = "NKITOOLS_HW_WORKER"
 
 
 class Isolation:
