@@ -1,7 +1,7 @@
 """``python -m benchmarks``: the ratio of the simulator's time to untiled NumPy's, on one core, in one process.
 
-Simulator and NumPy take turns, and each ratio is the median over the pairs: a machine whose speed drifts disturbs both
-alike.
+Beside it, what the rules cost: the ratio to the simulator's time with ``rules="off"``. The three take turns, and each
+ratio is the median over the rounds: a machine whose speed drifts disturbs all alike.
 """
 
 from __future__ import annotations
@@ -30,17 +30,22 @@ def _seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def _ratios(workload: Workload, rules: str, pairs: int) -> list[float]:
-    """Simulator over NumPy, pair by pair, after a warm-up that also compares the results."""
+def _ratios(workload: Workload, rules: str, pairs: int) -> tuple[list[float], list[float]]:
+    """Simulator over NumPy, and over itself without rules, round by round; a warm-up compares the results."""
 
-    def simulated() -> Any:
-        return nkitools.simulate(workload.kernel, *workload.inputs, rules=rules).outputs
+    def simulated(level: str = rules) -> Any:
+        return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
+
+    def bare() -> Any:
+        return simulated("off")
 
     def plain() -> Any:
         return workload.plain(*workload.inputs)
 
-    np.testing.assert_allclose(simulated(), plain(), rtol=0, atol=workload.tolerance)
-    return [_seconds(simulated) / _seconds(plain) for _ in range(pairs)]
+    for one in (simulated(), bare()):
+        np.testing.assert_allclose(one, plain(), rtol=0, atol=workload.tolerance)
+    rounds = [(_seconds(simulated), _seconds(bare), _seconds(plain)) for _ in range(pairs)]
+    return [one / numpy for one, _, numpy in rounds], [one / off for one, off, _ in rounds]
 
 
 def _overhead(pairs: int) -> float:
@@ -77,18 +82,19 @@ def _overhead(pairs: int) -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=15, help="pairs of runs per workload (default 15)")
+    parser.add_argument("--pairs", type=int, default=15, help="rounds per workload (default 15)")
     parser.add_argument("--rules", choices=("error", "report", "off"), default="error", help="rule level")
     options = parser.parse_args()
     nkitools.install_stand_in(prefer="builtin")
-    medians = []
-    print(f"{'workload':<26}{'simulator / NumPy':>18}{'min':>8}{'max':>8}")
+    medians, costs = [], []
+    print(f"{'workload':<26}{'simulator / NumPy':>18}{'min':>8}{'max':>8}{'rules / off':>14}")
     for workload in workloads():
-        ratios = _ratios(workload, options.rules, options.pairs)
+        ratios, of_rules = _ratios(workload, options.rules, options.pairs)
         medians.append(statistics.median(ratios))
-        print(f"{workload.name:<26}{medians[-1]:>17.2f}x{min(ratios):>8.2f}{max(ratios):>8.2f}")
-    mean = math.exp(statistics.fmean(math.log(ratio) for ratio in medians))
-    print(f"{'geometric mean':<26}{mean:>17.2f}x")
+        costs.append(statistics.median(of_rules))
+        print(f"{workload.name:<26}{medians[-1]:>17.2f}x{min(ratios):>8.2f}{max(ratios):>8.2f}{costs[-1]:>13.2f}x")
+    mean, cost = (math.exp(statistics.fmean(math.log(ratio) for ratio in each)) for each in (medians, costs))
+    print(f"{'geometric mean':<26}{mean:>17.2f}x{'':>16}{cost:>13.2f}x")
     print(f"overhead per instruction: {_overhead(options.pairs) * 1e6:.1f} microseconds")
 
 

@@ -175,7 +175,8 @@ def test_rows_out_of_bounds(dtype: Any) -> None:
     gathered = np.full((4, 8, 10), 7)
     gathered[valid] = X[[5, 2]]
     np.testing.assert_array_equal(inside(lambda: gather(oob_mode=SKIP)), gathered)
-    np.testing.assert_array_equal(inside(gather, rules="report"), gathered)
+    # Collected, the others are undefined: no result can be computed from what lies out of bounds.
+    np.testing.assert_array_equal(inside(gather, rules="report")[valid], gathered[valid])
     scattered = X.copy()
     scattered[[5, 2]] = words((4, 8, 10), I32, 1)[valid]
     np.testing.assert_array_equal(inside(lambda: scatter(oob_mode=SKIP)), scattered)
