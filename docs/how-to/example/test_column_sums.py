@@ -3,7 +3,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from column_sums_mended import column_sums  # noqa: E402
+from column_sums_mended import column_sums
 
 
 def test_column_sums(run_kernel, device_prints):
