@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -17,8 +18,8 @@ help: ## list the targets
 sim: $(VENV)/test.stamp ## run the example kernels in simulation and show what they print
 	$(BIN)/pytest -m sim --nki-prints $(ARGS)
 
-test: $(VENV)/test.stamp ## run the whole test-suite (one test: ARGS="-k giou")
-	$(BIN)/pytest $(ARGS)
+test: $(VENV)/test.stamp ## run the whole test-suite, on two cores (one test: ARGS="-k giou"; more cores: JOBS=8)
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 bench: $(VENV)/test.stamp ## time the simulator against NumPy
 	$(BIN)/python -m benchmarks $(ARGS)

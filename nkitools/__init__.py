@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 
 if TYPE_CHECKING:
-    from nkitools import customop, mx, strategies
+    from nkitools import customop, mx, pallas, strategies
     from nkitools.expect import expect_finding
     from nkitools.launch.simulate import simulate
     from nkitools.precision.split import precision_split
@@ -73,6 +73,7 @@ __all__ = [
     "load_run",
     "mx",
     "page",
+    "pallas",
     "precision_split",
     "remove_stand_in",
     "save_timeline",
@@ -88,7 +89,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("customop", "mx", "strategies"):
+    if name in ("customop", "mx", "pallas", "strategies"):
         return import_module(f"nkitools.{name}")
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)

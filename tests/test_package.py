@@ -27,6 +27,18 @@ def test_names_are_the_rooms_own() -> None:
     assert nkitools.simulate is nkitools.simulate
 
 
+def test_its_rooms_need_no_import_of_their_own() -> None:
+    """`import nkitools` alone is enough for `nkitools.pallas.check`, and looking there imports no JAX."""
+    program = (
+        "import sys, nkitools\n"
+        "rooms = (nkitools.customop, nkitools.mx, nkitools.pallas, nkitools.strategies)\n"
+        "print([room.__name__ for room in rooms], 'jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names = ["nkitools.customop", "nkitools.mx", "nkitools.pallas", "nkitools.strategies"]
+    assert done.stdout == f"{names} False\n"
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """In Python's words."""
     with pytest.raises(AttributeError, match="module 'nkitools' has no attribute 'simulat'"):

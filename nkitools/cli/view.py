@@ -45,6 +45,8 @@ def view_run(
     of `pytest --nki-report`, which gets an index.html. The page goes into the current directory.
     """
     if args and (run.is_dir() or run.suffix != ".py"):
+        if args[0].startswith("-"):
+            raise click.UsageError(f"options stand before RUN: nkitools view {' '.join(args)} {run}")
         raise click.UsageError(f"{run} is no script that could take arguments: {' '.join(args)}")
     if run.is_dir():
         if expected is not None:

@@ -39,6 +39,7 @@ class Agreeing:
         self._official: HardwareProcess | None = None
         self._lines: list[str] = []
         self._counts = (0, 0)
+        self._alone: dict[str, int] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -59,6 +60,7 @@ class Agreeing:
             return
         same, different = self._compare()
         self._counts = same, different
+        self._alone = self._ran_alone()
         if different and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -73,6 +75,10 @@ class Agreeing:
             terminalreporter.write_line(line)
         same, different = self._counts
         terminalreporter.write_line(f"kernel calls that agree: {same}, that differ: {different}")
+        for side, count in self._alone.items():
+            terminalreporter.write_line(
+                f"kernel calls on {side} alone, compared with nothing: {count} (pytest -rs says why tests are skipped)"
+            )
 
     def _keep(self, item: pytest.Item, runs: list[Any]) -> None:
         from nkitools.targets.official import NAMES
@@ -107,6 +113,14 @@ class Agreeing:
                 if not found.is_same:
                     self._lines += [f"{test}: {one.kernel} differs", *(f"  {line}" for line in found.lines())]
         return same, different
+
+    def _ran_alone(self) -> dict[str, int]:
+        """How many kernel calls ran on one of the two sides only, by that side."""
+        counts = {}
+        for side, partner in (self._sides, reversed(self._sides)):
+            paths = self._directory.glob(f"*/*.{side}")
+            counts[side] = sum(not path.with_suffix(f".{partner}").exists() for path in paths)
+        return {side: count for side, count in counts.items() if count}
 
     def _run_officially(self, item: pytest.Item) -> None:
         from nkitools.pytest_plugin.process import HardwareProcess, ProcessLost

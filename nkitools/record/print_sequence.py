@@ -38,6 +38,7 @@ class Prints(list[Print]):
     @overload
     def __getitem__(self, which: slice | str) -> Prints: ...
     def __getitem__(self, which: SupportsIndex | slice | str) -> Print | Prints:
+        __tracebackhide__ = True
         if isinstance(which, str):
             return self._those(lambda one: one.prefix == which, f"with prefix {which!r}")
         if isinstance(which, slice):
@@ -81,7 +82,7 @@ class Prints(list[Print]):
         found = Prints(one for one in self if fits(one))
         found._why_empty = " and ".join(filter(None, (self._why_empty, asked)))
         if not found:
-            found._why_empty = f"{asked}; {self._there_are()}" if self else self._why_empty
+            found._why_empty = f"{asked}; {self._there_are()}" if self else self._why_empty or "(there are no prints)"
         return found
 
     # --- the whole -------------------------------------------------------------------------------------------------

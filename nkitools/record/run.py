@@ -192,3 +192,12 @@ class Run:
         from nkitools.record.saving import save_run
 
         save_run(self, path, compress=compress)
+
+
+def must_be_run(value: Any, asks: str) -> None:
+    """TypeError where ``value`` is no run (the path of one, say, or its outputs); ``asks`` says who wants one."""
+    if not isinstance(value, Run):
+        raise TypeError(
+            f"{asks} takes a run, it is given {type(value).__name__}. "
+            "Pass what nkitools.simulate returns, run_kernel.run, or nkitools.load_run(path)."
+        )

@@ -16,6 +16,7 @@ import numpy as np
 
 from nkitools.record.columns import Columns
 from nkitools.record.encoding import leaves
+from nkitools.record.run import must_be_run
 from nkitools.record.writers import last_writer
 from nkitools.report.diverging import Diverging, Place, place_of, prints_of, values_of, writes_of
 from nkitools.report.tolerance import Tolerance
@@ -67,8 +68,10 @@ def compare_runs(first: Run, second: Run, *, rtol: float | None = None, atol: fl
     Two numbers are the same where ``|a - b| <= max(atol, rtol * max(|a|, |b|))``, as in `math.isclose`; what is not
     given goes by the coarser of their dtypes, see `nkitools.report.tolerance`. Prints are matched by prefix, rank,
     program and loop counters, whatever their lines, so that two versions of a kernel can be compared; findings by rule,
-    function and message.
+    function and message. TypeError for what is no run.
     """
+    for run in (first, second):
+        must_be_run(run, "compare_runs")
     tolerance = Tolerance(rtol, atol)
     found = Comparison(about=_about(first, second), ended=_ended(first, second))
     found.prints, found.prints_only = prints_of(first, second, tolerance)

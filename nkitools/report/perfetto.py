@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.record.dependences import dependences
 from nkitools.record.prints import Print
+from nkitools.record.run import must_be_run
 
 if TYPE_CHECKING:
     from nkitools.record.record import Record
@@ -50,6 +51,7 @@ def timeline(run: Run) -> bytes:
     ValueError where no instructions are recorded (what ran elsewhere than in nkitools' own simulator);
     ModuleNotFoundError with what to install where the package ``perfetto`` is not there.
     """
+    must_be_run(run, "a timeline")
     if not any(record.count for record in run.all_records):
         raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions that a timeline could show")
     return _Trace(run).written()

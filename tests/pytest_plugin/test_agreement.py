@@ -42,3 +42,16 @@ def test_awss_simulator_is_a_second_opinion(inf2: Any) -> None:
     result = inf2.run("-m", "sim", "--nki-compare", "sim,official", test=TEST)
     result.assert_outcomes(passed=1, deselected=1)
     result.stdout.fnmatch_lines(["*nki agreement of sim and official*", "kernel calls that agree: 1, that differ: 0"])
+
+
+def test_what_ran_on_one_side_only_is_counted(machine: Any) -> None:
+    """On a laptop the device's side is skipped: nothing was compared, and the session says so."""
+    result = machine(nodes=()).run("--nki-compare", "sim,hw", test=TEST)
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "kernel calls that agree: 0, that differ: 0",
+            "kernel calls on sim alone, compared with nothing: 1 (pytest -rs says why tests are skipped)",
+        ]
+    )
+    assert result.ret == pytest.ExitCode.OK

@@ -44,6 +44,8 @@ class TestFilters:
         assert repr(prints["pred"]) == "<Prints: none with prefix 'pred'; there are 'preds' (12), 'row' (4)>"
         with pytest.raises(IndexError, match=r"^print 0 of 0 prints with prefix 'pred'; there are 'preds' \(12\)"):
             prints["pred"][0]
+        with pytest.raises(IndexError, match=r"^print 0 of 0 prints \(there are no prints\)$"):
+            Prints()["row"][0]
 
     def test_by_counters_program_and_line(self, prints: Prints) -> None:
         """They chain, and counters take one value or several."""

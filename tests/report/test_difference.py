@@ -237,3 +237,13 @@ def test_ranks_have_writers_of_their_own() -> None:
     assert output.what == "outputs[1]"
     assert output.writers is not None
     assert "rank 1, i=0, element [5, 1] of a tile [128, 4]" in output.writers.text()
+
+
+def test_what_is_no_run_is_refused(runs: tuple[Run, Run]) -> None:
+    """A path or an array in the place of a run: what was given, and where a run is had from."""
+    with pytest.raises(TypeError, match=r"^compare_runs takes a run, it is given str.*nkitools.load_run\(path\)"):
+        compare_runs(runs[0], "after.json")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^a page takes a run, it is given ndarray"):
+        nkitools.page(X)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^a timeline takes a run, it is given str"):
+        nkitools.save_timeline("before.json", "before.pftrace")  # type: ignore[arg-type]

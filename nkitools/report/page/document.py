@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from nkitools.record.reference import Reference
-from nkitools.record.run import Run
+from nkitools.record.run import Run, must_be_run
 from nkitools.report.page.gathered import Gathering
 
 _ASSETS = files("nkitools.report.page") / "assets"
@@ -29,8 +29,9 @@ def page(
 
     ``expected``: what the outputs should be (arrays in the containers that the kernel returns), ``rtol`` and ``atol``
     how far they may be off; where nothing is said, the run's own reference, if it has one. Values of instructions are
-    there as far as somebody watched the run (`nkitools.record.watching.watching`).
+    there as far as somebody watched the run (`nkitools.record.watching.watching`). TypeError for what is no run.
     """
+    must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
     gathering = Gathering(run, reference, title)
     text: str = (
