@@ -11,7 +11,12 @@ from nkitools.customop.symbols import Place, Symbols
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 
-_SIGNALS = {4: "an illegal instruction", 6: "abort()", 7: "a bus error", 8: "an arithmetic fault (a division by zero?)"}
+_SIGNALS = {
+    4: "an illegal instruction (a function that ends without its return?)",
+    6: "abort()",
+    7: "a bus error",
+    8: "an arithmetic fault (a division by zero?)",
+}
 _SEGMENTATION_FAULT = 11
 _POOL = 16384
 _UNKNOWN = Place("<unknown>", 0)
@@ -105,6 +110,9 @@ def _dtype(code: int) -> str:
 
 
 def _too_small(scene: Scene, event: Event) -> Told:
+    if event.a < 0:
+        what = f"a negative number of elements ({event.a} bytes)"
+        return Told("CO104", f"a copy of {what} between {scene.tensor(event.tensor)} and TCM")
     return Told(
         "CO104",
         f"a copy of {event.a} bytes between {scene.tensor(event.tensor)} and TCM goes past the end of its block: the "
@@ -179,6 +187,9 @@ def _overrun(scene: Scene, event: Event) -> Told:
 def _out_of_bounds(verb: str) -> Callable[[Scene, Event], Told]:
     def sentence(scene: Scene, event: Event) -> Told:
         times = f" by {event.repeats} copies" if event.repeats > 1 else ""
+        if event.a < 0:
+            where = f"{verb} {scene.tensor(event.tensor)} at offset {event.a}{times}"
+            return Told("CO104", f"{where}: nothing is before its beginning")
         first = max(event.a, event.d)
         outside = span(first, event.b) if event.count == event.b - first + 1 else f"{event.count} of them"
         are = "is" if event.count == 1 else "are"
@@ -370,7 +381,19 @@ _SENTENCES: dict[int, Callable[[Scene, Event], Told]] = {
     29: _operation,
     30: _limit,
 }
-# Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap).
-RETURNED, OVERLAP = 17, 27
+# Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
+# looks like memory that nobody has written is copied to a tensor).
+RETURNED, OVERLAP, CANARY_COPIED = 17, 27, 31
 
-__all__ = ["NO_TENSOR", "OUTPUT", "OVERLAP", "RETURNED", "Scene", "Told", "finding_at", "findings_of", "span"]
+__all__ = [
+    "CANARY_COPIED",
+    "NO_TENSOR",
+    "OUTPUT",
+    "OVERLAP",
+    "RETURNED",
+    "Scene",
+    "Told",
+    "finding_at",
+    "findings_of",
+    "span",
+]

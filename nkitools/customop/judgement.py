@@ -26,7 +26,7 @@ from nkitools.customop.abi import (
 from nkitools.customop.arguments import Arguments, give_back, numpy_dtype
 from nkitools.customop.errors import BuildError
 from nkitools.customop.events import Scene, Told, finding_at, findings_of
-from nkitools.customop.output import judge_output, judge_shape_function, output_of, shadow_of
+from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
 from nkitools.customop.printed import printed
 from nkitools.customop.run import CoreCounters
 from nkitools.record.prints import Print
@@ -150,6 +150,8 @@ class Judgement:
                 None if shadow is None else lambda: _both(shadow, again()),
             )
             judged.findings += findings
+            if not findings:
+                judged.findings += judge_origin(scene, call, output, again)
             if not any(finding.rule == "CO107" for finding in findings):
                 judged.outputs = give_back(output, self.arguments.torch)
         return judged
@@ -181,9 +183,11 @@ class Judgement:
             ]
         if made.exit != 0 and not made.killed and not known:
             how = f"signal {-made.exit}" if made.exit < 0 else f"exit status {made.exit}"
-            return [
-                finding_at(scene.home, Told("CO103", f"the process of operator `{scene.operator}` ends with {how}"))
-            ]
+            where = (
+                "; it has overwritten memory that is not its own: debug=True finds the line" if made.exit < 0 else ""
+            )
+            told = Told("CO103", f"the process of operator `{scene.operator}` ends with {how}{where}")
+            return [finding_at(scene.home, told)]
         return []
 
 

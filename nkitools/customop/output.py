@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +11,15 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.customop.abi import Call
 from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
-from nkitools.customop.events import OVERLAP, RETURNED, Scene, Told, finding_at
+from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Scene, Told, finding_at
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
 
 _MOST_RANGES = 3
+_FILL = (
+    "Fill memory before it is read: a block of tcm_malloc, and a tensor of torch::empty or get_dst_tensor(), holds "
+    "whatever was there."
+)
 
 
 def output_of(call: Call, memory: object) -> Array:
@@ -62,6 +67,28 @@ def _never_written(call: Call, missing: Array) -> Told:
     count, size = int(missing.sum()), missing.size
     share = f", {100 * count / size:.2f} % of {size}" if count < size else ", all of it"
     return Told("CO106", f"output {_described(call)}: {ranges_of(missing)} never written{share}")
+
+
+def judge_origin(scene: Scene, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
+    """CO106 for elements that a run with other contents of unwritten memory computes differently.
+
+    Of floats that TCM accessors wrote: what else could be told apart from a number is told of as never written.
+    """
+    events = list(call.events[: call.events_used])
+    copied = next((event for event in events if event.kind == CANARY_COPIED), None)
+    if copied is None or output.dtype.kind in "iu":
+        return []
+    place = scene.symbols.author_place(list(copied.pcs[: copied.frames])) or scene.home
+    said = _described(call)
+    made = again()
+    words = np.dtype(f"u{output.itemsize}")
+    most = np.iinfo(words).max >> 1
+    first, second = output.view(words), output_of(made.call, made.memory).view(words)
+    missing = ((first & most) == most) & (first != second)
+    if not missing.any():
+        return []
+    message = f"output {said}: {ranges_of(missing)} computed from memory that nobody has written"
+    return [finding_at(place, Told("CO106", message, _FILL))]
 
 
 def _overlapping(shadow: Array) -> Told:

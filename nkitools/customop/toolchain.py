@@ -30,8 +30,10 @@ _FLAGS = (
     *("-std=c++14", "-O3", "-gdwarf-4", "-fPIC", "-ffp-contract=off", "-fno-omit-frame-pointer"),
     *("-fno-optimize-sibling-calls", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-Wno-narrowing"),
     "-Wdeprecated-declarations",
+    # A function that ends without its return stops there, instead of going on in whatever code comes next.
+    *("-fsanitize=return", "-fsanitize-undefined-trap-on-error"),
 )
-SANITIZE = ("-fsanitize=address,undefined", "-O1")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-undefined-trap-on-error", "-O1")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools import options
 from nkitools.pallas import launch, private
-from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, pallas_calls, points
+from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, equations, pallas_calls, points
 from nkitools.pallas.chips import Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
@@ -23,6 +23,8 @@ from nkitools.rules.finding import Finding, error_of
 # What a test's run_kernel does not interpret as a TPU unless it is told to: so many grid points take a few seconds.
 _QUICK_POINTS = 256
 _QUICK_BYTES = 64 << 20
+# What pl.kernel and pl.core_map are made of.
+_OVER_MESH = ("core_map", "mpmd_map")
 
 
 @dataclass(eq=False)
@@ -87,8 +89,9 @@ def check(
     spills. ``.left_out`` says which modes were not gone through and why. Findings are collected; with
     ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not reach ``fn``.
 
-    Raises what ``fn`` raises, unchanged; ``TypeError`` for what is no JAX function, ``ValueError`` for a chip, a mode
-    or a number of cores that there is not, ``NotModelled`` (NK607) without JAX.
+    Raises what ``fn`` raises, unchanged (what a CPU cannot interpret, as a TPU's random numbers, is left out instead,
+    if findings are collected); ``TypeError`` for what is no JAX function, ``ValueError`` for a chip, a mode or a number
+    of cores that there is not, ``NotModelled`` (NK607) without JAX.
     """
     __tracebackhide__ = True
     plan = Plan(
@@ -167,6 +170,7 @@ class _Check:
         self.fn, self.args, self.kwargs, self.plan, self.run = fn, args, kwargs, plan, run
         self.calls: dict[str, list[Call]] = {}
         self.untraceable: Exception | None = None
+        self.over_mesh = False
 
     def go(self) -> None:
         """Mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is told soon."""
@@ -198,6 +202,7 @@ class _Check:
                 self.untraceable = error
                 return True
             self.calls[chip.name] = pallas_calls(traced)
+            self.over_mesh = any(each.primitive.name in _OVER_MESH for each in equations(traced.jaxpr))
         return True
 
     def _lower_and_compile(self, calls: dict[str, list[Call]]) -> None:
@@ -225,13 +230,26 @@ class _Check:
         heard = watched and "tpu_interpret" not in run.left_out
         if "interpret" in modes:
             chip = self.plan.chips[0]
-            outputs = launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=heard)
+            outputs = self._interpreted(outputs, chip, silently=heard)
         elif not watched and self.untraceable is not None:
             raise self.untraceable
         if "device" in modes and launch.sees_tpu(run):
             outputs = launch.device_outputs(self.fn, self.args, self.kwargs)
         run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
         return calls
+
+    def _interpreted(self, watched: Any, chip: Chip, *, silently: bool) -> Any:
+        """The outputs in plain interpretation, or those of the watched run where a CPU has not what the kernel does."""
+        __tracebackhide__ = True
+        run = self.run
+        try:
+            return launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=silently)
+        except NotImplementedError as error:
+            no_outputs = watched is None and self.plan.rules in ("error", "strict")
+            if no_outputs or "not found for platform cpu" not in str(error):
+                raise
+            run.left_out["interpret"] = f"{type(error).__name__}: {error}"
+            return watched
 
     def _no_watch(self) -> bool:
         moved = private.moved(private.WATCH)
@@ -259,6 +277,9 @@ class _Check:
             for mode in ("lower", "aot"):
                 if mode in self.plan.modes:
                     self.run.left_out.setdefault(mode, reason)
+        if self.over_mesh:
+            for mode in {"lower", "aot"} & set(self.plan.modes):
+                self.run.left_out.setdefault(mode, "kernels over a mesh of cores (pl.kernel, pl.core_map) are only run")
         for compiled in self.run.compiled.values():
             if compiled.left_out:
                 self.run.left_out.setdefault("aot", compiled.left_out)

@@ -116,6 +116,7 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     """What ``fn`` returns, once it is computed and every callback has been made, in success and in failure."""
     jax = jax_module()
     try:
+        args, kwargs = jax.tree_util.tree_map(_not_to_be_donated, (args, kwargs))
         outputs = jax.block_until_ready(fn(*args, **kwargs))
     except BaseException:
         with contextlib.suppress(Exception):  # a callback that failed fails here again; the first error speaks
@@ -123,6 +124,11 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         raise
     jax.effects_barrier()
     return outputs
+
+
+def _not_to_be_donated(leaf: Any) -> Any:
+    """A copy of a JAX array: a function that its arguments are donated to deletes them, and is run several times."""
+    return leaf.copy() if isinstance(leaf, jax_module().Array) else leaf
 
 
 def _check_is_jax(fn: Callable[..., Any], outputs: Any) -> None:

@@ -53,10 +53,18 @@ def lower(call: Call, chip: Chip, **compiler_params: Any) -> Program | Finding:
         return finding_of_error(error, call)
     return Program(
         exported.mlir_module_serialized,
-        tuple((tuple(aval.shape), str(aval.dtype)) for aval in exported.in_avals),
-        tuple((tuple(aval.shape), str(aval.dtype)) for aval in exported.out_avals),
+        tuple(_as_numbers(aval) for aval in exported.in_avals),
+        tuple(_as_numbers(aval) for aval in exported.out_avals),
         tuple(exported.module_kept_var_idx),
     )
+
+
+def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
+    """The shape and dtype of an array; of one of random keys, those of the numbers that they are made of."""
+    jax = jax_module()
+    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+        aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
+    return tuple(aval.shape), str(aval.dtype)
 
 
 def finding_of_error(error: BaseException, call: Call) -> Finding:

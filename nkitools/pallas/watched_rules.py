@@ -61,6 +61,8 @@ class WatchedRules:
             return
         if is_pipeline and buffer.operand is not None:
             operand = buffer.operand
+            if not shadow.is_outside(ranges, _padded(operand, shape)):
+                return
             index = _block_index(operand, ranges)
             self.tell(
                 "PL201",
@@ -189,6 +191,12 @@ class WatchedRules:
         in_block = "" if operand.whole else f", the first in block {show_shape(block)}"
         what = f"{shadow.runs(missing)} never written{in_block}"
         self.tell("PL205", f"{operand.text()}: {what}: {why}", place, (), buffer.name, sure=False)
+
+
+def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the padding that the block spec asks for (``pl.Element``); it counts from the padding's start."""
+    padding = [getattr(each, "padding", (0, 0)) for each in operand.mapping.block_shape]
+    return tuple(size + sum(around) for size, around in zip(shape, padding, strict=True))
 
 
 def _block_index(operand: Operand, ranges: tuple[Any, ...]) -> tuple[int, ...]:

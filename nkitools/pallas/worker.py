@@ -49,7 +49,9 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
     placed = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=sharding) for each in inputs]
     began = time.perf_counter()
     try:
-        compiled = jax.jit(exported.call).lower(*placed).compile()
+        # Without inputs nothing but the outputs says where the program is to run.
+        jitted = jax.jit(exported.call) if placed else jax.jit(exported.call, out_shardings=sharding)
+        compiled = jitted.lower(*placed).compile()
     except Exception as error:  # whatever the compiler says goes back to who asked
         return {"accepted": False, "seconds": time.perf_counter() - began, "error": f"{type(error).__name__}: {error}"}
     seconds = time.perf_counter() - began

@@ -94,7 +94,7 @@ CASES: dict[str, tuple[str, tuple[str, str, str] | None]] = {
     "huge_offset": (
         "float* b = (float*)torch::neuron::tcm_malloc(40); t_in.tcm_accessor().tensor_to_tcm<float>(b, -1, 9);"
         "torch::neuron::tcm_free(b);",
-        ("CO104", "error", "9 of them are past its end"),
+        ("CO104", "error", "at offset -1: nothing is before its beginning"),
     ),
     "other_type": (
         "int32_t* b = (int32_t*)torch::neuron::tcm_malloc(40); t_in.tcm_accessor().tensor_to_tcm<int32_t>(b, 0, 9);"

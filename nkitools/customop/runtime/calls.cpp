@@ -56,10 +56,17 @@ void describe(TensorRecord& record, const TensorImpl& tensor) {
   memcpy(record.sizes, tensor.sizes, sizeof record.sizes);
 }
 
-bool is_as_said(const Call& call, const TensorImpl& tensor) {
-  bool same = tensor.dims == call.out.dim && static_cast<int32_t>(tensor.dtype) == call.out.dtype;
-  for (int i = 0; same && i < tensor.dims; i++) same = tensor.sizes[i] == call.out.sizes[i];
-  return same;
+// Into the output, where the tensor's memory is not that already.
+void put_out(const Call& call, const TensorImpl& tensor, char* memory) {
+  const size_t numel = static_cast<size_t>(tensor.numel);
+  char* output = memory + call.out.offset;
+  uint8_t* shadow = reinterpret_cast<uint8_t*>(memory + call.shadow);
+  if (tensor.data != output) memcpy(output, tensor.data, numel * item_size(tensor.dtype));
+  if (!tensor.shadow) {
+    memset(shadow, 1, numel);
+  } else if (tensor.shadow != shadow) {
+    memcpy(shadow, tensor.shadow, numel);
+  }
 }
 
 // The returned tensor becomes the output, as on the device where the destination tensor was not taken.
@@ -71,14 +78,7 @@ void keep_result(CoreState& state, TensorImpl* result, char* memory) {
     tell(kReturned, result->role, result->site);
     return;
   }
-  const size_t numel = static_cast<size_t>(result->numel);
-  memcpy(memory + call.out.offset, result->data, numel * item_size(result->dtype));
-  uint8_t* shadow = reinterpret_cast<uint8_t*>(memory + call.shadow);
-  if (result->shadow) {
-    memcpy(shadow, result->shadow, numel);
-  } else {
-    memset(shadow, 1, numel);
-  }
+  put_out(call, *result, memory);
   call.output_site = result->site;
   if (result->by_reference) call.by_reference = 1;
 }
@@ -135,6 +135,7 @@ void run_core(Call& call, char* memory, int id) {
     tell(kDstMissing, kNoTensor, reinterpret_cast<uint64_t>(bound.function) - library_base);
   }
   if (finished && !state->record->dst_taken) keep_result(*state, result, memory);
+  if (finished && state->record->dst_taken) put_out(call, *state->destination, memory);
   if (state->destination->by_reference) call.by_reference = 1;
   end_pool(*state, finished);
   const int64_t limit = call.stack_limit;
@@ -234,6 +235,12 @@ int64_t list(const Named* named, int count, char* buffer, int64_t size) {
 }
 
 }  // namespace
+
+bool is_as_said(const Call& call, const TensorImpl& tensor) {
+  bool same = tensor.dims == call.out.dim && static_cast<int32_t>(tensor.dtype) == call.out.dtype;
+  for (int i = 0; same && i < tensor.dims; i++) same = tensor.sizes[i] == call.out.sizes[i];
+  return same;
+}
 
 void add_kernel(const Bound& bound) {
   if (kernel_count < kMaxNames) kernels[kernel_count++] = Named{"", bound};

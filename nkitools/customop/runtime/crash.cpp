@@ -38,12 +38,16 @@ Place place_of(void* context) {
 #endif
 }
 
+// Whether a crash is being told: one more then means that the kernel has overwritten what is known of it.
+thread_local bool crashing = false;
+
 void on_crash(int number, siginfo_t* info, void* context) {
-  if (!core) {
+  if (!core || crashing) {
     signal(number, SIG_DFL);
     raise(number);
     return;
   }
+  crashing = true;
   const Place place = place_of(context);
   const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
   Told told;
@@ -74,6 +78,7 @@ void on_crash(int number, siginfo_t* info, void* context) {
   const int events = core->call->events_used;
   tell(kCrash, kNoTensor, place.pc - library_base, told);
   if (block && core->call->events_used > events) memcpy(core->call->events[events].text, text, 16);
+  crashing = false;
   siglongjmp(core->jump, 1);
 }
 

@@ -194,6 +194,17 @@ Tensor made(c10::IntArrayRef size, c10::TensorOptions options, uint64_t site) {
   return result;
 }
 
+// The first tensor that may be the result is made where the output is: neither it nor what is known of it is copied
+// then. Not on several cores, which have one output and a tensor each.
+bool lend_output(TensorImpl& tensor) {
+  CoreState& state = *core;
+  if (state.call->multicore || state.output_lent || state.record->dst_taken || !is_as_said(*state.call, tensor)) return false;
+  tensor.data = state.destination->data;
+  tensor.shadow = state.destination->shadow;
+  state.output_lent = true;
+  return true;
+}
+
 Tensor made_with(c10::IntArrayRef size, const Scalar& value, c10::TensorOptions options, uint64_t site) {
   Tensor result = made(size, options, site);
   if (result.nkt_impl()->data) fill(result, value, site);
@@ -215,12 +226,10 @@ Tensor& Tensor::fill_(const Scalar& value) const {
 }
 
 Tensor empty(IntArrayRef size, c10::TensorOptions options) {
-  Tensor result = made(size, options, NKT_SITE);
-  TensorImpl& impl = *result.nkt_impl();
-  if (!impl.data) return result;
-  memset(impl.data, core->call->canary, static_cast<size_t>(impl.numel) * item_size(impl.dtype));
-  impl.shadow = static_cast<uint8_t*>(calloc(static_cast<size_t>(impl.numel) + 1, 1));
-  impl.owns_shadow = true;
+  const uint64_t site = NKT_SITE;
+  TensorImpl* impl = make_tensor(size.nkt_data(), size.nkt_length(), options.nkt_dtype(), kLocal, site);
+  Tensor result(impl);
+  if (core->destination && !lend_output(*impl)) give_memory(*impl, site);
   return result;
 }
 

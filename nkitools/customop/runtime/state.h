@@ -65,6 +65,7 @@ struct CoreState {
   Call* call;
   CoreRecord* record;
   TensorImpl* destination;
+  bool output_lent;     // the output's memory is that of a tensor that the kernel has made
   char* arena;
   int slot_shift;       // a slot has 1 << slot_shift bytes
   size_t slot_bytes;
@@ -94,6 +95,10 @@ extern uint64_t library_base;
 
 size_t item_size(c10::ScalarType);
 bool is_floating(c10::ScalarType);
+// Memory that nobody has written, of the tensor's own.
+void give_memory(TensorImpl&, uint64_t site);
+// Whether a tensor has the shape and dtype that the shape function has said.
+bool is_as_said(const Call&, const TensorImpl&);
 TensorImpl* make_tensor(const int64_t* sizes, size_t dims, c10::ScalarType, int role, uint64_t site);
 
 // The address in the library of a caller; NKT_SITE is that of who called the runtime.

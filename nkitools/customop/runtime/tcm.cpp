@@ -95,14 +95,33 @@ void give_memory_back(CoreState& state, Block& block) {
 #endif
 }
 
+// The addresses of a pool outlive its core: the next one that this thread runs finds its pages there.
+struct Arena {
+  char* start = nullptr;
+  size_t bytes = 0;
+  ~Arena() {
+    if (start) munmap(start, bytes);
+  }
+};
+
+char* kept_arena(size_t bytes) {
+  static thread_local Arena arena;
+  if (!arena.start) {
+    void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    if (start == MAP_FAILED) return nullptr;
+    arena.start = static_cast<char*>(start);
+    arena.bytes = bytes;
+  }
+  return arena.start;
+}
+
 }  // namespace
 
 void start_pool(CoreState& state) {
   state.slot_bytes = rounded_up(kPool + kMargin, page_bytes()) + page_bytes();
   for (state.slot_shift = 0; (size_t(1) << state.slot_shift) < state.slot_bytes;) state.slot_shift++;
   state.slot_bytes = size_t(1) << state.slot_shift;  // whose number is then found without a division
-  void* arena = mmap(nullptr, state.slot_bytes * kSlots, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
-  state.arena = arena == MAP_FAILED ? nullptr : static_cast<char*>(arena);
+  state.arena = kept_arena(state.slot_bytes * kSlots);
 }
 
 void end_pool(CoreState& state, bool judge) {
@@ -117,7 +136,6 @@ void end_pool(CoreState& state, bool judge) {
     }
     give_memory_back(state, block);
   }
-  if (state.arena) munmap(state.arena, state.slot_bytes * kSlots);
 }
 
 Block* block_at(CoreState& state, const void* address) {
@@ -220,6 +238,25 @@ bool mark_written(uint8_t* shadow, size_t count, uint8_t bit, bool threads) {
   return (others & ~bits) != 0;
 }
 
+// Whether floats are among them that were made of canaries of 0xff: NaNs whose bits go through arithmetic unchanged.
+template <typename Word>
+NKT_HOT bool holds_canary(const Word* words, size_t count) {
+  const Word nan = static_cast<Word>(static_cast<Word>(~Word(0)) >> 1);  // of either sign
+  Word most = 0;
+  for (size_t i = 0; i < count; i++) {
+    const Word word = static_cast<Word>(words[i] & nan);
+    most = word > most ? word : most;
+  }
+  return most == nan;
+}
+
+// A NaN may have come with the arguments: Python runs again with another canary to be sure.
+bool seems_unwritten(const TensorImpl& tensor, const void* data, size_t count) {
+  if (core->call->canary != 0xff || !is_floating(tensor.dtype)) return false;
+  if (tensor.item_shift == 2) return holds_canary(static_cast<const uint32_t*>(data), count);
+  return holds_canary(static_cast<const uint16_t*>(data), count);
+}
+
 }  // namespace
 
 void tensor_to_tcm(TensorImpl* tensor, void* pointer, size_t offset, size_t count, c10::ScalarType type) {
@@ -244,6 +281,7 @@ void tcm_to_tensor(TensorImpl* tensor, const void* pointer, size_t offset, size_
   const size_t room = judge_buffer(pointer, count, *tensor, site);
   const Piece piece = judge_range(*tensor, offset, room < count ? room : count, kOutOfBoundsWrite, site);
   memcpy(tensor->data + (piece.offset << shift), pointer, piece.count << shift);
+  if (NKT_RARE(seems_unwritten(*tensor, pointer, piece.count))) tell(kCanaryCopied, tensor->role, site);
   if (tensor->shadow &&
       mark_written(tensor->shadow + piece.offset, piece.count, static_cast<uint8_t>(1u << core->id), core->call->threads)) {
     Told told;

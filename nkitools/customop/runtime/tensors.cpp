@@ -69,6 +69,22 @@ void release(TensorImpl* tensor) {
   delete tensor;
 }
 
+void give_memory(TensorImpl& tensor, uint64_t site) {
+  const size_t numel = static_cast<size_t>(tensor.numel);
+  const size_t bytes = numel * item_size(tensor.dtype);
+  tensor.data = static_cast<char*>(malloc(bytes + 1));
+  tensor.owns_data = true;
+  tensor.shadow = static_cast<uint8_t*>(calloc(numel + 1, 1));
+  tensor.owns_shadow = true;
+  if (!tensor.data || !tensor.shadow) {
+    Told told;
+    told.text = "there is no memory for the tensor";
+    tell(kOperation, tensor.role, site, told);
+    stop();
+  }
+  memset(tensor.data, core->call->canary, bytes);
+}
+
 namespace {
 
 TensorImpl& checked(TensorImpl* tensor, uint64_t site) {
@@ -259,6 +275,7 @@ torch::Tensor get_dst_tensor() {
     tell(kOperation, kNoTensor, site, told);
     stop();
   }
+  if (core->output_lent && !core->record->dst_taken) give_memory(*core->destination, site);
   core->record->dst_taken = 1;
   core->call->output_site = site;
   return torch::Tensor(retain(core->destination));

@@ -1,0 +1,182 @@
+"""Where the output lies, and what of it is computed from memory that nobody has written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nkitools.customop import Operator
+
+from .conftest import Builder, places
+
+SHAPE = "torch::Tensor shape(const torch::Tensor& t_in) { return torch::zeros(t_in.sizes(), torch::kFloat); }\n"
+BEGIN = "torch::Tensor kernel(const torch::Tensor& t_in) {\n"
+EMPTY = "torch::empty(t_in.sizes(), torch::kFloat)"
+BLOCK = """\
+  float* block = (float*)torch::neuron::tcm_malloc(400);
+  if (!block) return out;
+"""
+KERNELS = {
+    # Tensors of the output's shape and dtype are each a tensor of their own.
+    "second_returned": f"""\
+  torch::Tensor first = {EMPTY};
+  first.fill_(3);
+  torch::Tensor second = {EMPTY};
+  torch::add_out(second, first, t_in);
+  first.fill_(7);
+  return second;
+""",
+    "first_returned": f"""\
+  torch::Tensor first = {EMPTY}, second = {EMPTY};
+  second.fill_(3);
+  torch::add_out(first, second, t_in);
+  second.fill_(7);
+  return first;
+""",
+    "destination_last": f"""\
+  torch::Tensor first = {EMPTY};
+  first.fill_(3);
+  torch::Tensor out = get_dst_tensor();
+  torch::add_out(out, first, t_in);
+  first.fill_(7);
+  return first;
+""",
+    "destination_first": f"""\
+  torch::Tensor out = get_dst_tensor();
+  torch::Tensor first = {EMPTY};
+  torch::add_out(out, t_in, 3);
+  first.fill_(7);
+  return first;
+""",
+    "made_by_an_operation": f"""\
+  torch::Tensor first = {EMPTY};
+  first.fill_(3);
+  return torch::add(first, t_in);
+""",
+    "destination_not_written": f"""\
+  torch::Tensor first = {EMPTY};
+  first.fill_(3);
+  torch::Tensor out = get_dst_tensor();
+  return first;
+""",
+    # What TCM accessors write, and where it comes from.
+    "last_of_block": f"""\
+  torch::Tensor out = {EMPTY};
+{BLOCK}\
+  for (int i = 0; i < 99; i++) block[i] = i;
+  out.tcm_accessor().tcm_to_tensor<float>(block, 0, 100);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
+    "adds_to_destination": f"""\
+  torch::Tensor out = get_dst_tensor();
+{BLOCK}\
+  out.tcm_accessor().tensor_to_tcm<float>(block, 0, 100);
+  for (int i = 0; i < 100; i++) block[i] = 2 - block[i];
+  out.tcm_accessor().tcm_to_tensor<float>(block, 0, 100);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
+    "copies": f"""\
+  torch::Tensor out = {EMPTY};
+{BLOCK}\
+  t_in.tcm_accessor().tensor_to_tcm<float>(block, 0, 100);
+  out.tcm_accessor().tcm_to_tensor<float>(block, 0, 100);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
+    # Sizes that are negative, which the guide's size_t makes very large.
+    "negative_offset": f"""\
+  torch::Tensor out = torch::zeros(t_in.sizes(), torch::kFloat);
+{BLOCK}\
+  t_in.tcm_accessor().tensor_to_tcm<float>(block, -1, 2);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
+    "negative_count": f"""\
+  torch::Tensor out = torch::zeros(t_in.sizes(), torch::kFloat);
+{BLOCK}\
+  t_in.tcm_accessor().tensor_to_tcm<float>(block, 0, -2);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
+    # Functions that end in other ways than they should.
+    "no_return": "  if (t_in.numel() > 1000) {\n    return t_in;\n  }\n",
+    "overruns_the_heap": """\
+  volatile float* few = new float[16];
+  for (int i = 0; i < 100000000; i++) few[i] = 1;
+  return t_in;
+""",
+}
+VALUES = np.arange(100, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def operators(build_operators: Builder) -> dict[str, Operator]:
+    return build_operators({name: BEGIN + body + "}\n" + SHAPE for name, body in KERNELS.items()})
+
+
+@pytest.mark.parametrize("isolation", ["process", "none"])
+@pytest.mark.parametrize(
+    "name", ["second_returned", "first_returned", "destination_last", "destination_first", "made_by_an_operation"]
+)
+def test_tensors_of_the_outputs_shape_are_tensors_of_their_own(
+    operators: dict[str, Operator], name: str, isolation: str
+) -> None:
+    run = operators[name].run(VALUES, isolation=isolation)
+    assert run.findings == []
+    np.testing.assert_array_equal(run.outputs, VALUES + 3)
+
+
+def test_a_tensor_that_lay_where_the_output_lies_does_not_count_as_the_output(operators: dict[str, Operator]) -> None:
+    run = operators["destination_not_written"].run(VALUES)
+    assert [finding.rule for finding in run.findings] == ["CO106"]
+    assert "elements 0..99 (100) never written" in run.findings[0].message
+
+
+def test_tcm_that_nobody_has_written_shows_in_the_output(operators: dict[str, Operator]) -> None:
+    run = operators["last_of_block"].run(VALUES)
+    assert places(run) == [("CO106", 6)]
+    assert "element 99 computed from memory that nobody has written" in run.findings[0].message
+
+
+def test_a_destination_that_is_added_to_before_it_is_written(operators: dict[str, Operator]) -> None:
+    run = operators["adds_to_destination"].run(VALUES)
+    assert places(run) == [("CO106", 7)]
+    assert "elements 0..99 (100) computed" in run.findings[0].message
+
+
+@pytest.mark.parametrize("bits", [0xFFFFFFFF, 0x7FFFFFFF, 0x7FC00000])
+def test_the_arguments_may_have_every_nan(operators: dict[str, Operator], bits: int) -> None:
+    values = np.full(100, bits, np.uint32)
+    run = operators["copies"].run(values.view(np.float32))
+    assert run.findings == []
+    np.testing.assert_array_equal(run.outputs.view(np.uint32), values)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("negative_offset", "at offset -1: nothing is before its beginning"),
+        ("negative_count", "a negative number of elements (-8 bytes)"),
+    ],
+)
+def test_negative_sizes_are_told_as_the_author_wrote_them(
+    operators: dict[str, Operator], name: str, words: str
+) -> None:
+    run = operators[name].run(VALUES)
+    assert places(run)[0] == ("CO104", 5)
+    assert words in run.findings[0].message
+
+
+def test_a_kernel_that_ends_without_its_return_is_told_at_that_kernel(operators: dict[str, Operator]) -> None:
+    run = operators["no_return"].run(VALUES)
+    assert [(finding.rule, finding.function) for finding in run.findings] == [("CO103", "no_return::kernel")]
+    assert "without its return" in run.findings[0].message
+    assert run.findings[0].file.endswith("no_return.cpp")
+
+
+def test_a_kernel_that_overwrites_what_is_known_of_it_ends_at_once(operators: dict[str, Operator]) -> None:
+    run = operators["overruns_the_heap"].run(VALUES, timeout=60)
+    assert [finding.rule for finding in run.findings] == ["CO103"]
+    assert "has overwritten memory that is not its own" in run.findings[0].message
