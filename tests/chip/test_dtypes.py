@@ -151,7 +151,7 @@ UNKNOWN: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("value", UNKNOWN, ids=repr)
+@pytest.mark.parametrize("value", UNKNOWN)
 def test_what_is_no_dtype_of_nki_is_unknown(value: Any) -> None:
     """No engine has 64-bit or complex numbers; a value is no dtype, and None is not float64 as NumPy has it."""
     with pytest.raises(UnknownDType, match="is not a dtype of NKI; it has bool, int8"):

@@ -195,9 +195,7 @@ def test_an_operator_in_place_does_not_either() -> None:
         t += 1  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    "ask", [bool, lambda t: not t, lambda t: t and 1, int, float, complex, range, math.sqrt, hex], ids=str
-)
+@pytest.mark.parametrize("ask", [bool, lambda t: not t, lambda t: t and 1, int, float, complex, range, math.sqrt, hex])
 def test_a_tensor_has_no_value_while_the_kernel_is_traced(ask: Callable[[Any], Any]) -> None:
     """Neither a truth value nor a number (NK602, which is a ValueError too)."""
     with refused("NK602", "its elements exist only when the kernel runs"):
@@ -209,7 +207,6 @@ def test_a_tensor_has_no_value_while_the_kernel_is_traced(ask: Callable[[Any], A
 @pytest.mark.parametrize(
     "ask",
     [list, np.asarray, np.sum, lambda t: np.float32(2) * t, lambda t: np.ones(2) + t, lambda t: 3 in t, lambda t: [*t]],
-    ids=str,
 )
 def test_numpy_and_loops_do_not_read_a_tensor(ask: Callable[[Any], Any]) -> None:
     """NK601."""

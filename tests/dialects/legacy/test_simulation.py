@@ -43,7 +43,7 @@ def test_the_mode_decides_the_precision(mode: str) -> None:
     np.testing.assert_array_equal(nki.jit(scaled, mode=mode)(X), expected)
 
 
-@pytest.mark.parametrize("way", [nki.jit, nki.baremetal, nki.benchmark, lambda function: function], ids=str)
+@pytest.mark.parametrize("way", [nki.jit, nki.baremetal, nki.benchmark, lambda function: function])
 def test_simulate_kernel_keeps_float32(way: Any) -> None:
     """Whatever the kernel was declared with; nkitools.simulate rounds each value."""
     np.testing.assert_array_equal(nki.simulate_kernel(way(scaled), X), WIDE)

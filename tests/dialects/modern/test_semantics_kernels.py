@@ -129,7 +129,6 @@ class TestKernels:
             *(None, "text", 3, 2.5, True, (1, "a"), {"a": 1}, [1, 2], range(3), nl.add, nl.float32),
             *(Layout.rows, Settings(), Named(1, 2), scaled, Settings, Layout),
         ],
-        ids=str,
     )
     def test_what_is_no_array_passes_through(self, value: Any) -> None:
         """By position and by keyword, the very same object: also enums, dataclasses, classes and functions."""
