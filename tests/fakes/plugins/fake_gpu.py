@@ -1,8 +1,11 @@
 """A pytest plugin: JAX's CPU taken for a GPU. Sources and means as in `fake_tpu`."""
 
 import pytest
+from fake_plug import pull
 
 from nkitools.targets.jax_devices import GpuDevice
+
+GpuDevice.call = pull(GpuDevice.call)
 
 
 def pytest_configure(config):

@@ -5,8 +5,11 @@ Source: jax's documentation: ``jax.devices()`` lists devices with ``platform`` a
 """
 
 import pytest
+from fake_plug import pull
 
 from nkitools.targets.jax_devices import TpuDevice
+
+TpuDevice.call = pull(TpuDevice.call)
 
 
 @pytest.hookimpl(wrapper=True)
