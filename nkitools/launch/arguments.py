@@ -14,7 +14,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.wide import LOW_PRECISION, digits_of
 from nkitools.launch.containers import mapped, mapped_by_name
-from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework, from_jax_dtype
+from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.record.names import tensor_of
 from nkitools.rules.finding import refuse
 
@@ -92,12 +92,12 @@ class Arguments:
                 f"argument `{name}` is a tensor of another run, which has ended",
                 remedy="Pass arrays: what a kernel returns is in the outputs of its run.",
             )
-        for framework in FRAMEWORKS:
-            if framework.has(value):
-                if self.framework is NUMPY:
-                    self.framework = framework
-                return self._tensor(name, value, framework)
-        return from_jax_dtype(name, value)
+        framework = framework_of(value)
+        if framework is None:
+            return from_jax_dtype(name, value)
+        if self.framework is NUMPY:
+            self.framework = framework
+        return self._tensor(name, value, framework)
 
     def _tensor(self, name: str, original: Any, framework: Framework) -> Any:
         array = framework.to_numpy(name, original)

@@ -53,15 +53,16 @@ class Agreeing:
         return result
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare, and fail the session where two runs differ."""
+        """Compare, and fail the session where two runs differ or one side alone failed."""
         if self._official is not None:
             self._official.end()
         if not self._is_first:
             return
-        same, different = self._compare()
-        self._counts = same, different
+        self._counts = self._compare()
         self._alone = self._ran_alone()
-        if different and session.exitstatus == pytest.ExitCode.OK:
+        failed = self._failed_alone()
+        self._lines += failed
+        if (self._counts[1] or failed) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -88,9 +89,7 @@ class Agreeing:
         runs = [each for each in runs if side != "official" or each[0].target in NAMES]
         if side not in self._sides or not runs:
             return
-        place = self._directory / hashlib.sha256(_key(item).encode()).hexdigest()[:16]
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "test").write_text(_key(item), encoding="utf-8")
+        place = self._place(item)
         for number, (run, full) in enumerate(runs):
             if full is not None:
                 full.save(place / f"{number}.full")
@@ -131,7 +130,7 @@ class Agreeing:
                 self._official = HardwareProcess(self._config, items, (), nki_simulator="official")
             reports = self._official.run(item, None)
         except ProcessLost as error:
-            self._lines.append(f"{item.nodeid}: AWS's simulator: {error}")
+            self._tell(item, f"{error}")
             self._official = None
             return
         except BaseException:
@@ -139,7 +138,24 @@ class Agreeing:
                 self._official.interrupt()
                 self._official = None
             raise
-        self._lines += [f"{item.nodeid}: AWS's simulator: {one.longreprtext}" for one in reports if one.failed]
+        for one in reports:
+            if one.failed:
+                self._tell(item, one.longreprtext)
+
+    def _tell(self, item: pytest.Item, why: str) -> None:
+        """A test that fails in AWS's simulator alone is no agreement; the process that compares is to hear of it."""
+        place = self._place(item)
+        (place / "failed").write_text(f"{item.nodeid}: AWS's simulator: {why}", encoding="utf-8")
+
+    def _failed_alone(self) -> list[str]:
+        return [path.read_text(encoding="utf-8") for path in sorted(self._directory.glob("*/failed"))]
+
+    def _place(self, item: pytest.Item) -> Path:
+        """Where both sides of a test keep what they have."""
+        place = self._directory / hashlib.sha256(_key(item).encode()).hexdigest()[:16]
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "test").write_text(_key(item), encoding="utf-8")
+        return place
 
 
 def in_full_precision(target: Target, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

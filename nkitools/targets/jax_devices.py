@@ -34,13 +34,16 @@ class JaxDevice(Device):
 
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run it with all arrays on the first device; NumPy arrays in give NumPy arrays out."""
+        from nkitools.pallas.launch import as_given, finished
+
         there, named = self._there((args, _own(kwargs)))
-        return _as_given(self._finished(kernel(*there, **named)), (args, kwargs))
+        return as_given(finished(kernel, there, named), (args, kwargs))
 
     def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """Compiled by ``jax.jit`` as a function of its arrays, and called once."""
-        jax = jax_module()
+        from nkitools.pallas.launch import as_given
 
+        jax = jax_module()
         function, arrays = _of_arrays(kernel, *self._there((args, _own(kwargs))))
         compiled = jax.jit(function)
 
@@ -49,7 +52,7 @@ class JaxDevice(Device):
 
         began = time.perf_counter()
         launch()
-        return Prepared(launch, lambda outputs: _as_given(outputs, (args, kwargs)), time.perf_counter() - began)
+        return Prepared(launch, lambda outputs: as_given(outputs, (args, kwargs)), time.perf_counter() - began)
 
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
         """As `Device.run`; what the function prints by ``jax.debug.print`` is in the run."""
@@ -115,13 +118,6 @@ class JaxDevice(Device):
             raise WrongDevice(f"no {self.name}: jax.devices() has {platforms} only")
         return found[0]
 
-    def _finished(self, outputs: Any) -> Any:
-        jax = jax_module()
-
-        outputs = jax.block_until_ready(outputs)
-        jax.effects_barrier()
-        return outputs
-
 
 class TpuDevice(JaxDevice):
     """The TPUs that JAX can see."""
@@ -184,8 +180,12 @@ class GpuDevice(JaxDevice):
         return tuple(f"gpu-{name}" for name in shown)
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """The one GPU, and no more of its memory than is used: others may be at work on it."""
-        return {"CUDA_VISIBLE_DEVICES": unit.removeprefix("gpu-"), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        """The one GPU."""
+        return {"CUDA_VISIBLE_DEVICES": unit.removeprefix("gpu-")}
+
+    def defaults(self) -> Mapping[str, str]:
+        """No more of its memory than is used: others may be at work on it."""
+        return {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
     def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """Why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has.
@@ -224,14 +224,3 @@ def _of_arrays(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
     function.__name__ = kernel_name(kernel)
     return function, [leaves[place] for place in places]
-
-
-def _as_given(outputs: Any, given: Any) -> Any:
-    """The outputs as NumPy arrays, unless a JAX array was among the arguments."""
-    import numpy as np
-
-    jax = jax_module()
-
-    if any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(given)):
-        return outputs
-    return jax.tree_util.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, outputs)

@@ -53,10 +53,13 @@ class NeuronDevice(Device):
         return tuple(f"neuroncore-{core}" for core in (_range_of(named) if named else range(self._core_count())))
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """The runtime opens the core of ``unit`` only; the compiler is told the generation that is here."""
+        """The runtime opens the core of ``unit`` only."""
+        return {_CORES_VARIABLE: unit.removeprefix("neuroncore-")}
+
+    def defaults(self) -> Mapping[str, str]:
+        """The compiler is told the generation that is here."""
         chip = self.chip()
-        target = {"NEURON_PLATFORM_TARGET_OVERRIDE": chip} if chip else {}
-        return {_CORES_VARIABLE: unit.removeprefix("neuroncore-"), **target}
+        return {"NEURON_PLATFORM_TARGET_OVERRIDE": chip} if chip else {}
 
     def chip(self) -> str:
         """``trn1``, ``inf2``, ``trn2`` or ``trn3`` as the driver says; empty where it says nothing known."""
@@ -98,6 +101,20 @@ class NeuronDevice(Device):
         if joined not in ("1", "2"):
             raise ValueError(f"{_JOINED_VARIABLE} is {joined!r}; it is 1 or 2")
         return max(1, devices * each // int(joined))
+
+
+class NeuronByTorch(NeuronDevice):
+    """The same NeuronCores for what only torch-xla takes there; ``taken`` says in a sentence what that is."""
+
+    taken: str
+
+    def available(self) -> Availability:
+        """A device node of the driver, torch_neuronx and torch_xla."""
+        found = super().available()
+        missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
+        if found.ok and missing:
+            return Availability(False, f"no way to run {self.taken} on it: found no {' and no '.join(missing)}")
+        return found
 
 
 def neuron_packages() -> tuple[str, ...]:

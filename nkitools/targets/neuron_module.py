@@ -8,21 +8,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from nkitools.targets.neuron import NeuronDevice
-from nkitools.targets.packages import is_installed
-from nkitools.targets.target import Availability, Prepared, refuse
+from nkitools.targets.neuron import NeuronByTorch
+from nkitools.targets.target import Prepared, refuse
 
 
-class NeuronModuleDevice(NeuronDevice):
+class NeuronModuleDevice(NeuronByTorch):
     """The NeuronCores of `NeuronDevice`, for ``torch.nn.Module``: compiled by torch-xla as one graph."""
 
-    def available(self) -> Availability:
-        """A device node of the driver, torch_neuronx and torch_xla."""
-        found = super().available()
-        missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
-        if found.ok and missing:
-            return Availability(False, f"no way to run a torch module on it: found no {' and no '.join(missing)}")
-        return found
+    taken = "a torch module"
 
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run a copy of the module on the device; gradients are not recorded."""

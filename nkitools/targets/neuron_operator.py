@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nkitools.targets.neuron import NeuronDevice
-from nkitools.targets.packages import is_installed
+from nkitools.targets.neuron import NeuronByTorch
 from nkitools.targets.target import Availability, Prepared, refuse
 
 if TYPE_CHECKING:
@@ -32,9 +31,10 @@ _V2 = 2
 _OF_SIMULATION = frozenset({"timeout", "order", "threads", "isolation", "memory_limit", "debug"})
 
 
-class NeuronOperatorDevice(NeuronDevice):
+class NeuronOperatorDevice(NeuronByTorch):
     """The NeuronCores of `NeuronDevice`, for custom C++ operators."""
 
+    taken = "a custom operator"
     prints = "printf goes to the host's terminal, where NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES is set"
 
     def available(self) -> Availability:
@@ -44,11 +44,7 @@ class NeuronOperatorDevice(NeuronDevice):
         chip = self.chip()
         if chip and generation_of(chip).version != _V2:
             return Availability(False, ONLY_V2.format(chip))
-        found = super().available()
-        missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
-        if found.ok and missing:
-            return Availability(False, f"no loader of custom operators: found no {' and no '.join(missing)}")
-        return found
+        return super().available()
 
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Build the operator for the device, once in this process, and call it with its tensors there."""

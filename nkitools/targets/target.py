@@ -67,7 +67,11 @@ class Device(Target):
 
     @abstractmethod
     def environment(self, unit: str) -> Mapping[str, str]:
-        """The environment variables of a process that has ``unit``; what the user has set stays as it is."""
+        """The environment variables that give a process ``unit``, whatever the user has set."""
+
+    def defaults(self) -> Mapping[str, str]:
+        """Other environment variables of such a process; those that the user has set stay as they are."""
+        return {}
 
     @abstractmethod
     def chip(self) -> str:

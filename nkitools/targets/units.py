@@ -34,12 +34,9 @@ def units_of(devices: Sequence[Device], patience: float) -> Iterator[Mapping[str
     with ExitStack() as held:
         for device in devices:
             unit = held.enter_context(_one_of(device, patience))
-            for name, value in device.environment(unit).items():
-                environment[name] = (
-                    value
-                    if name.endswith("_VISIBLE_CORES") or "VISIBLE_DEVICES" in name
-                    else (os.environ.get(name) or value)
-                )
+            for name, value in device.defaults().items():
+                environment[name] = os.environ.get(name) or value
+            environment.update(device.environment(unit))
         yield environment
 
 

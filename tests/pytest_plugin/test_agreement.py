@@ -55,3 +55,14 @@ def test_what_ran_on_one_side_only_is_counted(machine: Any) -> None:
         ]
     )
     assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_test_that_fails_in_awss_simulator_alone_fails_the_session(
+    inf2: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing could be compared: that is no agreement, though the test passed here."""
+    monkeypatch.setenv("FAKE_NEURON", "lame")
+    result = inf2.run_apart("-m", "sim", "--nki-compare", "sim,official", test=TEST)
+    result.assert_outcomes(passed=1, deselected=1)
+    result.stdout.fnmatch_lines(["test_it.py::test_double?sim?: AWS's simulator: *", "*the simulator gives up*"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -127,8 +127,8 @@ def test_the_loader_is_looked_for(relu: Library, monkeypatch: pytest.MonkeyPatch
     """AWS's nki alone can reach the device, and cannot load custom operators."""
     assert isinstance(device_for(relu.relu_forward).device, NeuronOperatorDevice)
     monkeypatch.setattr("nkitools.targets.neuron.neuron_packages", lambda: ("nki",))
-    monkeypatch.setattr(neuron_operator, "is_installed", lambda package: False)
-    reason = "no loader of custom operators: found no module torch_neuronx and no module torch_xla"
+    monkeypatch.setattr("nkitools.targets.neuron.is_installed", lambda package: False)
+    reason = "no way to run a custom operator on it: found no module torch_neuronx and no module torch_xla"
     assert device_for(relu.relu_forward) == (None, reason)
     with options.override(target="tpu"):
         assert device_for(relu.relu_forward) == (None, "a custom operator does not run on TPU")
