@@ -14,15 +14,15 @@ from nkitools.customop.events import Told, finding_at
 from nkitools.customop.judgement import Judgement
 from nkitools.customop.run import OperatorRun
 from nkitools.customop.symbols import Place, Symbols
+from nkitools.options import OPTIONS
 from nkitools.record.allowed import allowance
 from nkitools.record.collect import announce
 from nkitools.record.print_sequence import as_prints
-from nkitools.rules.finding import Finding, error_of
+from nkitools.rules.finding import Finding, error_of, is_raised
 
 if TYPE_CHECKING:
     from nkitools.customop.library import Library
 
-LEVELS = ("error", "strict", "report", "off")
 ORDERS = ("forward", "reverse")
 ISOLATIONS = ("process", "none")
 DEFAULT_TIMEOUT = 30.0
@@ -44,7 +44,7 @@ class Settings:
     debug: bool = False
 
     def __post_init__(self) -> None:
-        _one_of("rules", self.rules, LEVELS)
+        _one_of("rules", self.rules, OPTIONS["rules"].choices)
         _one_of("isolation", self.isolation, ISOLATIONS)
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or self.timeout < 0:
             raise ValueError(f"timeout: seconds, or 0 for none; it is {self.timeout!r}")
@@ -211,9 +211,8 @@ class Operator:
                 run.set_aside.append((finding, accepted))
                 continue
             run.findings.append(finding)
-            grave = finding.severity == "error" or (settings.rules == "strict" and finding.severity == "warning")
-            worst = worst or (finding if grave else None)
-        if worst is not None and settings.rules in ("error", "strict"):
+            worst = worst or (finding if is_raised(finding.severity, settings.rules) else None)
+        if worst is not None:
             raise error_of(worst)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nkitools import options
 
-LEVELS = ("error", "strict", "report", "off")
+LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
 _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
 

@@ -18,7 +18,7 @@ from nkitools.pallas.watched_run import unwatched, watched_run
 from nkitools.record.allowed import allowance
 from nkitools.record.collect import announce
 from nkitools.record.run import Run
-from nkitools.rules.finding import Finding, error_of
+from nkitools.rules.finding import Finding, error_of, is_raised
 
 # What a test's run_kernel does not interpret as a TPU unless it is told to: so many grid points take a few seconds.
 _QUICK_POINTS = 256
@@ -141,8 +141,9 @@ def _possible_cores(cores: int) -> int:
 
 
 def _possible_level(rules: str) -> str:
-    if rules not in ("error", "strict", "report", "off"):
-        raise ValueError(f"rules is {rules!r}; choose one of error, strict, report, off")
+    levels = options.OPTIONS["rules"].choices
+    if rules not in levels:
+        raise ValueError(f"rules is {rules!r}; choose one of {', '.join(levels)}")
     return rules
 
 
@@ -245,7 +246,7 @@ class _Check:
         try:
             return launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=silently)
         except NotImplementedError as error:
-            no_outputs = watched is None and self.plan.rules in ("error", "strict")
+            no_outputs = watched is None and is_raised("error", self.plan.rules)
             if no_outputs or "not found for platform cpu" not in str(error):
                 raise
             run.left_out["interpret"] = f"{type(error).__name__}: {error}"
@@ -297,7 +298,5 @@ class _Check:
         self.run.set_aside += [(each, allowance(each.rule) or "") for each in fresh if each not in kept]
         self.run.findings += kept
         for finding in kept:
-            if finding.severity == "error" and self.plan.rules in ("error", "strict"):
-                raise error_of(finding) from cause
-            if finding.severity == "warning" and self.plan.rules == "strict":
+            if is_raised(finding.severity, self.plan.rules):
                 raise error_of(finding) from cause

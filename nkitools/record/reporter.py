@@ -16,7 +16,7 @@ from nkitools.record.names import with_names
 from nkitools.record.record import Record
 from nkitools.record.sites import Site, author_frame
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.finding import Drawing, Finding, StopRun, error_of
+from nkitools.rules.finding import Drawing, Finding, StopRun, error_of, is_raised
 
 # A finding in a loop comes in each iteration, with its own counters; beyond so many the repeats of a line are counted.
 MAX_REPEATS = 1000
@@ -53,8 +53,8 @@ class Reporter:
             return False
         site, frame = self._place or (self.record.sites[self.record.sites.current(2)], author_frame(2))
         accepted = None if fatal else allowance(rule.id)
-        grave = rule.severity == "error" or (self.level == "strict" and rule.severity == "warning")
-        raises = rule.id == "NK607" or (self.level != "report" and (fatal or grave) and accepted is None)
+        ends = is_raised(rule.severity, self.level) or (fatal and self.level != "report")
+        raises = rule.id == "NK607" or (ends and accepted is None)
         self._repeats[rule.id, site] += 1
         told = self._repeats[rule.id, site] - 1
         if not raises and told >= MAX_REPEATS and (told or not fatal):

@@ -125,6 +125,11 @@ def error_class(rule: Rule) -> type[KernelError]:
     return _ERRORS.get(rule.builtin, KernelError)
 
 
+def is_raised(severity: str, level: str) -> bool:
+    """Whether a finding of that severity is raised at that rule level."""
+    return (level == "strict" and severity == "warning") or (level in ("error", "strict") and severity == "error")
+
+
 def error_of(finding: Finding) -> KernelError:
     """The exception that carries ``finding``."""
     return error_class(RULES[finding.rule])(finding)
