@@ -1,7 +1,8 @@
 """``python -m benchmarks``: the ratio of the simulator's time to untiled NumPy's, on one core, in one process.
 
-Beside it, what the rules cost: the ratio to the simulator's time with ``rules="off"``. The three take turns, and each
-ratio is the median over the rounds: a machine whose speed drifts disturbs all alike.
+Beside it, what the rules cost: the ratio to the simulator's time with ``rules="off"``. Below it the custom C++
+operators: their kernels' time with all checks to that without any, and how much of a whole call the checks are. What is
+compared takes turns, and each ratio is the median over the rounds: a machine whose speed drifts disturbs all alike.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from typing import Any
 import numpy as np
 
 import nkitools
+from benchmarks import operators
 from benchmarks.workloads import Workload, workloads
+from nkitools.customop import BuildError
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -96,6 +99,10 @@ def main() -> None:
     mean, cost = (math.exp(statistics.fmean(math.log(ratio) for ratio in each)) for each in (medians, costs))
     print(f"{'geometric mean':<26}{mean:>17.2f}x{'':>16}{cost:>13.2f}x")
     print(f"overhead per instruction: {_overhead(options.pairs) * 1e6:.1f} microseconds")
+    try:
+        print(f"\n{operators.table(options.pairs)}")
+    except BuildError as error:
+        print(f"\noperators: {error}")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,10 @@ class Arguments:
                 end = aligned(end + value.nbytes + 1)
         return end
 
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the arrays."""
+        return tuple(value.shape for value in self.values if isinstance(value, np.ndarray))
+
     def write(self, call: Call, memory: Any) -> None:
         """Lay the arguments out behind the call."""
         end = aligned(CALL_BYTES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +79,7 @@ class Judgement:
         built = self.operator.library.built
         with process.worker_held(built.shape, built.compute) as worker:
             try:
-                made = self._ask(worker, _CANARIES[0])
-                return self._judged(made, lambda: self._ask(worker, _CANARIES[1]))
+                return self._judge_all(lambda canary: self._ask(worker, canary))
             except process.WorkerLost:
                 process.forget(worker)
                 raise BuildError(
@@ -106,6 +105,7 @@ class Judgement:
         self.arguments.write(call, memory)
         self.operator.prepare(call, self.settings, self.order)
         call.canary = canary
+        call.at_once = self.arguments.shapes() not in self.operator.ends_freeing
 
     def _here(self) -> Judged:
         built = self.operator.library.built
@@ -122,7 +122,17 @@ class Judgement:
                 compute.nkt_run(ctypes.addressof(call), ctypes.addressof(call))
             return Made(call, memory.buffer)
 
-        return self._judged(make(_CANARIES[0]), lambda: make(_CANARIES[1]))
+        return self._judge_all(make)
+
+    def _judge_all(self, make: Callable[[int], Made]) -> Judged:
+        made = make(_CANARIES[0])
+        if made.call.went_on and not made.call.at_once:
+            self.operator.ends_freeing.discard(self.arguments.shapes())
+            if not _timed_out(made):
+                made = make(_CANARIES[0])
+        elif made.call.stage == 3 and not made.call.went_on and not made.call.events_used:
+            self.operator.ends_freeing.add(self.arguments.shapes())
+        return self._judged(made, lambda: make(_CANARIES[1]))
 
     def _judged(self, made: Made, again: Any) -> Judged:
         call = made.call
@@ -173,8 +183,7 @@ class Judgement:
 
     def _endings(self, made: Made, scene: Scene, known: list[Finding]) -> list[Finding]:
         """How the process ended, where its events do not say it already."""
-        timed_out = made.killed or any(core.status == TIMED_OUT for core in made.call.core)
-        if timed_out and not any("still running" in finding.message for finding in known):
+        if _timed_out(made) and not any("still running" in finding.message for finding in known):
             return [finding_at(scene.home, Told("CO103", f"still running after {self.settings.timeout:g} seconds"))]
         if made.exit == _NO_ROOM:
             size, limit = made.call.end, self.settings.memory_limit
@@ -191,8 +200,14 @@ class Judgement:
         return []
 
 
+def _timed_out(made: Made) -> bool:
+    return made.killed or any(core.status == TIMED_OUT for core in made.call.core)
+
+
 def _both(shadow: Array, made: Made) -> Array:
     """The elements that neither of two runs has written, whatever was in them before."""
+    if not made.call.unwritten:
+        return np.zeros_like(shadow, bool)
     mask: Array = (shadow == 0) & (shadow_of(made.call, made.memory) == 0)
     return mask
 

@@ -89,6 +89,8 @@ class Operator:
         self.__name__ = self.name = name
         self.signature = signatures[1]
         self.numbers = numbers
+        # Shapes of whose calls it has been seen that the last thing they do is to free their blocks.
+        self.ends_freeing: set[tuple[tuple[int, ...], ...]] = set()
         self._shape_signature = signatures[0]
         self._addresses = addresses
         self.symbols, self.shape_symbols = symbols

@@ -28,7 +28,7 @@ def output_of(call: Call, memory: object) -> Array:
 
 
 def shadow_of(call: Call, memory: object) -> Array:
-    """Of each element which cores wrote it, a bit each."""
+    """Of each element which cores wrote it, a bit each; of a call that left some unwritten, or written by several."""
     return array_at(memory, call.shadow, np.uint8, call.out.shape())
 
 

@@ -57,20 +57,22 @@ void describe(TensorRecord& record, const TensorImpl& tensor) {
 }
 
 // Into the output, where the tensor's memory is not that already.
-void put_out(const Call& call, const TensorImpl& tensor, char* memory) {
+void put_out(const Call& call, const TensorImpl& tensor, char* memory, Written& written) {
   const size_t numel = static_cast<size_t>(tensor.numel);
   char* output = memory + call.out.offset;
   uint8_t* shadow = reinterpret_cast<uint8_t*>(memory + call.shadow);
-  if (tensor.data != output) memcpy(output, tensor.data, numel * item_size(tensor.dtype));
+  if (tensor.data == output) return;
+  written.give_up();
+  memcpy(output, tensor.data, numel * item_size(tensor.dtype));
   if (!tensor.shadow) {
     memset(shadow, 1, numel);
-  } else if (tensor.shadow != shadow) {
+  } else {
     memcpy(shadow, tensor.shadow, numel);
   }
 }
 
 // The returned tensor becomes the output, as on the device where the destination tensor was not taken.
-void keep_result(CoreState& state, TensorImpl* result, char* memory) {
+void keep_result(CoreState& state, TensorImpl* result, char* memory, Written& written) {
   Call& call = *state.call;
   if (!result) return;
   describe(call.returned, *result);
@@ -78,7 +80,7 @@ void keep_result(CoreState& state, TensorImpl* result, char* memory) {
     tell(kReturned, result->role, result->site);
     return;
   }
-  put_out(call, *result, memory);
+  put_out(call, *result, memory, written);
   call.output_site = result->site;
   if (result->by_reference) call.by_reference = 1;
 }
@@ -115,8 +117,8 @@ TensorImpl* guarded(CoreState& state, const Bound& bound, const Value* values) {
   return invoke(state, bound, values);
 }
 
-void run_core(Call& call, char* memory, int id) {
-  CoreState* state = new CoreState();
+void run_core(Call& call, char* memory, Written& written, int id) {
+  CoreState* state = new_core();
   state->id = id;
   state->call = &call;
   state->record = &call.core[id];
@@ -127,6 +129,7 @@ void run_core(Call& call, char* memory, int id) {
   state->destination = make_tensor(call.out.sizes, static_cast<size_t>(call.out.dim), static_cast<c10::ScalarType>(call.out.dtype), kOutput, 0);
   state->destination->data = memory + call.out.offset;
   state->destination->shadow = reinterpret_cast<uint8_t*>(memory + call.shadow);
+  state->destination->written = &written;
 
   const Bound& bound = kernels[call.kernel].bound;
   TensorImpl* result = guarded(*state, bound, values);
@@ -134,8 +137,8 @@ void run_core(Call& call, char* memory, int id) {
   if (finished && call.multicore && !state->record->dst_taken) {
     tell(kDstMissing, kNoTensor, reinterpret_cast<uint64_t>(bound.function) - library_base);
   }
-  if (finished && !state->record->dst_taken) keep_result(*state, result, memory);
-  if (finished && state->record->dst_taken) put_out(call, *state->destination, memory);
+  if (finished && !state->record->dst_taken) keep_result(*state, result, memory, written);
+  if (finished && state->record->dst_taken) put_out(call, *state->destination, memory, written);
   if (state->destination->by_reference) call.by_reference = 1;
   end_pool(*state, finished);
   const int64_t limit = call.stack_limit;
@@ -156,6 +159,7 @@ void run_core(Call& call, char* memory, int id) {
 struct Thread {
   Call* call;
   char* memory;
+  Written* written;
   int id;
   pthread_t handle;
 };
@@ -163,17 +167,17 @@ struct Thread {
 void* run_thread(void* argument) {
   Thread& thread = *static_cast<Thread*>(argument);
   if (thread.call->trap) give_signal_stack();
-  run_core(*thread.call, thread.memory, thread.id);
+  run_core(*thread.call, thread.memory, *thread.written, thread.id);
   return nullptr;
 }
 
-void run_threads(Call& call, char* memory) {
+void run_threads(Call& call, char* memory, Written& written) {
   Thread threads[kMaxCores];
   sigset_t alarm_signal, mask;
   sigemptyset(&alarm_signal);
   sigaddset(&alarm_signal, SIGALRM);
   for (int i = 0; i < call.cores; i++) {
-    threads[i] = Thread{&call, memory, call.order[i], pthread_t()};
+    threads[i] = Thread{&call, memory, &written, call.order[i], pthread_t()};
     if (pthread_create(&threads[i].handle, nullptr, run_thread, &threads[i]) != 0) threads[i].call = nullptr;
   }
   // The alarm is for the cores, who know where they are.
@@ -204,7 +208,12 @@ NKT_HOT bool written_once(const uint8_t* shadow) {
 }
 
 // What was written through references is known by the canary alone; Python runs again with another one to be sure.
-void judge_output(Call& call, char* memory) {
+void judge_output(Call& call, char* memory, Written& written) {
+  if (written.listed()) {
+    call.unwritten = static_cast<int64_t>(written.missing());
+    if (call.unwritten) written.lay_open();
+    return;
+  }
   const size_t numel = static_cast<size_t>(call.out.numel);
   const size_t item = item_size(static_cast<c10::ScalarType>(call.out.dtype));
   uint8_t* shadow = reinterpret_cast<uint8_t*>(memory + call.shadow);
@@ -279,7 +288,7 @@ NKT_EXPORT void nkt_shape(nkt::Call* call) {
   find_base();
   call->base = library_base;
   call->stage = 1;
-  CoreState* state = new CoreState();
+  CoreState* state = new_core();
   CoreRecord record = CoreRecord();
   state->call = call;
   state->record = &record;
@@ -310,19 +319,20 @@ NKT_EXPORT void nkt_run(nkt::Call* call, char* memory) {
   find_base();
   call->base = library_base;
   const size_t numel = static_cast<size_t>(call->out.numel);
-  memset(memory + call->out.offset, call->canary, numel * item_size(static_cast<c10::ScalarType>(call->out.dtype)));
-  memset(memory + call->shadow, 0, numel);
+  Written written;
+  written.begin(memory + call->out.offset, reinterpret_cast<uint8_t*>(memory + call->shadow), numel,
+                item_size(static_cast<c10::ScalarType>(call->out.dtype)), call->canary, !call->threads);
   if (call->trap) {
     give_signal_stack();
     catch_signals(true);
     if (call->timeout_ms > 0) arm_timeout(call->timeout_ms);
   }
   if (call->threads) {
-    run_threads(*call, memory);
+    run_threads(*call, memory, written);
   } else {
-    for (int i = 0; i < call->cores; i++) run_core(*call, memory, call->order[i]);
+    for (int i = 0; i < call->cores; i++) run_core(*call, memory, written, call->order[i]);
   }
-  judge_output(*call, memory);
+  judge_output(*call, memory, written);
   call->stage = 3;
   if (call->trap) catch_signals(false);
 }

@@ -76,6 +76,7 @@ TensorImpl& data_of(const Tensor& tensor, const char* operation, uint64_t site) 
     tell(kShapeFunctionReads, impl->role, site, told);
     stop();
   }
+  lay_open(*impl);
   return *impl;
 }
 
@@ -137,7 +138,7 @@ TensorImpl& checked_result(const Operation& operation, const Tensor& result) {
 // `function` has two forms: of floats and of integers.
 template <typename Function>
 void compute(const Operation& operation, TensorImpl& result, Operand left, Operand right, Function function) {
-  note_stack();
+  enter();
   for (int64_t i = 0; i < result.numel; i++) {
     if (operation.floating) {
       store_float(result, i, function(left.number(i), right.number(i)));
@@ -201,6 +202,7 @@ bool lend_output(TensorImpl& tensor) {
   if (state.call->multicore || state.output_lent || state.record->dst_taken || !is_as_said(*state.call, tensor)) return false;
   tensor.data = state.destination->data;
   tensor.shadow = state.destination->shadow;
+  tensor.written = state.destination->written;
   state.output_lent = true;
   return true;
 }

@@ -31,7 +31,7 @@ void keep(const char* text, size_t length, uint64_t site, const PrintedValue* va
     (void)written;
     return;
   }
-  note_stack();
+  enter();
   Call& call = *core->call;
   if (call.multicore && core->id != 0) tell(kPrintOffCore, kNoTensor, site);
   const size_t most = kPrintBytes / 4;

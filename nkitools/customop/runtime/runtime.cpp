@@ -6,3 +6,4 @@
 #include "prints.cpp"
 #include "tcm.cpp"
 #include "tensors.cpp"
+#include "written.cpp"

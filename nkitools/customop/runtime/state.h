@@ -7,6 +7,7 @@
 #include "nkitools/abi.h"
 #include "nkitools/bind.h"
 #include "nkitools/tcm.h"
+#include "written.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define NKT_SANITIZED 1
@@ -30,10 +31,14 @@ constexpr int kSlots = 64;             // blocks of a core before the memory of 
 #define NKT_HOT
 #endif
 
+// What every copy goes through.
+#define NKT_INLINE inline __attribute__((always_inline))
+
 struct TensorImpl {
   int64_t owners;
   char* data;           // null in a shape function: there are shapes only
   uint8_t* shadow;      // of each element, which cores wrote it; null where all of it is written from the start
+  Written* written;     // of the output: what stands for data and shadow until it is laid open
   int64_t numel;
   int32_t item_shift;   // an element has 1 << item_shift bytes
   int64_t sizes[kMaxDims + 1];
@@ -50,7 +55,7 @@ struct TensorImpl {
   uint64_t site;
 };
 
-enum BlockState { kUnused = 0, kLive, kFreed };
+enum BlockState { kLive, kFreed };
 
 struct Block {
   BlockState state;
@@ -58,6 +63,16 @@ struct Block {
   size_t bytes;
   uint64_t allocated;
   uint64_t freed;
+  bool filled;  // a burst from an argument has written all of it
+};
+
+// The addresses of a core's blocks. They outlive it: the next core that its thread runs finds its pages there.
+struct Arena {
+  char* start;
+  size_t bytes;
+  size_t open[kSlots];  // bytes of each slot that can be touched: those before the page at its end
+  int used;             // the slots from here on have never been open
+  ~Arena();
 };
 
 struct CoreState {
@@ -67,11 +82,16 @@ struct CoreState {
   TensorImpl* destination;
   bool output_lent;     // the output's memory is that of a tensor that the kernel has made
   char* arena;
+  Arena* kept;
   int slot_shift;       // a slot has 1 << slot_shift bytes
   size_t slot_bytes;
   int next_slot;
-  Block blocks[kSlots];
+  int slots_used;       // the slots from here on have had no block
+  bool lingering;       // blocks are freed, and the kernel has done nothing since; they may still be open
+  bool stale;           // slots may be open that the core before had blocks in
+  bool direct;          // elements are handed out: not all that the kernel does passes through the runtime
   size_t pool_used;
+  int unfilled;         // live blocks that may hold what nobody has written
   int streams;
   bool malloc_failed;
   size_t failed_bytes;
@@ -80,23 +100,26 @@ struct CoreState {
   char* stack_top;
   sigjmp_buf jump;
   char lost_element[64];  // stands in for elements that do not exist
+  Block blocks[kSlots];   // of the slots used
 };
+
+// A core that has done nothing; the caller deletes it.
+CoreState* new_core();
 
 // Thrown to end a core where nothing further can be computed; the reason has been reported.
 struct Stop {};
 
-#if defined(__linux__)
-#define NKT_QUICK_TLS __attribute__((tls_model("initial-exec")))
-#else
-#define NKT_QUICK_TLS
-#endif
-extern thread_local CoreState* core NKT_QUICK_TLS;
+extern thread_local CoreState* core;
 extern uint64_t library_base;
 
 size_t item_size(c10::ScalarType);
 bool is_floating(c10::ScalarType);
 // Memory that nobody has written, of the tensor's own.
 void give_memory(TensorImpl&, uint64_t site);
+// Before elements are read, or written otherwise than by a burst.
+inline void lay_open(TensorImpl& tensor) {
+  if (tensor.written) tensor.written->lay_open();
+}
 // Whether a tensor has the shape and dtype that the shape function has said.
 bool is_as_said(const Call&, const TensorImpl&);
 TensorImpl* make_tensor(const int64_t* sizes, size_t dims, c10::ScalarType, int role, uint64_t site);
@@ -115,11 +138,31 @@ struct Told {
 void tell(EventKind, int tensor, uint64_t site, const Told& = Told());
 [[noreturn]] void stop();
 
-// The deepest stack seen; called where an operator enters the runtime.
-inline void note_stack() {
+// Takes away the freed blocks that are still open, and says that the kernel has gone on.
+void take_lingering(CoreState&);
+void close_stale(CoreState&);
+
+// The deepest stack seen; called where an operator enters the runtime. Finding `core` takes a call: who needs more of it
+// keeps what this gives.
+inline CoreState& note_stack() {
+  CoreState& state = *core;
   char* here = static_cast<char*>(__builtin_frame_address(0));
-  const uint64_t depth = static_cast<uint64_t>(core->stack_top - here);
-  if (core->stack_top > here && depth > core->record->stack_bytes) core->record->stack_bytes = depth;
+  const uint64_t depth = static_cast<uint64_t>(state.stack_top - here);
+  if (state.stack_top > here && depth > state.record->stack_bytes) state.record->stack_bytes = depth;
+  return state;
+}
+
+// An operator enters the runtime for more than to free what it has.
+inline CoreState& enter() {
+  CoreState& state = note_stack();
+  if (NKT_RARE(state.lingering)) take_lingering(state);
+  return state;
+}
+// It has its blocks by now: it moves data.
+inline CoreState& enter_to_move() {
+  CoreState& state = enter();
+  if (NKT_RARE(state.stale)) close_stale(state);
+  return state;
 }
 
 void start_pool(CoreState&);

@@ -1,7 +1,10 @@
 // The TCM pool of a core, and copies between it and tensors.
 //
 // Each block ends at a page that nobody may touch, and a freed one is taken away: an access beyond a block, or after it
-// was freed, faults at the instruction that makes it.
+// was freed, faults at the instruction that makes it. To take it away costs as much as a hundred copies, and nearly all
+// kernels free what they have as they end: of those that are known to (Call::at_once is not set), a freed block lingers
+// until the runtime is entered again. What is done before can only matter through what is done then, and a call in which
+// that happens after all is made again (Call::went_on).
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,15 +35,18 @@ void note_peak(CoreState& state) {
   if (state.pool_used > state.record->tcm_peak) state.record->tcm_peak = state.pool_used;
 }
 
-int free_slot(CoreState& state) {
+int free_slot(const CoreState& state) {
   for (int tried = 0; tried < kSlots; tried++) {
     const int slot = (state.next_slot + tried) % kSlots;
-    if (state.blocks[slot].state != kLive) {
-      state.next_slot = (slot + 1) % kSlots;
-      return slot;
-    }
+    if (slot >= state.slots_used || state.blocks[slot].state != kLive) return slot;
   }
   return -1;
+}
+
+void close_slot(CoreState& state, int slot) {
+  size_t& open = state.kept->open[slot];
+  if (open) mprotect(slot_start(state, slot) + state.slot_bytes - page_bytes() - open, open, PROT_NONE);
+  open = 0;
 }
 
 char* take_memory(CoreState& state, int slot, size_t bytes) {
@@ -49,13 +55,18 @@ char* take_memory(CoreState& state, int slot, size_t bytes) {
   (void)slot;
   return static_cast<char*>(malloc(bytes));
 #else
-  const size_t guard = state.slot_bytes - page_bytes();
   const size_t used = rounded_up(bytes + slack_of(bytes) + kMargin, page_bytes());
-  char* end = slot_start(state, slot) + guard;
-  if (mprotect(end - used, used, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  char* end = slot_start(state, slot) + state.slot_bytes - page_bytes();
+  Arena& kept = *state.kept;
+  if (kept.open[slot] != used) {
+    close_slot(state, slot);
+    if (mprotect(end - used, used, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    kept.open[slot] = used;
+    if (slot >= kept.used) kept.used = slot + 1;
+  }
   char* start = end - slack_of(bytes) - bytes;
   memset(start - kMargin, kFence, kMargin);
-  memset(start + bytes, kFence, slack_of(bytes));
+  if (slack_of(bytes)) memset(start + bytes, kFence, slack_of(bytes));  // a store of nothing there costs 100 ns
   return start;
 #endif
 }
@@ -63,9 +74,10 @@ char* take_memory(CoreState& state, int slot, size_t bytes) {
 // Which side of a block has been written beyond, where no guard page could see it: -1 before, 1 behind, 0 none.
 int broken_fence(const Block& block) {
 #ifndef NKT_SANITIZED
-  for (size_t i = 1; i <= kMargin; i++) {
-    if (static_cast<unsigned char>(block.start[-static_cast<ptrdiff_t>(i)]) != kFence) return -1;
-  }
+  uint64_t words[kMargin / 8], broken = 0;
+  memcpy(words, block.start - kMargin, kMargin);
+  for (const uint64_t word : words) broken |= word ^ 0x0101010101010101u * kFence;
+  if (broken) return -1;
   for (size_t i = 0; i < slack_of(block.bytes); i++) {
     if (static_cast<unsigned char>(block.start[block.bytes + i]) != kFence) return 1;
   }
@@ -90,42 +102,47 @@ void give_memory_back(CoreState& state, Block& block) {
   (void)state;
   free(block.start);
 #else
-  const size_t slot = static_cast<size_t>(&block - state.blocks);
-  mprotect(slot_start(state, static_cast<int>(slot)), state.slot_bytes - page_bytes(), PROT_NONE);
+  close_slot(state, static_cast<int>(&block - state.blocks));
 #endif
 }
 
-// The addresses of a pool outlive its core: the next one that this thread runs finds its pages there.
-struct Arena {
-  char* start = nullptr;
-  size_t bytes = 0;
-  ~Arena() {
-    if (start) munmap(start, bytes);
-  }
-};
-
-char* kept_arena(size_t bytes) {
-  static thread_local Arena arena;
+Arena& kept_arena(size_t bytes) {
+  static thread_local Arena arena = Arena();
   if (!arena.start) {
     void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
-    if (start == MAP_FAILED) return nullptr;
+    if (start == MAP_FAILED) return arena;
     arena.start = static_cast<char*>(start);
     arena.bytes = bytes;
   }
-  return arena.start;
+  return arena;
 }
 
 }  // namespace
+
+Arena::~Arena() {
+  if (start) munmap(start, bytes);
+}
+
+CoreState* new_core() {
+  CoreState* state = new CoreState;
+  memset(state, 0, offsetof(CoreState, blocks));
+  return state;
+}
 
 void start_pool(CoreState& state) {
   state.slot_bytes = rounded_up(kPool + kMargin, page_bytes()) + page_bytes();
   for (state.slot_shift = 0; (size_t(1) << state.slot_shift) < state.slot_bytes;) state.slot_shift++;
   state.slot_bytes = size_t(1) << state.slot_shift;  // whose number is then found without a division
-  state.arena = kept_arena(state.slot_bytes * kSlots);
+  Arena& arena = kept_arena(state.slot_bytes * kSlots);
+  state.arena = arena.start;
+  state.kept = &arena;
+  state.stale = arena.start != nullptr;
+  if (state.stale && state.call->at_once) close_stale(state);
 }
 
 void end_pool(CoreState& state, bool judge) {
-  for (Block& block : state.blocks) {
+  for (int slot = 0; slot < state.slots_used; slot++) {
+    Block& block = state.blocks[slot];
     if (block.state != kLive) continue;
     state.record->tcm_leaked += block.bytes;
     if (judge) {
@@ -134,22 +151,40 @@ void end_pool(CoreState& state, bool judge) {
       told.a = static_cast<int64_t>(block.bytes);
       tell(kTcmLeak, kNoTensor, block.allocated, told);
     }
+#ifndef NKT_SANITIZED
+    if (!state.call->at_once) continue;  // the next core will want it
+#endif
     give_memory_back(state, block);
   }
+  if (!judge && state.lingering) state.call->went_on = 1;
+}
+
+void take_lingering(CoreState& state) {
+  for (int slot = 0; slot < state.slots_used; slot++) {
+    Block& block = state.blocks[slot];
+    if (block.state == kFreed) give_memory_back(state, block);
+  }
+  state.lingering = false;
+  state.call->went_on = 1;
+}
+
+void close_stale(CoreState& state) {
+  for (int slot = state.slots_used; slot < state.kept->used; slot++) close_slot(state, slot);
+  state.stale = false;
 }
 
 Block* block_at(CoreState& state, const void* address) {
 #ifdef NKT_SANITIZED
-  for (Block& block : state.blocks) {
+  for (int slot = 0; slot < state.slots_used; slot++) {
+    Block& block = state.blocks[slot];
     const char* at = static_cast<const char*>(address);
-    if (block.state != kUnused && at >= block.start && at < block.start + block.bytes) return &block;
+    if (at >= block.start && at < block.start + block.bytes) return &block;
   }
   return nullptr;
 #else
   const char* at = static_cast<const char*>(address);
-  if (!state.arena || at < state.arena || at >= state.arena + state.slot_bytes * kSlots) return nullptr;
-  Block& block = state.blocks[static_cast<size_t>(at - state.arena) >> state.slot_shift];
-  return block.state == kUnused ? nullptr : &block;
+  const size_t slot = static_cast<size_t>(at - state.arena) >> state.slot_shift;  // of what is before, a very large one
+  return state.arena && slot < static_cast<size_t>(state.slots_used) ? &state.blocks[slot] : nullptr;
 #endif
 }
 
@@ -160,9 +195,13 @@ struct Piece {
   size_t count;
 };
 
-// Judges the buffer of a copy; how many elements of it there are.
-size_t judge_buffer(const void* pointer, size_t count, const TensorImpl& copied, uint64_t site) {
-  CoreState& state = *core;
+struct Buffer {
+  Block* block;  // null where it is in none
+  size_t room;   // elements that are asked for and there
+};
+
+// Judges the buffer of a copy.
+NKT_INLINE Buffer judge_buffer(CoreState& state, const void* pointer, size_t count, const TensorImpl& copied, uint64_t site) {
   const int tensor = copied.role;
   Told told;
   if (NKT_RARE(pointer == nullptr)) {
@@ -175,7 +214,7 @@ size_t judge_buffer(const void* pointer, size_t count, const TensorImpl& copied,
   Block* block = block_at(state, pointer);
   if (NKT_RARE(block == nullptr)) {
     tell(kNotTcm, tensor, site, told);
-    return count;
+    return Buffer{nullptr, count};
   }
   told.c = static_cast<int64_t>(block->allocated);
   if (NKT_RARE(block->state == kFreed)) {
@@ -192,13 +231,21 @@ size_t judge_buffer(const void* pointer, size_t count, const TensorImpl& copied,
     told.b = static_cast<int64_t>(room << copied.item_shift);
     told.d = static_cast<int64_t>(block->bytes);
     tell(kTcmTooSmall, tensor, site, told);
-    return room;
+    return Buffer{block, room};
   }
-  return count;
+  return Buffer{block, count};
+}
+
+// A block that is written whole from an argument has nothing left that nobody has written; other tensors may have.
+void note_filled(CoreState& state, Block& block, const void* pointer, size_t bytes, const TensorImpl& from) {
+  const bool argument = from.role < kOutput;
+  if (argument == block.filled || (argument && (pointer != block.start || bytes != block.bytes))) return;
+  block.filled = argument;
+  state.unfilled += argument ? -1 : 1;
 }
 
 // The part of a copy that lies in the tensor; what lies outside is told.
-Piece judge_range(const TensorImpl& tensor, size_t offset, size_t count, EventKind kind, uint64_t site) {
+NKT_INLINE Piece judge_range(const TensorImpl& tensor, size_t offset, size_t count, EventKind kind, uint64_t site) {
   const size_t numel = static_cast<size_t>(tensor.numel);
   const size_t inside = offset >= numel ? 0 : (count < numel - offset ? count : numel - offset);
   if (NKT_RARE(inside != count)) {
@@ -212,7 +259,7 @@ Piece judge_range(const TensorImpl& tensor, size_t offset, size_t count, EventKi
   return Piece{offset, inside};
 }
 
-void judge_type(const TensorImpl& tensor, c10::ScalarType type, uint64_t site) {
+NKT_INLINE void judge_type(const TensorImpl& tensor, c10::ScalarType type, uint64_t site) {
   if (NKT_RARE(type != tensor.dtype)) {
     Told told;
     told.a = static_cast<int64_t>(type);
@@ -251,8 +298,8 @@ NKT_HOT bool holds_canary(const Word* words, size_t count) {
 }
 
 // A NaN may have come with the arguments: Python runs again with another canary to be sure.
-bool seems_unwritten(const TensorImpl& tensor, const void* data, size_t count) {
-  if (core->call->canary != 0xff || !is_floating(tensor.dtype)) return false;
+bool seems_unwritten(const Call& call, const TensorImpl& tensor, const void* data, size_t count) {
+  if (call.canary != 0xff || !is_floating(tensor.dtype)) return false;
   if (tensor.item_shift == 2) return holds_canary(static_cast<const uint32_t*>(data), count);
   return holds_canary(static_cast<const uint16_t*>(data), count);
 }
@@ -261,29 +308,33 @@ bool seems_unwritten(const TensorImpl& tensor, const void* data, size_t count) {
 
 void tensor_to_tcm(TensorImpl* tensor, void* pointer, size_t offset, size_t count, c10::ScalarType type) {
   const uint64_t site = NKT_SITE;
-  note_stack();
+  CoreState& state = enter_to_move();
   const int shift = tensor->item_shift;
-  core->record->tcm_reads++;
-  core->record->tcm_bytes_read += count << shift;
+  state.record->tcm_reads++;
+  state.record->tcm_bytes_read += count << shift;
   judge_type(*tensor, type, site);
-  const size_t room = judge_buffer(pointer, count, *tensor, site);
-  const Piece piece = judge_range(*tensor, offset, room < count ? room : count, kOutOfBoundsRead, site);
+  const Buffer buffer = judge_buffer(state, pointer, count, *tensor, site);
+  const Piece piece = judge_range(*tensor, offset, buffer.room, kOutOfBoundsRead, site);
+  lay_open(*tensor);
   memcpy(pointer, tensor->data + (piece.offset << shift), piece.count << shift);
+  if (buffer.block) note_filled(state, *buffer.block, pointer, piece.count << shift, *tensor);
 }
 
 void tcm_to_tensor(TensorImpl* tensor, const void* pointer, size_t offset, size_t count, c10::ScalarType type) {
   const uint64_t site = NKT_SITE;
-  note_stack();
+  CoreState& state = enter_to_move();
   const int shift = tensor->item_shift;
-  core->record->tcm_writes++;
-  core->record->tcm_bytes_written += count << shift;
+  state.record->tcm_writes++;
+  state.record->tcm_bytes_written += count << shift;
   judge_type(*tensor, type, site);
-  const size_t room = judge_buffer(pointer, count, *tensor, site);
-  const Piece piece = judge_range(*tensor, offset, room < count ? room : count, kOutOfBoundsWrite, site);
+  const Buffer buffer = judge_buffer(state, pointer, count, *tensor, site);
+  const Piece piece = judge_range(*tensor, offset, buffer.room, kOutOfBoundsWrite, site);
+  const uint8_t bit = static_cast<uint8_t>(1u << state.id);
+  const bool listed = tensor->written && tensor->written->add(piece.offset, piece.count, bit);
   memcpy(tensor->data + (piece.offset << shift), pointer, piece.count << shift);
-  if (NKT_RARE(seems_unwritten(*tensor, pointer, piece.count))) tell(kCanaryCopied, tensor->role, site);
-  if (tensor->shadow &&
-      mark_written(tensor->shadow + piece.offset, piece.count, static_cast<uint8_t>(1u << core->id), core->call->threads)) {
+  const bool certain = state.unfilled == 0 && !state.direct;
+  if (NKT_RARE(!certain && seems_unwritten(*state.call, *tensor, pointer, piece.count))) tell(kCanaryCopied, tensor->role, site);
+  if (!listed && tensor->shadow && mark_written(tensor->shadow + piece.offset, piece.count, bit, state.call->threads)) {
     Told told;
     told.a = static_cast<int64_t>(piece.offset);
     told.b = static_cast<int64_t>(piece.offset + piece.count) - 1;
@@ -298,8 +349,7 @@ namespace neuron {
 
 void* tcm_malloc(size_t nbytes) {
   using namespace nkt;
-  CoreState& state = *core;
-  note_stack();
+  CoreState& state = enter();
   const int slot = nbytes <= kPool - state.pool_used ? free_slot(state) : -1;
   char* start = slot < 0 || (!state.arena) ? nullptr : take_memory(state, slot, nbytes);
   if (start == nullptr) {
@@ -311,7 +361,10 @@ void* tcm_malloc(size_t nbytes) {
   }
   // Neither numbers nor an earlier buffer's: what is used before it is written shows.
   memset(start, state.call->canary, nbytes);
-  state.blocks[slot] = Block{kLive, start, nbytes, NKT_SITE, 0};
+  state.next_slot = (slot + 1) % kSlots;
+  if (slot >= state.slots_used) state.slots_used = slot + 1;
+  state.blocks[slot] = Block{kLive, start, nbytes, NKT_SITE, 0, false};
+  state.unfilled++;
   state.pool_used += nbytes;
   note_peak(state);
   return start;
@@ -319,9 +372,8 @@ void* tcm_malloc(size_t nbytes) {
 
 void tcm_free(void* pointer) {
   using namespace nkt;
-  CoreState& state = *core;
   const uint64_t site = NKT_SITE;
-  note_stack();
+  CoreState& state = note_stack();
   Told told;
   if (pointer == nullptr) {
     if (state.malloc_failed) return;  // it is what tcm_malloc returned
@@ -341,8 +393,12 @@ void tcm_free(void* pointer) {
   judge_fence(*block, site);
   block->state = kFreed;
   block->freed = site;
+  state.unfilled -= !block->filled;
   state.pool_used -= block->bytes;
-  give_memory_back(state, *block);
+#ifndef NKT_SANITIZED
+  state.lingering = !state.direct;
+#endif
+  if (!state.lingering || state.call->at_once) give_memory_back(state, *block);
 }
 
 }  // namespace neuron

@@ -74,6 +74,7 @@ void give_memory(TensorImpl& tensor, uint64_t site) {
   const size_t bytes = numel * item_size(tensor.dtype);
   tensor.data = static_cast<char*>(malloc(bytes + 1));
   tensor.owns_data = true;
+  tensor.written = nullptr;
   tensor.shadow = static_cast<uint8_t*>(calloc(numel + 1, 1));
   tensor.owns_shadow = true;
   if (!tensor.data || !tensor.shadow) {
@@ -153,7 +154,7 @@ int64_t size_out_of_range(int64_t index, size_t dims) {
 
 TensorImpl* open_tcm(TensorImpl* tensor) {
   const uint64_t site = NKT_SITE;
-  note_stack();
+  enter();
   if (!checked(tensor, site).data) {
     tell(kShapeFunctionReads, tensor->role, site);
     stop();
@@ -163,7 +164,7 @@ TensorImpl* open_tcm(TensorImpl* tensor) {
 
 Elements open_elements(TensorImpl* tensor, c10::ScalarType type, size_t dims, bool writable) {
   const uint64_t site = NKT_SITE;
-  note_stack();
+  enter_to_move();
   judge_use(checked(tensor, site), type, site);
   if (static_cast<size_t>(tensor->dims) != dims) {
     Told told;
@@ -174,6 +175,8 @@ Elements open_elements(TensorImpl* tensor, c10::ScalarType type, size_t dims, bo
     stop();
   }
   judge_single_core(*tensor, 0, site);
+  core->direct = true;
+  lay_open(*tensor);
   if (writable) tensor->by_reference = true;
   uint64_t* counter = writable ? &core->record->element_writes : &core->record->element_reads;
   return Elements{tensor, tensor->data, tensor->sizes, tensor->strides, counter, &tensor->streams};
@@ -204,11 +207,13 @@ struct StreamState {
 
 StreamState* open_stream(TensorImpl* tensor, c10::ScalarType type, bool writes) {
   const uint64_t site = NKT_SITE;
-  note_stack();
+  enter_to_move();
   judge_use(checked(tensor, site), type, site);
   judge_single_core(*tensor, writes ? 2 : 1, site);
   if (tensor->write_streams > 0 || (writes && tensor->streams > 0)) tell_incoherent(*tensor, 0, site);
+  lay_open(*tensor);
   CoreState& state = *core;
+  state.direct = true;
   StreamState* stream = new StreamState{retain(tensor), 0, writes, true, false, &state};
   tensor->streams++;
   tensor->write_streams += writes;
@@ -267,7 +272,7 @@ void no_such_argument() { stop(); }
 
 torch::Tensor get_dst_tensor() {
   using namespace nkt;
-  note_stack();
+  enter();
   const uint64_t site = NKT_SITE;
   if (!core->destination) {
     Told told;

@@ -135,6 +135,8 @@ struct Call {
   int64_t timeout_ms;
   int64_t memory;      // bytes that the call may have beyond what its process has; 0: no limit
   int64_t stack_limit; // bytes that are judged; 0: none
+  int32_t at_once;     // whether a block is taken away by its tcm_free; else by what the core does next
+  int32_t unused_word;
   int32_t order[kMaxCores];
   Argument args[kMaxArguments];
   // From here on: results.
@@ -152,7 +154,7 @@ struct Call {
   uint64_t output_site;   // where the output tensor was made or taken
   int64_t print_bytes;    // ever printed
   int32_t prints_used;
-  int32_t unused;
+  int32_t went_on;     // a core did something after a tcm_free: only a call with at_once tells all of it
   CoreRecord core[kMaxCores];
   Event events[kMaxEvents];
   char prints[kPrintBytes];
