@@ -217,9 +217,10 @@ class Job:
         for done, (unit, source) in zip(run_together(commands), units, strict=True):
             text = _as_the_author_sees(done.stderr, unit)
             self.said += text
-            lost = re.search(rf"{re.escape(str(unit))}:\d+:\d+: error: .*?::(\w+)\W", done.stderr)
+            lost = re.search(rf"{re.escape(str(unit))}:(\d+):\d+: error: ", done.stderr)
             if done.returncode != 0 and lost is not None:
-                raise BuildError(_no_kernel(lost[1], source), done.stderr)
+                named = unit.read_text().splitlines()[int(lost[1]) - 1]
+                raise BuildError(_no_kernel(named.split('"')[1], source), done.stderr)
             if done.returncode != 0:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text.rstrip()}", done.stderr)
 

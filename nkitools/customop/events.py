@@ -18,6 +18,7 @@ _SIGNALS = {
     8: "an arithmetic fault (a division by zero?)",
 }
 _SEGMENTATION_FAULT = 11
+_READS, _WRITES = 1, 2  # of what is out of bounds
 _POOL = 16384
 _UNKNOWN = Place("<unknown>", 0)
 
@@ -60,10 +61,23 @@ def findings_of(scene: Scene, events: Iterable[Event]) -> list[Finding]:
         groups.setdefault((event.kind, event.tensor, place), []).append(event)
     findings = []
     for (kind, _, place), members in groups.items():
-        told = _SENTENCES[kind](scene, members[0])
+        told = _SENTENCES[kind](scene, _joined(members))
         message = told.message + _cores(members)
         findings.append(finding_at(place, told._replace(message=message), program=(members[0].core,)))
     return findings
+
+
+def _joined(members: list[Event]) -> Event:
+    """What the first of the cores met at one line: a compiler that unrolls a loop makes many places of it."""
+    whole = Event.from_buffer_copy(members[0])
+    for event in members[1:]:
+        if event.core != whole.core:
+            continue
+        whole.repeats += event.repeats
+        whole.count += event.count
+        if event.kind in (_READS, _WRITES):
+            whole.a, whole.b = min(whole.a, event.a), max(whole.b, event.b)
+    return whole
 
 
 def finding_at(place: Place, told: Told, program: tuple[int, ...] = (), column: int | None = None) -> Finding:
@@ -154,7 +168,7 @@ def _not_tcm(scene: Scene, event: Event) -> Told:
 
 def _leak(scene: Scene, event: Event) -> Told:
     times = f" by {event.repeats} calls" if event.repeats > 1 else ""
-    return Told("CO102", f"{event.a * event.repeats} bytes of TCM are allocated here{times} and never freed")
+    return Told("CO102", f"{event.count} bytes of TCM are allocated here{times} and never freed")
 
 
 def _bad_free(scene: Scene, event: Event) -> Told:
@@ -352,8 +366,8 @@ def _timeout(scene: Scene, event: Event) -> Told:
 
 
 _SENTENCES: dict[int, Callable[[Scene, Event], Told]] = {
-    1: _out_of_bounds("reads"),
-    2: _out_of_bounds("writes"),
+    _READS: _out_of_bounds("reads"),
+    _WRITES: _out_of_bounds("writes"),
     3: _element_index,
     4: _too_small,
     5: _freed_use,

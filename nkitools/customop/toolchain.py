@@ -33,6 +33,7 @@ _FLAGS = (
     # A function that ends without its return stops there, instead of going on in whatever code comes next.
     *("-fsanitize=return", "-fsanitize-undefined-trap-on-error"),
 )
+_PRECOMPILED = "prelude.h"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-undefined-trap-on-error", "-O1")
 
 
@@ -138,15 +139,14 @@ def prepare(compiler: Compiler, extra: Sequence[str] = ()) -> Prepared:
                 _prepare(compiler, scratch, tuple(extra))
     if extra:
         return Prepared(place / "runtime.o", ())
-    header = str(place / "prelude.h")
+    header = str(place / _PRECOMPILED)
     precompiled = ("-include-pch", header + ".pch") if compiler.is_clang else ("-include", header)
     return Prepared(place / "runtime.o", precompiled)
 
 
 def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
-    header = scratch / "prelude.h"
+    header = scratch / _PRECOMPILED
     header.write_text("#include <torch/torch.h>\n")
-    suffix = ".pch" if compiler.is_clang else ".gch"
     commands = [
         [
             compiler.path,
@@ -160,8 +160,11 @@ def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
         ]
     ]
     if not extra:
-        form = ["-x", "c++-header", str(header), "-o", f"{header}{suffix}"]
-        commands.append([compiler.path, *compiler.flags, *form])
+        # clang looks for what it has precompiled, and at its time; gcc takes the text that lies beside it.
+        source = str(INCLUDE / "torch" / "torch.h") if compiler.is_clang else str(header)
+        form = ("-Xclang", "-fno-pch-timestamp") if compiler.is_clang else ()
+        made = f"{header}.pch" if compiler.is_clang else f"{header}.gch"
+        commands.append([compiler.path, *compiler.flags, *form, "-x", "c++-header", source, "-o", made])
     for done in run_together(commands):
         if done.returncode != 0:
             raise BuildError(

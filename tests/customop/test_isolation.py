@@ -39,16 +39,17 @@ BODIES = {
     "aborts": "abort();",
     "asserts": "assert(t_in.numel() == 1);",
     "throws": 'throw std::string("x").at(5);',
-    "hungry": "std::vector<float> all(1ul << 40); buffer[0] = all[5];",
+    "hungry": "std::vector<float> all(1ul << 40); buffer[0] = all[5]; keep(&all);",
     "loops": "for (volatile int i = 0;; i = i + 1) { }",
-    "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) { }",
+    "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) keep(&all);",
     "exits": "_exit(3);",
     "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
     "converts": r"""printf("a %d, b %u; c %ld d %#llx e %.1f\n", -1, ~0u, -(1l << 40), 255ull, 0.1);
   printf("f %.1f g %+5zd\n", 0.1f, static_cast<ssize_t>(5));
   printf("100%% of %c %s text: %03d end\n", 'x', "s", 7); printf("stars %*d here\n", 4, 3);""",
 }
-FORKS = "#include <signal.h>\n#include <unistd.h>\n"
+# `keep`: what the compiler must not leave out.
+FORKS = '#include <signal.h>\n#include <unistd.h>\nstatic void keep(void* p) { asm volatile("" : : "r"(p)); }\n'
 
 
 @pytest.fixture(scope="module")

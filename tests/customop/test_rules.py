@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,21 @@ CUSTOM_OPERATOR_RULES = [rule for rule in RULES.values() if rule.id.startswith("
 each_rule = pytest.mark.parametrize("rule", CUSTOM_OPERATOR_RULES, ids=lambda rule: rule.id)
 
 
-@pytest.fixture(scope="module")
-def operators(build_operators: Callable[..., dict[str, Operator]]) -> dict[str, Operator]:
-    """All examples, in as few libraries as there can be."""
+COMPILERS = ["default", *(["clang++"] if shutil.which("clang++") else [])]
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def operators(
+    request: pytest.FixtureRequest, build_operators: Callable[..., dict[str, Operator]]
+) -> Iterator[dict[str, Operator]]:
+    """All examples, in as few libraries as there can be: by the compiler of this machine, and by clang where it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "default":
+            patch.setenv("CXX", request.param)
+        yield _built(build_operators)
+
+
+def _built(build_operators: Callable[..., dict[str, Operator]]) -> dict[str, Operator]:
     sources = {f"{rule.id}_{kind}": getattr(rule, kind) for rule in CUSTOM_OPERATOR_RULES for kind in ("bad", "good")}
     several = {name: text for name, text in sources.items() if "multicore=True" in text.splitlines()[0]}
     single = {name: text for name, text in sources.items() if name not in several}

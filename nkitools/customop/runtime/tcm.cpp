@@ -148,7 +148,7 @@ void end_pool(CoreState& state, bool judge) {
     if (judge) {
       judge_fence(block, block.allocated);
       Told told;
-      told.a = static_cast<int64_t>(block.bytes);
+      told.count = static_cast<int64_t>(block.bytes);
       tell(kTcmLeak, kNoTensor, block.allocated, told);
     }
 #ifndef NKT_SANITIZED

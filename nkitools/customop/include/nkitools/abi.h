@@ -33,7 +33,7 @@ enum EventKind : int32_t {
   kTcmFreedUse = 5,         // a: bytes of the block, c: site of its tcm_malloc, d: site of its tcm_free
   kTcmNullUse = 6,          // a: bytes asked for by the tcm_malloc that failed (0: none did), b: bytes in use then
   kNotTcm = 7,
-  kTcmLeak = 8,             // a: bytes; site: the tcm_malloc
+  kTcmLeak = 8,             // count: bytes; site: the tcm_malloc
   kBadFree = 9,             // a: 0 unknown, 1 freed before, 2 inside of a block, 3 null; d: site of the first free
   kTcmOverrun = 10,         // a: bytes of the block, b: 1 before it, 0 after it; c: site of the tcm_malloc
   kAccessorInMulticore = 11,  // a: 0 element, 1 read stream, 2 write stream
