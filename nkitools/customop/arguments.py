@@ -81,8 +81,9 @@ def numpy_dtype(code: int) -> Any:
     return as_dtype(SCALAR_TYPES[code][0]).dtype
 
 
-def take(operator: str, signature: str, values: Sequence[Any]) -> Arguments:
-    """Judge a call's arguments against the kernel's parameters (``signature``: letters, the result's first).
+def take(operator: str, signature: str, values: Sequence[Any], names: Sequence[str] = ()) -> Arguments:
+    """Judge a call's arguments against the kernel's parameters (``signature``: letters, the result's first;
+    ``names``: what it calls them).
 
     CO112 for a wrong number or kind, and for arrays that are not contiguous; CO110 for a dtype that tensors do not
     have; CO111 for sizes beyond the limits.
@@ -98,7 +99,10 @@ def take(operator: str, signature: str, values: Sequence[Any]) -> Arguments:
     if len(values) > MAX_ARGUMENTS:
         refuse("NK607", f"operator `{operator}` has {len(values)} parameters; nkitools runs up to {MAX_ARGUMENTS}")
     pairs = enumerate(zip(wanted, values, strict=True))
-    taken = tuple(_taken(operator, index, letter, value) for index, (letter, value) in pairs)
+    taken = tuple(
+        _taken(f"{argument_name(index, names)} of operator `{operator}`", letter, value)
+        for index, (letter, value) in pairs
+    )
     return Arguments(taken, any(_is_torch(value) for value in values))
 
 
@@ -107,8 +111,12 @@ def _is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def _taken(operator: str, index: int, letter: str, value: Any) -> Any:
-    where = f"argument {index} of operator `{operator}`"
+def argument_name(index: int, names: Sequence[str]) -> str:
+    """How an argument is called in a sentence: ``argument 0 `preds```."""
+    return f"argument {index} `{names[index]}`" if names else f"argument {index}"
+
+
+def _taken(where: str, letter: str, value: Any) -> Any:
     if letter == "t":
         return _tensor(where, value)
     if isinstance(value, bool | int | float | np.number):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from nkitools.customop.cache import being_built, digest, forget_unused, locked
 from nkitools.customop.errors import BuildError
 from nkitools.customop.process import Worker
+from nkitools.customop.sources import defines, without_comments
 from nkitools.customop.toolchain import Compiler, Prepared, find_compiler, prepare, run, run_together
 
 SHAPE, COMPUTE, DESCRIPTION = "shape.so", "compute.so", "library.json"
@@ -183,18 +184,18 @@ class Job:
 
     def _guessed_kernels(self) -> list[str]:
         texts = [Path(path).read_text(errors="replace") for path in self.recipe.shape]
-        found = [_without_comments(text) for text in texts]
+        found = [without_comments(text) for text in texts]
         return list(dict.fromkeys(name for text in found for name in _DEFINITION.findall(text)))
 
     def compute_units(self) -> list[tuple[Path, str]]:
         """A unit for each compute source; the kernels are bound in the one that defines them."""
         kernels = self._guessed_kernels()
-        bodies = {path: _without_comments(Path(path).read_text(errors="replace")) for path in self.recipe.compute}
+        bodies = {path: without_comments(Path(path).read_text(errors="replace")) for path in self.recipe.compute}
         bound: dict[str, list[str]] = {path: [] for path in bodies}
         for kernel in kernels:
             if _IDENTIFIER.fullmatch(kernel) is None:
                 raise BuildError(f"m.def names the kernel {kernel!r}, which is no C++ name")
-            definers = [path for path, body in bodies.items() if _defines(body, kernel)]
+            definers = [path for path, body in bodies.items() if defines(body, kernel)]
             # Where none is seen to define it, the first may include what does; the compiler knows.
             bound[(definers or list(bodies))[0]].append(kernel)
         return [(self._unit(f"compute{i}", path, bound[path]), path) for i, path in enumerate(bodies)]
@@ -272,16 +273,6 @@ def _no_kernel(kernel: str, source: str) -> str:
         f"name (looked in "
         f"{os.path.basename(source)})"
     )
-
-
-def _without_comments(text: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
-
-
-def _defines(body: str, kernel: str) -> bool:
-    """Whether a source seems to define a function: its name, parameters, and a brace."""
-    name = kernel.rpartition("::")[2]
-    return re.search(rf"\b{name}\s*\([^;{{}}]*\)\s*(?:noexcept\s*)?\{{", body) is not None
 
 
 def _quoted(path: str) -> str:

@@ -357,6 +357,10 @@ def _exception(scene: Scene, event: Event) -> Told:
     )
 
 
+def _exit(scene: Scene, event: Event) -> Told:
+    return Told("CO103", f"the kernel calls exit({event.a})")
+
+
 def _assertion(scene: Scene, event: Event) -> Told:
     return Told("CO103", f"assertion failed: {event.text.decode(errors='replace')}")
 
@@ -394,6 +398,7 @@ _SENTENCES: dict[int, Callable[[Scene, Event], Told]] = {
     28: _stack,
     29: _operation,
     30: _limit,
+    32: _exit,
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
 # looks like memory that nobody has written is copied to a tensor).

@@ -23,7 +23,7 @@ from nkitools.customop.abi import (
     give_room,
     open_library,
 )
-from nkitools.customop.arguments import Arguments, give_back, numpy_dtype
+from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
 from nkitools.customop.errors import BuildError
 from nkitools.customop.events import Scene, Told, finding_at, findings_of
 from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
@@ -175,7 +175,8 @@ class Judgement:
         names = {}
         for index, value in enumerate(self.arguments.values):
             if isinstance(value, np.ndarray):
-                names[index] = f"argument {index} ({value.dtype} {list(value.shape)})"
+                name = argument_name(index, self.operator.parameters)
+                names[index] = f"{name} ({value.dtype} {list(value.shape)})"
         if call.stage >= 2:
             names[OUTPUT] = f"the output ({numpy_dtype(call.out.dtype)} {list(call.out.shape())})"
         names[LOCAL] = "a tensor that the kernel made"

@@ -38,6 +38,7 @@ class Library:
             self.ops[each.name] = Operator(
                 self,
                 each.name,
+                kernel=each.kernel,
                 numbers=(number, kernel),
                 signatures=(each.signature, kernels[kernel].signature),
                 addresses=(each.address, kernels[kernel].address),

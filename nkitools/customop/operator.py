@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from nkitools.customop.arguments import Arguments, take
 from nkitools.customop.events import Told, finding_at
 from nkitools.customop.judgement import Judgement
 from nkitools.customop.run import OperatorRun
+from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.options import OPTIONS
 from nkitools.record.allowed import allowance
@@ -80,6 +82,7 @@ class Operator:
         library: Library,
         name: str,
         *,
+        kernel: str,
         numbers: tuple[int, int],
         signatures: tuple[str, str],
         addresses: tuple[int, int],
@@ -88,6 +91,7 @@ class Operator:
         self.library = library
         self.__name__ = self.name = name
         self.signature = signatures[1]
+        self._kernel = kernel
         self.numbers = numbers
         # Shapes of whose calls it has been seen that the last thing they do is to free their blocks.
         self.ends_freeing: set[tuple[tuple[int, ...], ...]] = set()
@@ -136,7 +140,7 @@ class Operator:
             debug=debug,
         )
         cores = settings.cores(self.library.multicore)
-        arguments = take(self.name, self.signature, arrays)
+        arguments = take(self.name, self.signature, arrays, self.parameters)
         run = OperatorRun(kernel=self.name, target="GpSimd cores on this host", chip="trn1")
         announce(run)
         try:
@@ -171,6 +175,11 @@ class Operator:
         call.multicore = self.library.multicore
         call.threads = settings.threads and self.library.multicore
         call.stack_limit = max(_HOST_STACK, self.library.stack_size or 0)
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """What the kernel calls its parameters; () where its source does not say it plainly."""
+        return parameter_names(self.library.built.recipe.compute, self._kernel, len(self.signature) - 1)
 
     def kernel_place(self) -> Place:
         """Where the kernel is defined."""

@@ -72,19 +72,23 @@ def _never_written(call: Call, missing: Array) -> Told:
 def judge_origin(scene: Scene, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
     """CO106 for elements that a run with other contents of unwritten memory computes differently.
 
-    Of floats that TCM accessors wrote: what else could be told apart from a number is told of as never written.
+    Of what TCM accessors wrote: floats that were computed from such memory, and integers of 16 or 32 bits that were
+    copied from it.
     """
     events = list(call.events[: call.events_used])
     copied = next((event for event in events if event.kind == CANARY_COPIED), None)
-    if copied is None or output.dtype.kind in "iu":
+    if copied is None:
         return []
     place = scene.symbols.author_place(list(copied.pcs[: copied.frames])) or scene.home
     said = _described(call)
     made = again()
     words = np.dtype(f"u{output.itemsize}")
-    most = np.iinfo(words).max >> 1
+    most = np.iinfo(words).max
     first, second = output.view(words), output_of(made.call, made.memory).view(words)
-    missing = ((first & most) == most) & (first != second)
+    if output.dtype.kind in "iu":
+        missing = (first == most) & (second == most // 255 * made.call.canary)
+    else:
+        missing = ((first & (most >> 1)) == most >> 1) & (first != second)
     if not missing.any():
         return []
     message = f"output {said}: {ranges_of(missing)} computed from memory that nobody has written"

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call, open_library
-from nkitools.customop.arguments import judge_shape
+from nkitools.customop.arguments import argument_name, judge_shape
 from nkitools.customop.events import Scene, Told, finding_at, findings_of
 from nkitools.rules.finding import KernelError, error_of, refuse
 
@@ -130,7 +130,7 @@ def _on_meta(operator: Operator, *arguments: Any) -> Any:
     call.arguments = len(arguments)
     call.op, call.kernel = operator.numbers
     for index, (slot, value) in enumerate(zip(call.args, arguments, strict=False)):
-        _describe(slot, value, f"argument {index} of operator `{operator.name}`")
+        _describe(slot, value, f"{argument_name(index, operator.parameters)} of operator `{operator.name}`")
     # The shape function is the host's, here as with AWS's loader: it runs in this process.
     open_library(operator.library.built.shape).nkt_shape(ctypes.addressof(call))
     if call.stage != 2:

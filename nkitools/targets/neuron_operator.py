@@ -71,7 +71,7 @@ def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, 
     foreign = sorted(set(kwargs) - _OF_SIMULATION)
     if foreign:
         refuse(operator, f"a custom operator has no `{foreign[0]}`", f"Leave `{foreign[0]}` out.")
-    taken = take(operator.name, operator.signature, tuple(_here(value) for value in args))
+    taken = take(operator.name, operator.signature, tuple(_here(value) for value in args), operator.parameters)
     way: Way = TorchXla()
     tensors = tuple(give_back(_own(value), True) if hasattr(value, "dtype") else value for value in taken.values)
     return _on_device(operator), way if taken.torch else AsNumpy(way), tensors

@@ -43,6 +43,7 @@ BODIES = {
     "loops": "for (volatile int i = 0;; i = i + 1) { }",
     "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) keep(&all);",
     "exits": "_exit(3);",
+    "gives_up": "if (t_in.numel() > 1) exit(4);",
     "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
     "converts": r"""printf("a %d, b %u; c %ld d %#llx e %.1f\n", -1, ~0u, -(1l << 40), 255ull, 0.1);
   printf("f %.1f g %+5zd\n", 0.1f, static_cast<ssize_t>(5));
@@ -70,6 +71,7 @@ VALUES = np.ones(1000, np.float32)
         ("freed", "the TCM block of 4000 bytes (line 3) after its tcm_free (line 5)"),
         ("divides", "an arithmetic fault"),
         ("aborts", "abort()"),
+        ("gives_up", "the kernel calls exit(4)"),
         ("asserts", "assertion failed: t_in.numel() == 1"),
     ],
 )

@@ -85,6 +85,17 @@ KERNELS = {
   torch::neuron::tcm_free(block);
   return out;
 """,
+    # Integers: -1 may be a number, and is one here.
+    "words": f"""\
+  torch::Tensor out = {EMPTY.replace("kFloat", "kInt")};
+  int* block = (int*)torch::neuron::tcm_malloc(400);
+  if (!block) return out;
+  for (int i = 0; i < 98; i++) block[i] = -1;
+  block[98] = block[99] & 1 ? -1 : -2;
+  out.tcm_accessor().tcm_to_tensor<int>(block, 0, 100);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
     # Sizes that are negative, which the guide's size_t makes very large.
     "negative_offset": f"""\
   torch::Tensor out = torch::zeros(t_in.sizes(), torch::kFloat);
@@ -113,7 +124,8 @@ VALUES = np.arange(100, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def operators(build_operators: Builder) -> dict[str, Operator]:
-    return build_operators({name: BEGIN + body + "}\n" + SHAPE for name, body in KERNELS.items()})
+    shapes = {"words": SHAPE.replace("kFloat", "kInt")}
+    return build_operators({name: BEGIN + body + "}\n" + shapes.get(name, SHAPE) for name, body in KERNELS.items()})
 
 
 @pytest.mark.parametrize("isolation", ["process", "none"])
@@ -138,6 +150,13 @@ def test_tcm_that_nobody_has_written_shows_in_the_output(operators: dict[str, Op
     run = operators["last_of_block"].run(VALUES)
     assert places(run) == [("CO106", 6)]
     assert "element 99 computed from memory that nobody has written" in run.findings[0].message
+
+
+def test_integers_that_nobody_has_written_are_told_from_minus_one(operators: dict[str, Operator]) -> None:
+    run = operators["words"].run(VALUES)
+    assert places(run) == [("CO106", 7)]
+    assert "element 99 computed from memory that nobody has written" in run.findings[0].message
+    assert (run.outputs[:98] == -1).all()
 
 
 def test_a_destination_that_is_added_to_before_it_is_written(operators: dict[str, Operator]) -> None:

@@ -92,6 +92,16 @@ void on_timeout(int) {
 
 }  // namespace
 
+// A kernel's exit ends its core, and is told.
+[[noreturn]] void end_by_exit(int status, uint64_t site) {
+  if (!core) _exit(status);
+  Told told;
+  told.a = status;
+  core->record->status = kCrashed;
+  tell(kExit, kNoTensor, site, told);
+  siglongjmp(core->jump, 1);
+}
+
 // Signals of a stack that is used up need another one.
 void give_signal_stack() {
   const size_t bytes = 128 * 1024;

@@ -1,4 +1,4 @@
-// printf and its kin: these definitions take the place of the C library's within an operator's library.
+// printf and its kin, and exit: these definitions take the place of the C library's within an operator's library.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +207,8 @@ NKT_WITHIN int __printf_chk(int, const char* format, ...) {
   va_end(arguments);
   return length;
 }
+
+NKT_WITHIN void exit(int status) { nkt::end_by_exit(status, NKT_SITE); }
 
 // What compilers make of a printf without arguments.
 NKT_WITHIN int puts(const char* text) {

@@ -170,6 +170,7 @@ void end_pool(CoreState&, bool judge);
 // The block that an address is in or, of a guarded one, just beyond; null where there is none.
 Block* block_at(CoreState&, const void*);
 
+[[noreturn]] void end_by_exit(int status, uint64_t site);
 void catch_signals(bool on);
 void give_signal_stack();
 void arm_timeout(int64_t milliseconds);

@@ -285,23 +285,24 @@ bool mark_written(uint8_t* shadow, size_t count, uint8_t bit, bool threads) {
   return (others & ~bits) != 0;
 }
 
-// Whether floats are among them that were made of canaries of 0xff: NaNs whose bits go through arithmetic unchanged.
+// Whether one of the words is `wanted`, of the bits of it that are set.
 template <typename Word>
-NKT_HOT bool holds_canary(const Word* words, size_t count) {
-  const Word nan = static_cast<Word>(static_cast<Word>(~Word(0)) >> 1);  // of either sign
+NKT_HOT bool holds_word(const Word* words, size_t count, Word wanted) {
   Word most = 0;
   for (size_t i = 0; i < count; i++) {
-    const Word word = static_cast<Word>(words[i] & nan);
+    const Word word = static_cast<Word>(words[i] & wanted);
     most = word > most ? word : most;
   }
-  return most == nan;
+  return most == wanted;
 }
 
-// A NaN may have come with the arguments: Python runs again with another canary to be sure.
+// Made of canaries of 0xff: NaNs of either sign, whose bits go through arithmetic unchanged, and integers of 16 or 32
+// bits. They may be numbers all the same: Python runs again with another canary to be sure.
 bool seems_unwritten(const Call& call, const TensorImpl& tensor, const void* data, size_t count) {
-  if (call.canary != 0xff || !is_floating(tensor.dtype)) return false;
-  if (tensor.item_shift == 2) return holds_canary(static_cast<const uint32_t*>(data), count);
-  return holds_canary(static_cast<const uint16_t*>(data), count);
+  if (call.canary != 0xff || tensor.item_shift == 0) return false;
+  const uint32_t wanted = is_floating(tensor.dtype) ? 0x7fffffff : 0xffffffff;
+  if (tensor.item_shift == 2) return holds_word(static_cast<const uint32_t*>(data), count, wanted);
+  return holds_word(static_cast<const uint16_t*>(data), count, static_cast<uint16_t>(wanted >> 16));
 }
 
 }  // namespace

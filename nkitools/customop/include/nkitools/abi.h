@@ -56,6 +56,7 @@ enum EventKind : int32_t {
   kStack = 28,              // a: bytes
   kOperation = 29,          // text: what an operation cannot take
   kDimensionLimit = 30,     // a: dims; text
+  kExit = 32,               // a: status
   kCanaryCopied = 31,       // what is copied to a tensor looks like memory that nobody has written
 };
 

@@ -1,0 +1,53 @@
+"""What the text of an operator's sources says, as far as that can be told without a compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+_BRACKETS = {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}
+_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:=.*)?$", re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """C++ source, with a space for each comment."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def defines(body: str, kernel: str) -> bool:
+    """Whether a source seems to define a function: its name, parameters, and a brace."""
+    return _definition(body, kernel) is not None
+
+
+def parameter_names(sources: Iterable[str], kernel: str, count: int) -> tuple[str, ...]:
+    """What ``kernel`` calls its ``count`` parameters; () where its definition cannot be read."""
+    for path in sources:
+        try:
+            body = without_comments(Path(path).read_text(errors="replace"))
+        except OSError:
+            continue
+        found = _definition(body, kernel)
+        if found is None:
+            continue
+        names = [_NAME.search(parameter.strip()) for parameter in _split(found[1])]
+        if len(names) == count and all(names):
+            return tuple(name[1] for name in names if name)
+    return ()
+
+
+def _definition(body: str, kernel: str) -> re.Match[str] | None:
+    name = kernel.rpartition("::")[2]
+    return re.search(rf"\b{name}\s*\(([^;{{}}]*)\)\s*(?:noexcept\s*)?\{{", body)
+
+
+def _split(parameters: str) -> list[str]:
+    """At commas that are in no brackets."""
+    parts, depth = [""], 0
+    for character in parameters:
+        depth += _BRACKETS.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts if parameters.strip() else []
