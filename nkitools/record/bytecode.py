@@ -28,12 +28,14 @@ def _instructions(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
     return [each.offset for each in instructions], instructions
 
 
-def _stored(instruction: dis.Instruction) -> str:
-    """The name that an instruction stores into, or ''; later Pythons pair a store with what follows it."""
+def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
+    """The names that an instruction stores into, the one for the top of the stack first; later Pythons pair them."""
     if not instruction.opname.startswith(_STORES):
-        return ""
-    name = instruction.argval
-    return str(name[0] if isinstance(name, tuple) else name)
+        return ()
+    names = instruction.argval
+    if not isinstance(names, tuple):
+        return (str(names),)
+    return names if "STORE_FAST_STORE" in instruction.opname else names[:1]
 
 
 def _targets(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
@@ -43,14 +45,13 @@ def _targets(instructions: list[dis.Instruction], position: int) -> tuple[str, .
     for instruction in instructions[position:]:
         if instruction.opname == "UNPACK_SEQUENCE":
             wanted += int(instruction.arg or 0) - 1
-        elif name := _stored(instruction):
-            paired = isinstance(instruction.argval, tuple) and "STORE_FAST_STORE" in instruction.opname
-            found += instruction.argval if paired else [name]
+        elif names := _stored(instruction):
+            found += names
         else:
             break
         if len(found) >= wanted:
             break
-    return tuple(found)
+    return tuple(found[:wanted])
 
 
 @lru_cache(maxsize=256)
@@ -77,8 +78,24 @@ def bound_name(code: CodeType, offset: int) -> str:
     offsets, instructions = _instructions(code)
     position = bisect_right(offsets, offset)
     targets = _targets(instructions, position)
-    is_loop = position > 0 and instructions[position - 1].opname == "FOR_ITER"
-    return targets[-1] if is_loop and targets else targets[0] if len(targets) == 1 else ""
+    if position > 0 and instructions[position - 1].opname == "FOR_ITER":
+        return targets[-1] if targets else ""
+    if targets:
+        return targets[0] if len(targets) == 1 else ""
+    taken = _taking(instructions, position)
+    return "" if taken is None else _name_after(instructions, *taken)
+
+
+def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> str:
+    """The name that a value gets from the instruction that takes it, so many values above; '' for none."""
+    names = _stored(instructions[taker])
+    if names:
+        return names[above]
+    # Of more than three results a tuple is made, and taken apart.
+    targets = _targets(instructions, taker + 1)
+    count = instructions[taker].arg or 0
+    unpacks = instructions[taker].opname == "BUILD_TUPLE" and instructions[taker + 1].opname == "UNPACK_SEQUENCE"
+    return targets[count - 1 - above] if unpacks and len(targets) == count else ""
 
 
 def is_returned(code: CodeType, offset: int) -> bool:
@@ -110,19 +127,37 @@ def _taken(instruction: dis.Instruction) -> int:
     return 1 << 30
 
 
-def returned_element(code: CodeType, offset: int) -> int | None:
-    """Which element of a tuple or list that is returned as it is the value of the instruction at ``offset`` becomes."""
-    offsets, instructions = _instructions(code)
-    above = 0  # values on the stack above that one
-    for instruction, after in itertools.pairwise(instructions[bisect_right(offsets, offset) :]):
-        taken = _taken(instruction)
-        if taken > above:
-            builds = instruction.opname in ("BUILD_TUPLE", "BUILD_LIST") and after.opname == "RETURN_VALUE"
-            return taken - 1 - above if builds else None
+def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, int] | None:
+    """Which instruction takes the value that is on top of the stack at ``position``, and how many lie above it then.
+
+    None where that cannot be told: ``first, second = make(), make()`` takes the first value when the second is made.
+    """
+    above = 0
+    for number in range(position, len(instructions)):
+        instruction = instructions[number]
+        if instruction.opname == "SWAP":
+            depth = int(instruction.arg or 0) - 1
+            above = 0 if above == depth else depth if above == 0 else above
+            continue
+        if (len(_stored(instruction)) or _taken(instruction)) > above:
+            return number, above
         above += dis.stack_effect(instruction.opcode, instruction.arg)
         if above < 0:
             return None
     return None
+
+
+def returned_element(code: CodeType, offset: int) -> int | None:
+    """Which element of a tuple or list that is returned as it is the value of the instruction at ``offset`` becomes."""
+    offsets, instructions = _instructions(code)
+    taken = _taking(instructions, bisect_right(offsets, offset))
+    if taken is None or taken[0] + 1 >= len(instructions):
+        return None
+    number, above = taken
+    builds = instructions[number].opname in ("BUILD_TUPLE", "BUILD_LIST")
+    if not builds or instructions[number + 1].opname != "RETURN_VALUE":
+        return None
+    return _taken(instructions[number]) - 1 - above
 
 
 def unpacked_name(code: CodeType, offset: int, element: int) -> str:

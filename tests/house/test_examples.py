@@ -58,6 +58,8 @@ def assert_shows(output: str, block: str) -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in (DOCS / "how-to" / "example").glob("test_*.py")))
 def test_the_examples_of_the_how_to_pages_pass(tmp_path: Path, name: str) -> None:
     """Each example test, copied with its neighbours into an empty directory, passes."""
+    for package in re.findall(r'importorskip\("(\w+)"\)', (DOCS / "how-to" / "example" / name).read_text()):
+        pytest.importorskip(package)
     shutil.copytree(DOCS / "how-to" / "example", tmp_path, dirs_exist_ok=True)
     done = run_pytest(tmp_path, name)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -47,7 +47,7 @@ def _fresh() -> None:
 
 
 def test_the_result_of_a_call_is_named_by_its_variable() -> None:
-    """Local, global, of a closure; not where it goes on into something else."""
+    """Local, global, of a closure, one of several; not where it goes on into something else."""
 
     def kernel() -> Any:
         first = name()
@@ -59,11 +59,23 @@ def test_the_result_of_a_call_is_named_by_its_variable() -> None:
         return (lambda: (first, second, third, fourth, fifth)), name()
 
     kernel()
-    assert found[:3] == ["first", "second", ""]
-    assert found[-1] == ""
+    assert found == ["first", "second", "", "third", "fourth", "", ""]
     found.clear()
     exec("top = name()", {"name": name})
     assert found == ["top"]
+
+
+def test_each_of_several_results_is_named_by_its_own_variable() -> None:
+    """Whatever is between, and in whatever order the stores are."""
+
+    def kernel() -> Any:
+        first, second, third = name(), [name()], name()
+        fourth, fifth, sixth, seventh = name(), 1, name(), (1, 2)[0] + 1
+        eighth, ninth = name() if first else 1, name()
+        return first, second, third, fourth, fifth, sixth, seventh, eighth, ninth
+
+    kernel()
+    assert found == ["first", "", "third", "fourth", "sixth", "", "ninth"]
 
 
 def test_what_is_returned_as_it_is() -> None:
