@@ -42,6 +42,8 @@ class Sum:
 
     def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
         """Whether an access has elements in common with it; ``unless_sure`` where that is too hard to find out."""
+        if array is self.array:
+            return True
         if not _overlap(self.region, region):
             return False
         try:

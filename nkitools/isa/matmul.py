@@ -275,8 +275,11 @@ def multiplied(
     direct = flat and dtype is float32
 
     def compute(destination: Array, stationary: Array, moving: Array, fresh: Any) -> None:
-        left = to_float32(stationary).reshape(stationary_shape)
-        right = to_float32(moving).reshape(moving_shape)
+        left, right = to_float32(stationary), to_float32(moving)
+        if left.shape != stationary_shape:
+            left = left.reshape(stationary_shape)
+        if right.shape != moving_shape:
+            right = right.reshape(moving_shape)
         if direct and (accumulate is False or fresh is True):
             note_product(np.matmul(left.T, right, out=destination))
         else:
@@ -301,7 +304,8 @@ def note_product(product: Array) -> Array:
 
 def deposit(destination: Array, values: Array, dtype: DType, accumulate: bool | None, fresh: Any) -> None:
     """Write over the destination, or add in float32: everywhere, or where it is not ``fresh``."""
-    values = values.reshape(destination.shape)
+    if values.shape != destination.shape:
+        values = values.reshape(destination.shape)
     if accumulate is False or fresh is True:
         np.copyto(destination, cast(values, dtype))
         return

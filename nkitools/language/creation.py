@@ -40,6 +40,12 @@ def region(buffer: Any) -> MemoryRegion:
 
 def checked_shape(shape: Any, what: str) -> tuple[int, ...]:
     """A shape as a tuple of positive integers; NK609 for others."""
+    if type(shape) is tuple and shape:
+        for size in shape:
+            if type(size) is not int or size < 1:
+                break
+        else:
+            return shape
     sizes = tuple(shape) if isinstance(shape, (Sequence, np.ndarray)) and not isinstance(shape, str) else (shape,)
     for size in sizes:
         if isinstance(size, bool) or not hasattr(size, "__index__"):

@@ -33,7 +33,7 @@ _LOW = (1 << 32) - 1
 _STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that would take as long as the rest of an allocation's history
 class StorageRecord:
     """What is kept of a storage after it is gone."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
 
@@ -70,6 +71,7 @@ def caller_of(frame: FrameType) -> FrameType | None:
     return None
 
 
+@lru_cache(4096)
 def site_at(code: CodeType, line: int, instruction: int) -> Site:
     """The site of a code object's instruction."""
     position = next(islice(code.co_positions(), instruction // 2, None), None)
