@@ -22,7 +22,7 @@ from nkitools.launch.breakpoints import authors_breakpoints
 from nkitools.launch.misused import check_use
 from nkitools.launch.probed import probed
 from nkitools.launch.read_only import check_write
-from nkitools.launch.results import check_results, tensors_of
+from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import Schedule, check_schedule
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.source_rules import report_source
@@ -202,6 +202,9 @@ class Programs:
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
         check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip)
+        if self.world is None:  # a rank may work for others
+            inputs = (storage.id for storage in self.arguments.storages)
+            check_effect(results, inputs, self.record, self.reporter)
         self.record.returned(tensors_of(results[0]))
         self.arguments.finish()
         return self.arguments.leave(results[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,18 @@ import numpy as np
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
+from nkitools.chip.region import MEMORY_NAMES
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.views import describe
 from nkitools.launch.containers import mapped
+from nkitools.record.columns import Columns
 from nkitools.record.names import tensor_of
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import refuse, report
 
 _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
+_NAMES = [MEMORY_NAMES[memory] for memory in _HBM]
 
 
 def tensors_of(result: Any) -> list[NkiTensor]:
@@ -58,6 +61,27 @@ def check_results(result: Any, record: Record, reporter: Reporter, *, on_chip: b
             tensor.storage.poison_unwritten()
             if "NK403" not in tensor.storage.excused:
                 _report_unwritten(tensor, missing, record, reporter)
+
+
+def check_effect(results: list[Any], inputs: Iterable[int], record: Record, reporter: Reporter) -> None:
+    """NK408 for a kernel of which nothing comes: no program returns a tensor, writes an input (by its id) or prints.
+
+    What it has written to tensors of its own in HBM is lost then.
+    """
+    if record.prints or any(tensors_of(result) for result in results):
+        return
+    columns = Columns(record)
+    written = np.unique(columns.storages[columns.written]).tolist()
+    lost = [number for number in written if record.storages[number].memory in _NAMES]
+    if not lost or not set(inputs).isdisjoint(written):
+        return
+    storage, name = record.storages[lost[-1]], record.name_of(lost[-1])
+    whose = f"`{name}` ({storage.memory}" if name else f"a tensor ({storage.memory}"
+    with reporter.placed(record.sites[storage.site]):
+        report(
+            "NK408",
+            f"the kernel returns nothing: {whose}, {storage.dtype} {list(storage.shape)}), which it writes, is lost",
+        )
 
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:

@@ -71,13 +71,18 @@ def caller_of(frame: FrameType) -> FrameType | None:
     return None
 
 
-@lru_cache(4096)
 def site_at(code: CodeType, line: int, instruction: int) -> Site:
     """The site of a code object's instruction."""
+    return _site_in(code.co_filename, code, line, instruction)
+
+
+@lru_cache(4096)
+def _site_in(file: str, code: CodeType, line: int, instruction: int) -> Site:
+    # The same code in two files is equal to Python.
     position = next(islice(code.co_positions(), instruction // 2, None), None)
     column = None if position is None or position[2] is None else position[2] + 1
     return Site(
-        code.co_filename,
+        file,
         line,
         column,
         code.co_name,

@@ -121,4 +121,20 @@ RULES = [
         good=examples.NK407_GOOD,
         aliases=("err_mutable_parameter_not_returned",),
     ),
+    Rule(
+        id="NK408",
+        slug="result-lost",
+        severity="warning",
+        reason=(
+            "A kernel's results are the tensors that it returns. What it writes to a tensor of its own and does not "
+            "return is gone when it ends, and the caller gets None."
+        ),
+        source=(
+            "NKI migration guide, Output tensors must use nl.shared_hbm (NKI 0.6): the output tensors of a kernel are "
+            "those that it returns"
+        ),
+        remedy="Return the tensor: `return out` as the kernel's last line.",
+        bad=examples.NK408_BAD,
+        good=examples.NK408_GOOD,
+    ),
 ]

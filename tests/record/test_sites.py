@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Any
 
 import nkitools
 from nkitools.record.sites import UNKNOWN, Sites, author_frame, is_internal, site_at
@@ -55,3 +57,16 @@ def test_code_without_columns_has_none() -> None:
     code = compile("x = 1\n", "<string>", "exec").replace(co_linetable=b"")
     site = site_at(code, 1, 0)
     assert (site.line, site.column, site.function) == (1, None, "<module>")
+
+
+def test_the_same_code_in_two_files_has_two_sites(tmp_path: Path) -> None:
+    """To Python the two code objects are equal."""
+    kernels = []
+    for name in ("first.py", "second.py"):
+        path = tmp_path / name
+        path.write_text("def kernel():\n    pass\n")
+        namespace: dict[str, Any] = {}
+        exec(compile(path.read_text(), str(path), "exec"), namespace)
+        kernels.append(namespace["kernel"].__code__)
+    assert kernels[0] == kernels[1]
+    assert [site_at(code, 2, 0).file for code in kernels] == [str(tmp_path / "first.py"), str(tmp_path / "second.py")]

@@ -218,3 +218,24 @@ def kernel(x: nt.mutable_tensor):
 
 inputs = (np.ones((128, 64), np.float32),)
 """
+
+NK408_BAD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)  # NK408
+    nl.store(out, nl.exp(nl.load(x)))
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK408_GOOD = """\
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.exp(nl.load(x)))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""

@@ -224,3 +224,35 @@ def kernel(x: nt.mutable_tensor, y: nt.mutable_tensor):
 
 inputs = (np.ones((128, 64), np.float32), np.zeros((128, 64), np.float32))
 """
+
+NK408_BAD = """\
+def doubled(x):
+    result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)  # NK408
+    nl.store(result, nl.multiply(nl.load(x), 2.0))
+    return result
+
+
+@nki.jit
+def kernel(x):
+    out = doubled(x)
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
+
+NK408_GOOD = """\
+def doubled(x, scratch):
+    nl.store(scratch, nl.multiply(nl.load(x), 2.0))
+
+
+@nki.jit
+def kernel(x):
+    scratch = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.private_hbm)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    doubled(x, scratch)
+    nl.store(out, nl.multiply(nl.load(x), 3.0))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
+"""
