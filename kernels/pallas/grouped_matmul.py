@@ -41,12 +41,14 @@ def grouped_matmul_int8(
     _check(x, weights, groups, block_rows)
     (m, k), n = x.shape, weights.shape[2]
     depth, columns = _divisor(k, BLOCK_DEPTH), _divisor(n, BLOCK_COLUMNS)
+    steps = k // depth
     product = pl.pallas_call(
-        _grouped_kernel,
+        # Not pl.num_programs: jax 0.11 gives every later grid of a kernel, with blocks of one size, the first one's.
+        functools.partial(_grouped_kernel, steps=steps),
         out_shape=jax.ShapeDtypeStruct((m, n), jnp.int32),
         grid_spec=pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=1,
-            grid=(m // block_rows, n // columns, k // depth),
+            grid=(m // block_rows, n // columns, steps),
             in_specs=[
                 pl.BlockSpec((block_rows, depth), lambda row, column, step, groups: (row, step)),
                 pl.BlockSpec((None, depth, columns), lambda row, column, step, groups: (groups[row], step, column)),
@@ -59,8 +61,10 @@ def grouped_matmul_int8(
     return product(groups, x, weights)
 
 
-def _grouped_kernel(groups: jax.Ref, x: jax.Ref, weights: jax.Ref, out: jax.Ref, accumulator: jax.Ref) -> None:
-    """One step: add a block product; the prefetched groups have done their work in the index map."""
+def _grouped_kernel(
+    groups: jax.Ref, x: jax.Ref, weights: jax.Ref, out: jax.Ref, accumulator: jax.Ref, *, steps: int
+) -> None:
+    """One step of ``steps``: add a block product; the prefetched groups have done their work in the index map."""
     del groups
     step = pl.program_id(2)
 
@@ -70,7 +74,7 @@ def _grouped_kernel(groups: jax.Ref, x: jax.Ref, weights: jax.Ref, out: jax.Ref,
 
     accumulator[...] += jnp.dot(x[...], weights[...], preferred_element_type=jnp.int32)
 
-    @pl.when(step == pl.num_programs(2) - 1)
+    @pl.when(step == steps - 1)
     def _write() -> None:
         out[...] = accumulator[...]
 

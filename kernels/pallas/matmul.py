@@ -104,11 +104,11 @@ def linear(
     return _product(kernel, (x, weights, bias[None, :]), blocks, accumulate=jnp.float32, out=jnp.bfloat16)
 
 
-def _matmul_kernel(x: jax.Ref, y: jax.Ref, out: jax.Ref, accumulator: jax.Ref) -> None:
-    """One step: add a block product; at the end write the sum."""
+def _matmul_kernel(x: jax.Ref, y: jax.Ref, out: jax.Ref, accumulator: jax.Ref, *, steps: int) -> None:
+    """One step of ``steps``: add a block product; at the end write the sum."""
     _accumulate(x, y, accumulator)
 
-    @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+    @pl.when(pl.program_id(2) == steps - 1)
     def _write() -> None:
         out[...] = accumulator[...].astype(out.dtype)
 
@@ -120,12 +120,13 @@ def _linear_kernel(
     out: jax.Ref,
     accumulator: jax.Ref,
     *,
+    steps: int,
     activation: Callable[[jax.Array], jax.Array],
 ) -> None:
-    """One step: add a block product; at the end write the activated sum."""
+    """One step of ``steps``: add a block product; at the end write the activated sum."""
     _accumulate(x, weights, accumulator)
 
-    @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+    @pl.when(pl.program_id(2) == steps - 1)
     def _write() -> None:
         out[...] = activation(accumulator[...] + bias[...]).astype(out.dtype)
 
@@ -153,13 +154,15 @@ def _product(
     padded_m, padded_k, padded_n = _round_up(m, rows), _round_up(max(k, 1), depth), _round_up(n, columns)
 
     x, y, *with_columns = operands
+    steps = padded_k // depth
     padded = [_pad(x, padded_m, padded_k), _pad(y, padded_k, padded_n), *(_pad(v, 1, padded_n) for v in with_columns)]
     product = pl.pallas_call(
-        kernel,
+        # Not pl.num_programs: jax 0.11 gives every later grid of a kernel, with blocks of one size, the first one's.
+        functools.partial(kernel, steps=steps),
         out_shape=jax.ShapeDtypeStruct((padded_m, padded_n), out),
         grid_spec=pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=0,
-            grid=(padded_m // rows, padded_n // columns, padded_k // depth),
+            grid=(padded_m // rows, padded_n // columns, steps),
             in_specs=[
                 pl.BlockSpec((rows, depth), lambda row, column, step: (row, step)),
                 pl.BlockSpec((depth, columns), lambda row, column, step: (step, column)),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from nkitools.pallas import places
-from nkitools.pallas.calls import Call, compiling_for
-from nkitools.pallas.chips import Chip
+from nkitools.pallas.calls import Call, compiling_for, pallas_calls
+from nkitools.pallas.chips import CHIPS, Chip
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.places import Place
 from nkitools.rules.finding import Finding
@@ -65,6 +66,22 @@ def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
     return tuple(aval.shape), str(aval.dtype)
+
+
+@cache
+def fills_in_floats() -> bool:
+    """Whether a print may fill a placeholder with a float32: JAX (since 0.11) is asked, with a kernel that does."""
+    jax, pallas = jax_module(), jax_module("jax.experimental.pallas")
+    array = jax.ShapeDtypeStruct((8, 128), jax_module("jax.numpy").float32)
+    chip = CHIPS["v5e"]
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        pallas.debug_print("{}", x_ref[0, 0])
+        out_ref[...] = x_ref[...]
+
+    with compiling_for(chip):
+        (call,) = pallas_calls(jax.make_jaxpr(pallas.pallas_call(kernel, out_shape=array))(array))
+    return isinstance(lower(call, chip), Program)
 
 
 def finding_of_error(error: BaseException, call: Call) -> Finding:

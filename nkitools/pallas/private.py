@@ -3,15 +3,16 @@
 JAX has no public way to hear prints, to watch the memory of an interpreted TPU, or to list what its TPU lowering knows.
 What is used of its inside is named here and nowhere else. ``MARKS`` says what each name must look like; ``moved`` says
 which do not in the JAX that is installed, and the part of a check that stands on them is then left out, with the
-reason.
+reason. What the known versions of JAX (0.10 to 0.12) have otherwise is told apart here too, by names and forms.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from nkitools.pallas.imports import jax_module
@@ -30,12 +31,16 @@ CALLBACK = "jax._src.callback"
 
 
 class Mark(NamedTuple):
-    """A private name: where it is, the parameters or fields that must be among its own, and which part needs it."""
+    """A private name: where it is, the parameters or fields that must be among its own, and which part needs it.
+
+    A method's is that of its class and its own. ``before`` is what an older JAX that is known has in its place.
+    """
 
     module: str
     name: str
     has: tuple[str, ...]
     part: str
+    before: Mark | None = None
 
 
 PRINTS = "device prints"
@@ -44,6 +49,24 @@ WATCH = "watching TPU interpretation"
 STATIC = "the source lines of a kernel"
 CALLS = "compiling what was seen while it ran"
 PRIMITIVES = "the list of primitives that have a TPU lowering"
+
+
+def _memory(method: str, *has: str) -> Mark:
+    """A method that the watching memory overrides, with the parameters that it is called with.
+
+    A thread was a core of all devices, by its number, before it was a device and a core (0.11).
+    """
+    name = f"SharedMemory.{method}"
+    older = tuple("global_core_id" if each == "thread" else each for each in has)
+    return Mark(SHARED_MEMORY, name, has, WATCH, Mark(SHARED_MEMORY, name, older, WATCH) if older != has else None)
+
+
+def _check(method: str) -> Mark:
+    """A method of the race detector that ours overrides; as above, but that a device and a core were two parameters."""
+    name, rest = f"RaceDetectionState.{method}", ("clock", "buffer_key", "rnge", "source_info")
+    older = Mark(RACES, name, ("device_id", "local_core_id", *rest), WATCH)
+    return Mark(RACES, name, ("thread", *rest), WATCH, before=older)
+
 
 MARKS = (
     Mark(
@@ -64,39 +87,46 @@ MARKS = (
     Mark(INTERPRETER, "memory", (), WATCH),
     Mark(SHARED_MEMORY, "SharedMemory", ("num_devices", "num_cores_per_device", "detect_races"), WATCH),
     Mark(SHARED_MEMORY, "Semaphore", ("shared_memory", "semaphore_id"), WATCH),
-    Mark(VECTOR_CLOCK, "ordered", (), WATCH),
+    Mark(
+        VECTOR_CLOCK,
+        "NpVectorClock.ordered",
+        ("other",),
+        WATCH,
+        before=Mark(VECTOR_CLOCK, "ordered", ("x", "y"), WATCH),
+    ),
+    _check("check_read"),
+    _check("check_write"),
+    _memory("allocate_buffer", "key", "ref_count", "value", "logging_info"),
+    _memory("get_buffer_content", "key", "rnge", "thread", "logging_info"),
+    _memory("store_buffer_content", "key", "rnge", "value", "thread", "logging_info"),
+    _memory("swap_buffer_content", "key", "rnge", "value", "mask", "thread", "logging_info"),
+    _memory("append_semaphore_task", "semaphore_id", "global_core_id", "task"),
+    _memory("get_sempahores_with_nonzero_count", "device_id"),
     Mark(SOURCES, "user_frames", (), STATIC),
     Mark(SOURCES, "current", (), GRID_PRINTS),
     Mark(LOWERING, "lowering_rules", (), PRIMITIVES),
     Mark(PALLAS_CALL, "pallas_call_p", (), CALLS),
 )
 
-# Methods that the watching memory overrides, with the parameters that it is called with.
-METHODS = {
-    "allocate_buffer": ("key", "ref_count", "value", "logging_info"),
-    "get_buffer_content": ("key", "rnge", "global_core_id", "logging_info"),
-    "store_buffer_content": ("key", "rnge", "value", "global_core_id", "logging_info"),
-    "swap_buffer_content": ("key", "rnge", "value", "mask", "global_core_id", "logging_info"),
-    "append_semaphore_task": ("semaphore_id", "global_core_id", "task"),
-    "get_sempahores_with_nonzero_count": ("device_id",),
-}
-
 
 def of(module: str, name: str) -> Any:
-    """The private ``name`` of JAX's ``module``."""
-    return getattr(jax_module(module), name)
+    """The private ``name`` of JAX's ``module``; a method's is that of its class and its own."""
+    return attrgetter(name)(jax_module(module))
 
 
 @cache
 def moved(part: str) -> str:
     """What the installed JAX has otherwise than ``part`` needs it, in words; empty where everything is as known."""
     found = [sentence for mark in MARKS if mark.part == part and (sentence := _otherwise(mark))]
-    if part == WATCH and not found:
-        found = list(_other_methods())
     return f"jax {jax_module().__version__}: " + "; ".join(found) if found else ""
 
 
 def _otherwise(mark: Mark) -> str:
+    said = _unlike(mark)
+    return said if said and (mark.before is None or _unlike(mark.before)) else ""
+
+
+def _unlike(mark: Mark) -> str:
     where = f"{mark.module}.{mark.name}"
     try:
         thing = of(mark.module, mark.name)
@@ -112,13 +142,23 @@ def _names(thing: Any) -> Iterable[str]:
     return inspect.signature(thing).parameters
 
 
-def _other_methods() -> Iterable[str]:
-    kind = of(SHARED_MEMORY, "SharedMemory")
-    for name, wanted in METHODS.items():
-        method: Callable[..., Any] | None = getattr(kind, name, None)
-        if method is None:
-            yield f"{SHARED_MEMORY}.SharedMemory.{name} is not there"
-            continue
-        missing = [each for each in wanted if each not in inspect.signature(method).parameters]
-        if missing:
-            yield f"{SHARED_MEMORY}.SharedMemory.{name} has no {', '.join(missing)}"
+# ---------------------------------------------------------------------- what differs between versions
+
+
+def are_ordered(clock: Any, other: Any) -> bool:
+    """Whether one of the moments that two vector clocks show happened before the other."""
+    if hasattr(clock, "ordered"):
+        return bool(clock.ordered(other))
+    return bool(of(VECTOR_CLOCK, "ordered")(clock, other))  # before 0.11 clocks are arrays
+
+
+def core_of(thread: Any, cores_per_device: int) -> int:
+    """The core within its device: of a device and a core, or of a number among the cores of all devices."""
+    return int(thread[1]) if isinstance(thread, tuple) else int(thread) % cores_per_device
+
+
+def access_of(*checked: Any) -> tuple[tuple[Any, Any], Any, Any, Any]:
+    """What the race detector is given to check: the thread (device and core), its clock, the buffer and the ranges."""
+    *thread, clock, buffer, ranges = checked
+    device, core = thread if len(thread) == 2 else thread[0]
+    return (device, core), clock, buffer, ranges

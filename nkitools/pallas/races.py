@@ -21,20 +21,21 @@ class WatchedRaces:
         super().__init__(*args, **kwargs)
         self.accesses: dict[Any, list[tuple[bool, Any, Any, Any, Any]]] = {}
 
-    def check_read(self, device: Any, core: Any, clock: Any, key: Any, ranges: Any, source_info: Any = None) -> None:
-        self._check(False, (device, core), clock, key, ranges, source_info)
+    def check_read(self, *checked: Any, source_info: Any = None) -> None:
+        self._check(False, *private.access_of(*checked), source_info)
 
-    def check_write(self, device: Any, core: Any, clock: Any, key: Any, ranges: Any, source_info: Any = None) -> None:
-        self._check(True, (device, core), clock, key, ranges, source_info)
+    def check_write(self, *checked: Any, source_info: Any = None) -> None:
+        self._check(True, *private.access_of(*checked), source_info)
 
     def _check(self, is_write: bool, who: Any, clock: Any, key: Any, ranges: Any, source: Any) -> None:
         """Compare with every earlier access to the buffer that neither happened before this one nor only read too."""
-        ordered = private.of(private.VECTOR_CLOCK, "ordered")
         with self.lock:
             earlier = list(self.accesses.setdefault(key, []))
             self.accesses[key].append((is_write, who, clock, ranges, source))
         for was_write, its_who, its_clock, its_ranges, its_source in earlier:
-            if (is_write or was_write) and not ordered(its_clock, clock) and _overlap(ranges, its_ranges):
+            if not (is_write or was_write) or private.are_ordered(its_clock, clock):
+                continue
+            if _overlap(ranges, its_ranges):
                 self.races_found = True
                 this = Access(is_write, who, ranges, source)
                 _tell_race(key, this, Access(was_write, its_who, its_ranges, its_source))

@@ -7,10 +7,11 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-from nkitools.pallas import private
+from nkitools.pallas import libtpu, private
 from nkitools.pallas.calls import Call, Operand, placed_equations, show_shape
 from nkitools.pallas.chips import MIB, Chip
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.lowering import fills_in_floats
 from nkitools.pallas.places import Place
 from nkitools.rules.finding import Finding
 
@@ -50,7 +51,7 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
         )
         return
     rows = tile_rows(shape[-2], bits)
-    if sizes[-2] != shape[-2] and sizes[-2] % rows:
+    if libtpu.version() < libtpu.PARTIAL_TILES and sizes[-2] != shape[-2] and sizes[-2] % rows:
         yield operand.place.finding(
             "PL102",
             f"{operand.text()}: {operand.dtype} lies in tiles of {rows} rows, and a block of {sizes[-2]} rows takes "
@@ -196,12 +197,17 @@ def print_mistake(equation: Any) -> str:
         return ""
     if not filled:
         integers = [str(value.dtype) for value in values if not _is_float(value.dtype)]
-        return f"{said} prints an {integers[0]} without a placeholder, at which the compiler aborts" if integers else ""
+        if not integers or libtpu.version() >= libtpu.INTEGER_PRINTS:
+            return ""
+        return f"{said} prints an {integers[0]} without a placeholder, at which the compiler aborts"
     fields = [each for each in string.Formatter().parse(template) if each[1] is not None]
     if any(name or form or conversion for _, name, form, conversion in fields):
         return f"{said} names or formats its values; a TPU takes plain {{}} only"
     others = [str(value.dtype) for value in values if str(value.dtype) not in ("int32", "uint32")]
-    return f"{said} fills a placeholder with {others[0]}; a TPU fills in 32-bit integers only" if others else ""
+    fitting = "32-bit integers"
+    if others and fills_in_floats():
+        others, fitting = [each for each in others if each != "float32"], "integers and floats of 32 bits"
+    return f"{said} fills a placeholder with {others[0]}; a TPU fills in {fitting} only" if others else ""
 
 
 def _is_float(dtype: Any) -> bool:

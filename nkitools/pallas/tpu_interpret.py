@@ -134,27 +134,25 @@ class _WatchedMemory:
         super().allocate_buffer(key, ref_count, value, *args, **kwargs)  # type: ignore[misc]
         self.kernel.allocate(key, value.shape, _source(kwargs))
 
-    def get_buffer_content(self, key: Any, rnge: Any, global_core_id: int, *args: Any, **kwargs: Any) -> Any:
-        self.kernel.read(key, rnge, self._core(global_core_id), _source(kwargs))
-        return super().get_buffer_content(key, rnge, global_core_id, *args, **kwargs)  # type: ignore[misc]
+    def get_buffer_content(self, key: Any, rnge: Any, thread: Any, *args: Any, **kwargs: Any) -> Any:
+        self.kernel.read(key, rnge, self._core(thread), _source(kwargs))
+        return super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
 
-    def store_buffer_content(
-        self, key: Any, rnge: Any, value: Any, global_core_id: int, *args: Any, **kwargs: Any
-    ) -> Any:
-        self.kernel.write(key, rnge, self._core(global_core_id), _source(kwargs))
+    def store_buffer_content(self, key: Any, rnge: Any, value: Any, thread: Any, *args: Any, **kwargs: Any) -> Any:
+        self.kernel.write(key, rnge, self._core(thread), _source(kwargs))
         rnge, value = self._inside(key, rnge, value)
-        return super().store_buffer_content(key, rnge, value, global_core_id, *args, **kwargs)  # type: ignore[misc]
+        return super().store_buffer_content(key, rnge, value, thread, *args, **kwargs)  # type: ignore[misc]
 
     def swap_buffer_content(
-        self, key: Any, rnge: Any, value: Any, mask: Any, global_core_id: int, *args: Any, **kwargs: Any
+        self, key: Any, rnge: Any, value: Any, mask: Any, thread: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        self.kernel.write(key, rnge, self._core(global_core_id), _source(kwargs), mask)
+        self.kernel.write(key, rnge, self._core(thread), _source(kwargs), mask)
         whole = value
         rnge, value = self._inside(key, rnge, value)
         if mask is not None and value.shape != mask.shape:
             mask = mask[tuple(slice(0, size) for size in value.shape)]
         result, *more = super().swap_buffer_content(  # type: ignore[misc]
-            key, rnge, value, mask, global_core_id, *args, **kwargs
+            key, rnge, value, mask, thread, *args, **kwargs
         )
         return (result if value.shape == whole.shape else whole, *more)
 
@@ -178,8 +176,8 @@ class _WatchedMemory:
         if buffer is not None:
             buffer.content[...] = _fill(buffer.content.dtype, how)
 
-    def _core(self, global_core: int) -> int:
-        return int(global_core) % self.num_cores_per_device
+    def _core(self, thread: Any) -> int:
+        return private.core_of(thread, self.num_cores_per_device)
 
     def _inside(self, key: Any, ranges: Any, value: Any) -> tuple[Any, Any]:
         """The part of a write that lies inside of the buffer: the watch has told of the rest, and the run goes on."""

@@ -30,9 +30,10 @@ RULES = [
         reason=(
             "Narrow dtypes are packed along the rows: an array of 8-bit elements lies in memory in tiles of 32 rows, "
             "of 4-bit elements in tiles of 64, where its rows are a multiple of that (otherwise in tiles of 8). A "
-            "block takes whole tiles, or the whole dimension."
+            "block takes whole tiles, or the whole dimension. The compiler of libtpu 0.0.50 (jax 0.12) is the first "
+            "that takes parts of tiles too."
         ),
-        source="TPU compiler, E2002 CompileTimeMosaicMisalignedBlockAndTiling; measured with libtpu 0.0.42",
+        source="TPU compiler, E2002 CompileTimeMosaicMisalignedBlockAndTiling; measured with libtpu 0.0.42 to 0.0.50",
         remedy="Make the second to last dimension of the block a multiple of the tile's rows, or the whole dimension.",
         bad=examples.PL102_BAD,
         good=examples.PL102_GOOD,
@@ -201,10 +202,11 @@ RULES = [
         "PL302",
         "print-placeholder",
         reason=(
-            "On a TPU a print with placeholders takes 32-bit integers, as scalars, or one vector at the end; a scalar "
-            "integer without a placeholder makes the compiler abort. Interpretation prints anything."
+            "On a TPU a print with placeholders, which are plain {}, takes scalars of 32 bits (integers, and since jax "
+            "0.11 floats), or one vector at the end; a scalar integer without a placeholder makes the compiler abort "
+            "up to libtpu 0.0.42. Interpretation prints anything."
         ),
-        source="jax.experimental.pallas.debug_print docstring; the abort measured with libtpu 0.0.42",
+        source="jax.experimental.pallas.debug_print docstring; the abort measured with libtpu 0.0.42 and 0.0.43",
         remedy=(
             'Print integers with a placeholder, pl.debug_print("i {}", i), floats without, pl.debug_print("x", x), and '
             'an array as pl.debug_print("x {}", x).'

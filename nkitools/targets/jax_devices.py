@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -197,7 +198,9 @@ class GpuDevice(JaxDevice):
         function, arrays = _of_arrays(kernel, args, _own(kwargs))
         traced = jax.jit(function).trace(*arrays)
         try:
-            traced.lower(lowering_platforms=(self.lowers_to,))
+            # JAX warns of the backend that lowers to a GPU (0.12), and will again when the function runs on one.
+            with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+                traced.lower(lowering_platforms=(self.lowers_to,))
         except Exception as error:  # any: JAX raises what it likes for what it cannot lower
             said = str(error).strip().splitlines() or [""]
             return f"`{kernel_name(kernel)}` does not lower to a GPU: {type(error).__name__}: {said[0]}"

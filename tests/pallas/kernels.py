@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any
 
 import jax
 import numpy as np
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
 
 
 def double_block(x: Any, out: Any) -> None:
@@ -30,6 +33,27 @@ def in_blocks(kernel: Any, x: Any, **options: Any) -> Any:
         **options,
     )
     return call(x)
+
+
+def mesh_of_cores(axis: str, cores: int) -> Any:
+    """The TensorCores of a TPU, as one axis."""
+    if hasattr(pltpu, "TensorCoreMesh"):
+        return pltpu.TensorCoreMesh(axis_name=axis, num_cores=cores)
+    return pltpu.create_tensorcore_mesh(axis, num_cores=cores)  # before 0.11, and deprecated since
+
+
+def kernel_over(mesh: Any, out: Any, *scratch: Any) -> Any:
+    """``pl.kernel``, whose parameters had the names of those of pallas_call before 0.10.1."""
+    names = ("out_type", "scratch_types")
+    if "out_type" not in inspect.signature(pl.kernel).parameters:
+        names = ("out_shape", "scratch_shapes")
+    return pl.kernel(mesh=mesh, **dict(zip(names, (out, scratch), strict=True)))
+
+
+def on_cores(mesh: Any) -> Any:
+    """``pl.core_map(mesh)``, which newer JAX has in favour of ``pl.kernel``, and kernels all the same."""
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        return pl.core_map(mesh)
 
 
 def ramp(rows: int = 16) -> Any:

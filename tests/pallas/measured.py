@@ -1,6 +1,7 @@
 """Kernels whose verdicts were measured mode by mode: wrong ones with the line to report, and right ones.
 
 The line that ends in ``# <rule>`` is the line that a check must name. ``compiled``: only the real compiler sees it.
+``until``: the first JAX or libtpu that takes the kernel, where there is one; from it on a check has nothing to say.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import ml_dtypes
 import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
+
+from nkitools.pallas import libtpu
 
 COMPILING = ("lower", "aot")
 RUNNING = ("interpret", "tpu_interpret")
@@ -34,6 +37,12 @@ class Case:
     modes: tuple[str, ...] | None
     compiled: bool
     chips: tuple[str, ...]
+    until: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the JAX and the libtpu of here refuse it."""
+        return bool(self.rule) and not takes(self.until)
 
     @property
     def line(self) -> int:
@@ -42,17 +51,31 @@ class Case:
         return next(first + number for number, line in enumerate(lines) if line.rstrip().endswith(f"# {self.rule}"))
 
 
+def takes(since: str) -> bool:
+    """Whether this is a JAX or libtpu that takes what was refused before ``since``: ``jax 0.11``, ``libtpu 0.0.50``."""
+    if not since:
+        return False
+    package, _, first = since.partition(" ")
+    here = jax.__version_info__ if package == "jax" else libtpu.version()
+    return tuple(here) >= tuple(int(each) for each in first.split("."))
+
+
 WRONG: list[Case] = []
 RIGHT: list[Case] = []
 
 
 def wrong(
-    rule: str, modes: tuple[str, ...] | None = EVERYTHING, *, compiled: bool = False, chips: tuple[str, ...] = ("v5e",)
+    rule: str,
+    modes: tuple[str, ...] | None = EVERYTHING,
+    *,
+    compiled: bool = False,
+    chips: tuple[str, ...] = ("v5e",),
+    until: str = "",
 ) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
     """A kernel that breaks ``rule``; what only the compiler sees is left to those who have it."""
 
     def keep(make: Callable[[], Made]) -> Callable[[], Made]:
-        WRONG.append(Case(make.__name__, rule, make, modes, compiled, chips))
+        WRONG.append(Case(make.__name__, rule, make, modes, compiled, chips, until))
         return make
 
     return keep
@@ -132,7 +155,7 @@ def block_of_one_dimension() -> Made:
     return call, (ones((1000,)),)
 
 
-@wrong("PL102", COMPILING, chips=("v4", "v5e", "v5p", "v6e", "tpu7x"))
+@wrong("PL102", COMPILING, chips=("v4", "v5e", "v5p", "v6e", "tpu7x"), until="libtpu 0.0.50")
 def int8_block_of_8_rows() -> Made:
     def call(x: Any) -> Any:
         spec = pl.BlockSpec((8, 128), lambda i, j: (i, j))  # PL102
@@ -141,7 +164,7 @@ def int8_block_of_8_rows() -> Made:
     return call, (ones((128, 256), np.int8),)
 
 
-@wrong("PL102", COMPILING)
+@wrong("PL102", COMPILING, until="libtpu 0.0.50")
 def float8_block_of_16_rows() -> Made:
     def call(x: Any) -> Any:
         spec = pl.BlockSpec((16, 128), lambda i, j: (i, j))  # PL102
@@ -150,7 +173,7 @@ def float8_block_of_16_rows() -> Made:
     return call, (ones((128, 256), ml_dtypes.float8_e4m3fn),)
 
 
-@wrong("PL102", COMPILING)
+@wrong("PL102", COMPILING, until="libtpu 0.0.50")
 def int4_block_of_32_rows() -> Made:
     def call(x: Any) -> Any:
         spec = pl.BlockSpec((32, 128), lambda i, j: (i, j))  # PL102
@@ -304,7 +327,7 @@ def index_map_before_the_block_shape() -> Made:
     return call, (ones((16, 128)),)
 
 
-@wrong("PL302", COMPILING)
+@wrong("PL302", COMPILING, until="libtpu 0.0.43")
 def integer_print_without_placeholder() -> Made:
     def kernel(x: Any, o: Any) -> None:
         pl.debug_print("pid", pl.program_id(0))  # PL302
@@ -313,10 +336,28 @@ def integer_print_without_placeholder() -> Made:
     return by_rows(kernel, (8, 128)), (ones((16, 128)),)
 
 
-@wrong("PL302", COMPILING)
+@wrong("PL302", COMPILING, until="jax 0.11")
 def float_print_with_placeholder() -> Made:
     def kernel(x: Any, o: Any) -> None:
         jax.debug.print("first {}", x[0, 0])  # PL302
+        o[...] = x[...]
+
+    return by_rows(kernel, (8, 128)), (ones((16, 128)),)
+
+
+@wrong("PL302", COMPILING)
+def print_with_a_format() -> Made:
+    def kernel(x: Any, o: Any) -> None:
+        pl.debug_print("pid {:d}", pl.program_id(0))  # PL302
+        o[...] = x[...]
+
+    return by_rows(kernel, (8, 128)), (ones((16, 128)),)
+
+
+@wrong("PL302", COMPILING)
+def print_of_a_short_integer() -> Made:
+    def kernel(x: Any, o: Any) -> None:
+        pl.debug_print("pid {}", pl.program_id(0).astype(jnp.int16))  # PL302
         o[...] = x[...]
 
     return by_rows(kernel, (8, 128)), (ones((16, 128)),)

@@ -12,15 +12,13 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from jax.experimental import pallas as pl  # noqa: E402
-
 from nkitools.pallas import check, compiled, compiler, measuring  # noqa: E402
 from nkitools.pallas.calls import compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import Compiler, Crashed  # noqa: E402
 from nkitools.pallas.lowering import Program, lower, place_in, rule_of  # noqa: E402
 from nkitools.pallas.places import NOWHERE  # noqa: E402
-from tests.pallas.kernels import double, in_blocks, ramp  # noqa: E402
+from tests.pallas.kernels import double, double_block, ramp  # noqa: E402
 
 V5E = CHIPS["v5e"]
 with_compiler = pytest.mark.skipif(bool(compiler.why_not()), reason=compiler.why_not())
@@ -49,22 +47,26 @@ def program(fn: Any, *args: Any) -> Program:
     return lowered
 
 
-def aborting(x: Any) -> Any:
-    """A kernel at which the compiler ends its process."""
+@pytest.fixture
+def aborting(own_compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    """A process that aborts over the first thing that it is asked, as older compilers do of themselves at a print."""
+    ask = compiler.write
 
-    def kernel(x_ref: Any, out_ref: Any) -> None:
-        pl.debug_print("pid", pl.program_id(0))
-        out_ref[...] = x_ref[...]
+    def ask_once(stream: Any, question: Any) -> None:
+        monkeypatch.setattr(compiler, "write", ask)
+        ask(stream, question)
+        os.kill(own_compiler._process.pid, signal.SIGABRT)
 
-    return in_blocks(kernel, x)
+    monkeypatch.setattr(compiler, "write", ask_once)
+    return own_compiler
 
 
 @with_compiler
-def test_a_crash_is_told_and_the_next_question_is_answered(own_compiler: Compiler) -> None:
+def test_a_crash_is_told_and_the_next_question_is_answered(aborting: Compiler) -> None:
     """An abort of the compiler ends its process alone; a new one answers."""
     with pytest.raises(Crashed, match=r"the compiler ended its process \(signal SIGABRT\)"):
-        own_compiler.compile(program(aborting, ramp()), V5E, 120)
-    assert own_compiler.compile(program(double, ramp()), V5E, 120)["accepted"] is True
+        aborting.compile(program(double, ramp()), V5E, 120)
+    assert aborting.compile(program(double, ramp()), V5E, 120)["accepted"] is True
 
 
 @with_compiler
@@ -99,13 +101,13 @@ def test_its_environment_is_its_own(own_compiler: Compiler) -> None:
 
 
 @with_compiler
-def test_a_crash_in_a_check_is_a_finding(monkeypatch: pytest.MonkeyPatch, nothing_known: None) -> None:
+def test_a_crash_in_a_check_is_a_finding(
+    aborting: Compiler, monkeypatch: pytest.MonkeyPatch, nothing_known: None
+) -> None:
     """A kernel that no model of ours refuses, and at which the compiler aborts, is reported at the kernel."""
-    monkeypatch.setattr(compiled, "static_findings", lambda call, chip: [])
-    run = check(aborting, ramp(), modes="aot")
-    assert [(each.rule, each.line) for each in run.findings] == [
-        ("PL302", aborting.__code__.co_firstlineno + 3)  # its kernel
-    ]
+    monkeypatch.setattr(compiled, "compiler", lambda: aborting)
+    run = check(double, ramp(), modes="aot")
+    assert [(each.rule, each.line) for each in run.findings] == [("PL301", double_block.__code__.co_firstlineno)]
     assert "signal SIGABRT" in run.findings[0].message
     assert run.compiled["v5e"].accepted is False
 

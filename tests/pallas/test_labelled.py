@@ -15,6 +15,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.checking import CheckedRun  # noqa: E402
+from tests.pallas.kernels import mesh_of_cores, on_cores  # noqa: E402
 from tests.pallas.measured import like  # noqa: E402
 
 
@@ -131,14 +132,14 @@ def test_a_grid_that_is_known_when_it_runs() -> None:
 
 def on_each_core(body: Any, *scoped: Any) -> Any:
     """``body(core, x, y, *scoped)`` on two cores of a mesh, x and y in HBM; y is what comes back."""
-    mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+    mesh = mesh_of_cores("core", 2)
 
     @jax.jit
     def call(x: Any) -> Any:
         def inner(refs: Any) -> None:
             x_ref, y_ref = refs
 
-            @pl.core_map(mesh)
+            @on_cores(mesh)
             def _() -> None:
                 pl.run_scoped(lambda *memory: body(jax.lax.axis_index("core"), x_ref, y_ref, *memory), *scoped)
 

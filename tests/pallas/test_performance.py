@@ -19,6 +19,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 import nkitools.pallas  # noqa: E402
 from nkitools.pallas import performance as module  # noqa: E402
+from nkitools.pallas.calls import compiling_for  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.performance import PEAKS, measure, peak, utilisation  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
@@ -66,8 +67,7 @@ def test_the_peak_is_that_of_a_jax_device() -> None:
 def test_the_peaks_are_near_those_that_jax_knows() -> None:
     """Google's documentation and JAX's rounder numbers, both per TensorCore, differ by less than 1 %."""
     for name, of_chip in PEAKS.items():
-        device = jax.sharding.AbstractDevice(CHIPS[name].device_kind, num_cores=1, platform="tpu")
-        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
+        with compiling_for(CHIPS[name]):
             known = pltpu.get_tpu_info()
         rates = {
             "bfloat16": known.bf16_ops_per_second,

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax")
@@ -54,6 +55,25 @@ def test_what_moved_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"{private.SHARED_MEMORY}.SharedMemory has no flux" in said
     assert f"{private.SHARED_MEMORY}.HyperMemory is not there" in said
     assert "jax._src.nowhere.anything is not there" in said
+
+
+def test_what_an_older_jax_has_in_its_place_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newer name is the one that is missed where there is neither."""
+    there = private.Mark(private.SHARED_MEMORY, "SharedMemory.allocate_buffer", ("key",), "test")
+    gone = private.Mark(private.SHARED_MEMORY, "SharedMemory.of_old", (), "test")
+    newer = private.Mark(private.SHARED_MEMORY, "SharedMemory.to_come", (), "test")
+    monkeypatch.setattr(private, "MARKS", (newer._replace(before=there), there._replace(before=gone)))
+    assert private.moved("test") == ""
+    private.moved.cache_clear()
+    monkeypatch.setattr(private, "MARKS", (newer._replace(before=gone),))
+    assert private.moved("test").endswith(f": {private.SHARED_MEMORY}.SharedMemory.to_come is not there")
+
+
+def test_threads_and_accesses_of_all_versions() -> None:
+    """A core has a number among those of all devices, or its device beside it; an access comes with either."""
+    assert [private.core_of(thread, 2) for thread in (0, 3, np.int32(4), (0, 1), (2, np.int32(0)))] == [0, 1, 0, 1, 0]
+    rest = ("clock", ("any", 100, 0, 0), (slice(0, 8),))
+    assert private.access_of(1, 0, *rest) == private.access_of((1, 0), *rest) == ((1, 0), *rest)
 
 
 def test_a_check_goes_on_without_what_moved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,10 @@ import nkitools  # noqa: E402
 from nkitools.pallas import check  # noqa: E402
 from nkitools.pallas.checking import CheckedRun  # noqa: E402
 from nkitools.rules.catalogue import RULES, Rule  # noqa: E402
+from tests.pallas.measured import takes  # noqa: E402
 
 RULES_OF_PALLAS = [rule for rule in RULES.values() if rule.id.startswith("PL")]
+TAKEN = {"PL102": "libtpu 0.0.50"}  # the rules that a newer compiler has no more
 each_rule = pytest.mark.parametrize("rule", RULES_OF_PALLAS, ids=lambda rule: rule.id)
 
 
@@ -38,9 +40,15 @@ def marked_line(rule: Rule) -> int:
 
 @each_rule
 def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(rule: Rule, tmp_path: Path) -> None:
-    """One cause gives one finding, at the line that the author has to change; as an error it is raised."""
+    """One cause gives one finding, at the line that the author has to change; as an error it is raised.
+
+    Where the compiler of here takes what older ones refuse, there is nothing to report.
+    """
     path = tmp_path / "example.py"
     run = played(rule.bad, path)
+    if takes(TAKEN.get(rule.id, "")):
+        assert run.findings == []
+        return
     assert [(each.rule, each.file, each.line) for each in run.findings] == [(rule.id, str(path), marked_line(rule))]
     assert run.findings[0].severity == rule.severity
     with pytest.raises(nkitools.KernelError) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -274,20 +275,26 @@ def test_a_function_that_has_no_gpu_code_is_unfit(monkeypatch: pytest.MonkeyPatc
     """With JAX's reason; what can be lowered is fit, and an error of the function's own is raised."""
     jax, jnp = pytest.importorskip("jax"), pytest.importorskip("jax.numpy")
     pallas = pytest.importorskip("jax.experimental.pallas")
+    tpu = pytest.importorskip("jax.experimental.pallas.tpu")
 
-    def kernel(x_ref: Any, out_ref: Any) -> None:
+    def kernel(row_ref: Any, x_ref: Any, out_ref: Any) -> None:
         out_ref[...] = x_ref[...]
 
-    def copies(x: Any) -> Any:
-        return pallas.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+    def row_of(x: Any, row: Any) -> Any:
+        """A number that is in scalar memory before the kernel begins, which a GPU does not have."""
+        block = pallas.BlockSpec((1, 128), lambda i, rows: (rows[0], 0))
+        grid = tpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(1,), in_specs=[block], out_specs=block)
+        return pallas.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((1, 128), x.dtype), grid_spec=grid)(row, x)
 
     def repeated(x: Any, rows: int, name: str, chips: str = "") -> Any:
         assert (rows, name, chips) == (3, "x", "")
         return jnp.broadcast_to(x, (rows, *x.shape))
 
     x = np.ones((8, 128), np.float32)
-    # A JAX without CUDA has no Pallas for it, and says so as it would of what cannot be lowered.
-    assert GpuDevice().unfit(copies, (x,), {}).startswith("`copies` does not lower to a GPU: ValueError: Cannot lower")
+    # Before 0.11 a JAX without CUDA has no Pallas for it, and says so as it would of what cannot be lowered.
+    reason = "(ValueError: Cannot lower|NotImplementedError: [Ss]calar prefetch not )"
+    said = GpuDevice().unfit(row_of, (x, np.zeros(1, np.int32)), {})
+    assert re.match(f"`row_of` does not lower to a GPU: {reason}", said)
     assert GpuDevice().unfit(repeated, (x, 3), {"name": "x", "chips": "v4"}) == ""
     with pytest.raises(ValueError, match="broadcast"):
         GpuDevice().unfit(lambda x: x + np.ones(3), (x,), {})

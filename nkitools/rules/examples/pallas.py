@@ -346,7 +346,10 @@ PL302_BAD = _copying(
     "(8, 128)",
     "2",
     "(16, 128)",
-    body='def copy(x_ref, o_ref):\n    pl.debug_print("first {}", x_ref[0, 0])  # PL302\n    o_ref[...] = x_ref[...]\n',
+    body=(
+        'def copy(x_ref, o_ref):\n    pl.debug_print("first {:.2f}", x_ref[0, 0])  # PL302\n'
+        "    o_ref[...] = x_ref[...]\n"
+    ),
 )
 PL302_GOOD = _copying(
     "(8, 128)",
