@@ -66,9 +66,11 @@ def check_results(result: Any, record: Record, reporter: Reporter, *, on_chip: b
 def check_effect(results: list[Any], inputs: Iterable[int], record: Record, reporter: Reporter) -> None:
     """NK408 for a kernel of which nothing comes: no program returns a tensor, writes an input (by its id) or prints.
 
-    What it has written to tensors of its own in HBM is lost then.
+    What it has written to tensors of its own in HBM is lost then. Where an error has been found, that comes first.
     """
-    if record.prints or any(tensors_of(result) for result in results):
+    if record.prints or any(finding.severity == "error" for finding in record.findings):
+        return
+    if any(tensors_of(result) for result in results):
         return
     columns = Columns(record)
     written = np.unique(columns.storages[columns.written]).tolist()

@@ -75,3 +75,14 @@ def test_a_kernel_that_writes_to_hbm_not_at_all_is_another_matter() -> None:
         nl.load(x)
 
     assert told(kernel, X) == []
+
+
+def test_an_error_comes_first() -> None:
+    """Who has one to mend is not told of what follows."""
+
+    @nki.jit
+    def kernel(x: Any) -> None:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf))
+
+    assert [finding.rule for finding in nkitools.simulate(kernel, X, rules="report").findings] == ["NK401"]

@@ -87,8 +87,8 @@ def test_every_function_has_a_valid_call() -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_valid_call_is_taken(name: str) -> None:
-    """By keyword; what the others spoil is that one argument."""
-    assert call(name).findings == []
+    """By keyword; what the others spoil is that one argument. Nothing comes of the call alone (NK408)."""
+    assert [finding for finding in call(name).findings if finding.rule != "NK408"] == []
 
 
 @pytest.mark.parametrize("name", CALLS)

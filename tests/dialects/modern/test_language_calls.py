@@ -150,7 +150,7 @@ def test_every_function_of_the_reference_is_called_here() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_runs_as_documented(name: str) -> None:
-    """By keyword and by position; no rule speaks, but that no chip has mod and fmod."""
+    """By keyword and by position; no rule speaks, but that no chip has mod and fmod, and that nothing is returned."""
 
     def kernel() -> None:
         function, arguments = getattr(nl, name), CALLS[name]()
@@ -159,7 +159,8 @@ def test_it_runs_as_documented(name: str) -> None:
         function(*CALLS[name]().values())
 
     expected = ["NK615"] * 2 if name in ("mod", "fmod") else []
-    assert [finding.rule for finding in nkitools.simulate(kernel, chip="trn3").findings] == expected
+    findings = nkitools.simulate(kernel, chip="trn3").findings
+    assert [finding.rule for finding in findings if finding.rule != "NK408"] == expected
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
