@@ -143,7 +143,7 @@ def _unchecked(workload: Workload, scratch: Path) -> Callable[[int, Any, Any], N
 
 
 def cost(workload: Workload, rounds: int) -> Cost:
-    """``workload`` with checks, without and as a whole call, in turns; the results are compared first."""
+    """``workload`` as a whole call, then with checks and without in turns; the results are compared first."""
     source = _OPERATORS / workload.source
     with tempfile.TemporaryDirectory() as scratch:
         name = Path(workload.source).parts[0]
@@ -155,22 +155,14 @@ def cost(workload: Workload, rounds: int) -> Cost:
         prepared.plain(plain)
         np.testing.assert_array_equal(prepared.output(), operator(*workload.operands))
 
-        def checked() -> float:
-            return prepared.checked()
-
-        def unchecked() -> float:
-            return prepared.plain(plain)
-
         def call() -> float:
             start = time.perf_counter()
             operator(*workload.operands)
             return time.perf_counter() - start
 
         calls = [call() for _ in range(rounds)]
-        for _ in range(_WARM):
-            checked(), unchecked()
-        kernels = [(checked(), unchecked()) for _ in range(_REPEATS * rounds)]
-        return Cost(workload, kernels, statistics.median(calls))
+        pairs = [(prepared.checked(), prepared.plain(plain)) for _ in range(_WARM + _REPEATS * rounds)]
+        return Cost(workload, pairs[_WARM:], statistics.median(calls))
 
 
 def table(rounds: int) -> str:

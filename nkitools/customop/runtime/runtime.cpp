@@ -9,6 +9,7 @@
 #include "crash.cpp"
 #include "events.cpp"
 #include "operations.cpp"
+#include "pool.cpp"
 #include "prints.cpp"
 #include "tcm.cpp"
 #include "tensors.cpp"

@@ -1,0 +1,251 @@
+// The TCM pool of a core.
+//
+// Each block ends at a page that nobody may touch, and a freed one is taken away: an access beyond a block, or after it
+// was freed, faults at the instruction that makes it. To take it away costs as much as a hundred copies, and nearly all
+// kernels free what they have as they end: of those that are known to (Call::at_once is not set), a freed block lingers
+// until the runtime is entered again. What is done before can only matter through what is done then, and a call in which
+// that happens after all is made again (Call::went_on).
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "state.h"
+
+namespace nkt {
+
+namespace {
+
+constexpr size_t kMargin = 64;  // before a block, and what is left behind it: filled with kFence
+constexpr unsigned char kFence = 0xA5;
+
+size_t page_bytes() {
+  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// As much as a block's elements may need to be aligned; the rest of its last one stays before the guard page.
+size_t slack_of(size_t bytes) { return rounded_up(bytes, 4) - bytes; }
+
+char* slot_start(CoreState& state, int slot) { return state.arena + static_cast<size_t>(slot) * state.slot_bytes; }
+
+void note_peak(CoreState& state) {
+  if (state.pool_used > state.record->tcm_peak) state.record->tcm_peak = state.pool_used;
+}
+
+int free_slot(const CoreState& state) {
+  for (int tried = 0; tried < kSlots; tried++) {
+    const int slot = (state.next_slot + tried) % kSlots;
+    if (slot >= state.slots_used || state.blocks[slot].state != kLive) return slot;
+  }
+  return -1;
+}
+
+void close_slot(CoreState& state, int slot) {
+  size_t& open = state.kept->open[slot];
+  if (open) mprotect(slot_start(state, slot) + state.slot_bytes - page_bytes() - open, open, PROT_NONE);
+  open = 0;
+}
+
+char* take_memory(CoreState& state, int slot, size_t bytes) {
+#ifdef NKT_SANITIZED
+  (void)state;
+  (void)slot;
+  return static_cast<char*>(malloc(bytes));
+#else
+  const size_t used = rounded_up(bytes + slack_of(bytes) + kMargin, page_bytes());
+  char* end = slot_start(state, slot) + state.slot_bytes - page_bytes();
+  Arena& kept = *state.kept;
+  if (kept.open[slot] != used) {
+    close_slot(state, slot);
+    if (mprotect(end - used, used, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    kept.open[slot] = used;
+    if (slot >= kept.used) kept.used = slot + 1;
+  }
+  char* start = end - slack_of(bytes) - bytes;
+  memset(start - kMargin, kFence, kMargin);
+  if (slack_of(bytes)) memset(start + bytes, kFence, slack_of(bytes));  // a store of nothing there costs 100 ns
+  return start;
+#endif
+}
+
+// Which side of a block has been written beyond, where no guard page could see it: -1 before, 1 behind, 0 none.
+int broken_fence(const Block& block) {
+#ifndef NKT_SANITIZED
+  uint64_t words[kMargin / 8], broken = 0;
+  memcpy(words, block.start - kMargin, kMargin);
+  for (const uint64_t word : words) broken |= word ^ 0x0101010101010101u * kFence;
+  if (broken) return -1;
+  for (size_t i = 0; i < slack_of(block.bytes); i++) {
+    if (static_cast<unsigned char>(block.start[block.bytes + i]) != kFence) return 1;
+  }
+#else
+  (void)block;
+#endif
+  return 0;
+}
+
+void judge_fence(const Block& block, uint64_t site) {
+  const int side = broken_fence(block);
+  if (side == 0) return;
+  Told told;
+  told.a = static_cast<int64_t>(block.bytes);
+  told.b = side < 0;
+  told.c = static_cast<int64_t>(block.allocated);
+  tell(kTcmOverrun, kNoTensor, site, told);
+}
+
+void give_memory_back(CoreState& state, Block& block) {
+#ifdef NKT_SANITIZED
+  (void)state;
+  free(block.start);
+#else
+  close_slot(state, static_cast<int>(&block - state.blocks));
+#endif
+}
+
+Arena& kept_arena(size_t bytes) {
+  static thread_local Arena arena = Arena();
+  if (!arena.start) {
+    void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    if (start == MAP_FAILED) return arena;
+    arena.start = static_cast<char*>(start);
+    arena.bytes = bytes;
+  }
+  return arena;
+}
+
+}  // namespace
+
+Arena::~Arena() {
+  if (start) munmap(start, bytes);
+}
+
+CoreState* new_core() {
+  CoreState* state = new CoreState;
+  memset(state, 0, offsetof(CoreState, blocks));
+  return state;
+}
+
+void start_pool(CoreState& state) {
+  state.slot_bytes = rounded_up(kPool + kMargin, page_bytes()) + page_bytes();
+  for (state.slot_shift = 0; (size_t(1) << state.slot_shift) < state.slot_bytes;) state.slot_shift++;
+  state.slot_bytes = size_t(1) << state.slot_shift;  // whose number is then found without a division
+  Arena& arena = kept_arena(state.slot_bytes * kSlots);
+  state.arena = arena.start;
+  state.kept = &arena;
+  state.stale = arena.start != nullptr;
+  if (state.stale && state.call->at_once) close_stale(state);
+}
+
+void end_pool(CoreState& state, bool judge) {
+  for (int slot = 0; slot < state.slots_used; slot++) {
+    Block& block = state.blocks[slot];
+    if (block.state != kLive) continue;
+    state.record->tcm_leaked += block.bytes;
+    if (judge) {
+      judge_fence(block, block.allocated);
+      Told told;
+      told.count = static_cast<int64_t>(block.bytes);
+      tell(kTcmLeak, kNoTensor, block.allocated, told);
+    }
+#ifndef NKT_SANITIZED
+    if (!state.call->at_once) continue;  // the next core will want it
+#endif
+    give_memory_back(state, block);
+  }
+  if (!judge && state.lingering) state.call->went_on = 1;
+}
+
+void take_lingering(CoreState& state) {
+  for (int slot = 0; slot < state.slots_used; slot++) {
+    Block& block = state.blocks[slot];
+    if (block.state == kFreed) give_memory_back(state, block);
+  }
+  state.lingering = false;
+  state.call->went_on = 1;
+}
+
+void close_stale(CoreState& state) {
+  for (int slot = state.slots_used; slot < state.kept->used; slot++) close_slot(state, slot);
+  state.stale = false;
+}
+
+Block* block_at(CoreState& state, const void* address) {
+#ifdef NKT_SANITIZED
+  for (int slot = 0; slot < state.slots_used; slot++) {
+    Block& block = state.blocks[slot];
+    const char* at = static_cast<const char*>(address);
+    if (at >= block.start && at < block.start + block.bytes) return &block;
+  }
+  return nullptr;
+#else
+  const char* at = static_cast<const char*>(address);
+  const size_t slot = static_cast<size_t>(at - state.arena) >> state.slot_shift;  // of what is before, a very large one
+  return state.arena && slot < static_cast<size_t>(state.slots_used) ? &state.blocks[slot] : nullptr;
+#endif
+}
+
+}  // namespace nkt
+
+namespace torch {
+namespace neuron {
+
+void* tcm_malloc(size_t nbytes) {
+  using namespace nkt;
+  CoreState& state = enter();
+  const int slot = nbytes <= kPool - state.pool_used ? free_slot(state) : -1;
+  char* start = slot < 0 || (!state.arena) ? nullptr : take_memory(state, slot, nbytes);
+  if (start == nullptr) {
+    state.malloc_failed = true;
+    state.failed_bytes = nbytes;
+    state.failed_in_use = state.pool_used;
+    state.failed_site = NKT_SITE;
+    return nullptr;
+  }
+  // Neither numbers nor an earlier buffer's: what is used before it is written shows.
+  memset(start, state.call->canary, nbytes);
+  state.next_slot = (slot + 1) % kSlots;
+  if (slot >= state.slots_used) state.slots_used = slot + 1;
+  state.blocks[slot] = Block{kLive, start, nbytes, NKT_SITE, 0, false};
+  state.unfilled++;
+  state.pool_used += nbytes;
+  note_peak(state);
+  return start;
+}
+
+void tcm_free(void* pointer) {
+  using namespace nkt;
+  const uint64_t site = NKT_SITE;
+  CoreState& state = note_stack();
+  Told told;
+  if (pointer == nullptr) {
+    if (state.malloc_failed) return;  // it is what tcm_malloc returned
+    told.a = 3;
+    tell(kBadFree, kNoTensor, site, told);
+    return;
+  }
+  Block* block = block_at(state, pointer);
+  if (block == nullptr || block->state == kFreed || block->start != pointer) {
+    told.a = block == nullptr ? 0 : block->state == kFreed ? 1 : 2;
+    told.b = block == nullptr ? 0 : static_cast<int64_t>(block->bytes);
+    told.c = block == nullptr ? 0 : static_cast<int64_t>(block->allocated);
+    told.d = block == nullptr ? 0 : static_cast<int64_t>(block->freed);
+    tell(kBadFree, kNoTensor, site, told);
+    return;
+  }
+  judge_fence(*block, site);
+  block->state = kFreed;
+  block->freed = site;
+  state.unfilled -= !block->filled;
+  state.pool_used -= block->bytes;
+#ifndef NKT_SANITIZED
+  state.lingering = !state.direct;
+#endif
+  if (!state.lingering || state.call->at_once) give_memory_back(state, *block);
+}
+
+}  // namespace neuron
+}  // namespace torch
