@@ -91,7 +91,7 @@ def test_read_only_arrays_are_taken(relu: Library) -> None:
 def test_wrong_arguments_are_refused_as_in_simulation(relu: Library) -> None:
     """By the same rules, before the device sees them; of the keywords those of simulation do not count."""
     device = NeuronOperatorDevice()
-    with pytest.raises(KernelError, match=r"argument 0 of operator `relu_forward` is float64") as caught:
+    with pytest.raises(KernelError, match=r"argument 0 `input` of operator `relu_forward` is float64") as caught:
         device.run(relu.relu_forward, VALUES.astype(np.float64))
     assert caught.value.finding.rule == "CO110"
     device.run(relu.relu_forward, VALUES, order="reverse", timeout=1.0)
