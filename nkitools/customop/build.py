@@ -26,6 +26,7 @@ _UNDOCUMENTED = re.compile(
     r"\[-Wdeprecated-declarations\]$",
     re.MULTILINE,
 )
+_BOUND = re.compile(r'NKT_KERNEL\(\d+, "([^"]+)"')  # as Job writes it
 _IDENTIFIER = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*")
 
 
@@ -219,9 +220,9 @@ class Job:
             text = _as_the_author_sees(done.stderr, unit)
             self.said += text
             lost = re.search(rf"{re.escape(str(unit))}:(\d+):\d+: error: ", done.stderr)
-            if done.returncode != 0 and lost is not None:
-                named = unit.read_text().splitlines()[int(lost[1]) - 1]
-                raise BuildError(_no_kernel(named.split('"')[1], source), done.stderr)
+            named = _BOUND.match(unit.read_text().splitlines()[int(lost[1]) - 1]) if lost is not None else None
+            if done.returncode != 0 and named is not None:
+                raise BuildError(_no_kernel(named[1], source), done.stderr)
             if done.returncode != 0:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text.rstrip()}", done.stderr)
 

@@ -85,6 +85,30 @@ KERNELS = {
   torch::neuron::tcm_free(block);
   return out;
 """,
+    # Where what nobody has written is gone, or overwritten, before its result is copied.
+    "freed_before": f"""\
+  torch::Tensor out = {EMPTY};
+{BLOCK}\
+  float* lost = (float*)torch::neuron::tcm_malloc(400);
+  t_in.tcm_accessor().tensor_to_tcm<float>(block, 0, 100);
+  block[7] += lost[7];
+  torch::neuron::tcm_free(lost);
+  out.tcm_accessor().tcm_to_tensor<float>(block, 0, 100);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
+    "filled_later": f"""\
+  torch::Tensor out = {EMPTY};
+{BLOCK}\
+  float* late = (float*)torch::neuron::tcm_malloc(400);
+  t_in.tcm_accessor().tensor_to_tcm<float>(block, 0, 100);
+  block[7] += late[7];
+  t_in.tcm_accessor().tensor_to_tcm<float>(late, 0, 100);
+  out.tcm_accessor().tcm_to_tensor<float>(block, 0, 100);
+  torch::neuron::tcm_free(late);
+  torch::neuron::tcm_free(block);
+  return out;
+""",
     # Integers: -1 may be a number, and is one here.
     "words": f"""\
   torch::Tensor out = {EMPTY.replace("kFloat", "kInt")};
@@ -150,6 +174,16 @@ def test_tcm_that_nobody_has_written_shows_in_the_output(operators: dict[str, Op
     run = operators["last_of_block"].run(VALUES)
     assert places(run) == [("CO106", 6)]
     assert "element 99 computed from memory that nobody has written" in run.findings[0].message
+
+
+@pytest.mark.parametrize("call", ["first", "second"])
+@pytest.mark.parametrize("name", ["freed_before", "filled_later"])
+def test_tcm_that_nobody_had_written_when_it_was_read(operators: dict[str, Operator], name: str, call: str) -> None:
+    run = operators[name].run(VALUES)
+    if call == "second":
+        run = operators[name].run(VALUES)
+    assert places(run) == [("CO106", 9)]
+    assert "element 7 computed from memory that nobody has written" in run.findings[0].message
 
 
 def test_integers_that_nobody_has_written_are_told_from_minus_one(operators: dict[str, Operator]) -> None:

@@ -239,7 +239,6 @@ void tcm_free(void* pointer) {
   judge_fence(*block, site);
   block->state = kFreed;
   block->freed = site;
-  state.unfilled -= !block->filled;
   state.pool_used -= block->bytes;
 #ifndef NKT_SANITIZED
   state.lingering = !state.direct;

@@ -91,7 +91,7 @@ struct CoreState {
   bool stale;           // slots may be open that the core before had blocks in
   bool direct;          // elements are handed out: not all that the kernel does passes through the runtime
   size_t pool_used;
-  int unfilled;         // live blocks that may hold what nobody has written
+  int unfilled;         // blocks that may hold, or when they were freed may have held, what nobody has written
   int streams;
   bool malloc_failed;
   size_t failed_bytes;

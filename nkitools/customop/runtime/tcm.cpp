@@ -150,7 +150,8 @@ void tcm_to_tensor(TensorImpl* tensor, const void* pointer, size_t offset, size_
   const uint8_t bit = static_cast<uint8_t>(1u << state.id);
   const bool listed = tensor->written && tensor->written->add(piece.offset, piece.count, bit);
   memcpy(tensor->data + (piece.offset << shift), pointer, piece.count << shift);
-  const bool certain = state.unfilled == 0 && !state.direct;
+  // What a block held before it was filled may be in another one: a first call with arrays of a shape looks at all.
+  const bool certain = state.unfilled == 0 && !state.direct && !state.call->at_once;
   if (NKT_RARE(!certain && seems_unwritten(*state.call, *tensor, pointer, piece.count))) tell(kCanaryCopied, tensor->role, site);
   if (!listed && tensor->shadow && mark_written(tensor->shadow + piece.offset, piece.count, bit, state.call->threads)) {
     Told told;

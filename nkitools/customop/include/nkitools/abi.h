@@ -56,8 +56,8 @@ enum EventKind : int32_t {
   kStack = 28,              // a: bytes
   kOperation = 29,          // text: what an operation cannot take
   kDimensionLimit = 30,     // a: dims; text
-  kExit = 32,               // a: status
   kCanaryCopied = 31,       // what is copied to a tensor looks like memory that nobody has written
+  kExit = 32,               // a: status
 };
 
 struct TensorRecord {
@@ -136,7 +136,8 @@ struct Call {
   int64_t timeout_ms;
   int64_t memory;      // bytes that the call may have beyond what its process has; 0: no limit
   int64_t stack_limit; // bytes that are judged; 0: none
-  int32_t at_once;     // whether a block is taken away by its tcm_free; else by what the core does next
+  int32_t at_once;     // of arrays whose shapes are new: whether a block is taken away by its tcm_free, and every copy
+                       // to a tensor is looked at; else it is taken away by what the core does next
   int32_t unused_word;
   int32_t order[kMaxCores];
   Argument args[kMaxArguments];
