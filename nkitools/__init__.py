@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from nkitools.expect import expect_finding
     from nkitools.launch.simulate import simulate
     from nkitools.precision.split import precision_split
-    from nkitools.record.allowed import allow_findings
-    from nkitools.record.capturing import capture_prints
-    from nkitools.record.collect import collect_runs
-    from nkitools.record.print_sequence import Prints
-    from nkitools.record.prints import Print
-    from nkitools.record.probing import WatchWarning
+    from nkitools.record.allowed_rules import allow_findings
+    from nkitools.record.prints.device_print import Print
+    from nkitools.record.prints.print_listeners import capture_prints
+    from nkitools.record.prints.print_sequence import Prints
     from nkitools.record.run import Run
-    from nkitools.record.saved import SavedRunError, load_run
-    from nkitools.record.watching import watching
-    from nkitools.report.difference import compare_runs
+    from nkitools.record.run_listeners import collect_runs
+    from nkitools.record.saved.loading import SavedRunError, load_run
+    from nkitools.record.watch.probes import WatchWarning
+    from nkitools.record.watch.watching import watching
     from nkitools.report.page.document import page, write_page
     from nkitools.report.perfetto import save_timeline
+    from nkitools.report.run_diff import compare_runs
     from nkitools.rules.finding import Finding, KernelError, NotModelled
 
 __version__ = "0.1.0"
@@ -33,21 +33,21 @@ _LAZY = {
     "Finding": "nkitools.rules.finding",
     "KernelError": "nkitools.rules.finding",
     "NotModelled": "nkitools.rules.finding",
-    "Print": "nkitools.record.prints",
-    "Prints": "nkitools.record.print_sequence",
+    "Print": "nkitools.record.prints.device_print",
+    "Prints": "nkitools.record.prints.print_sequence",
     "Run": "nkitools.record.run",
-    "WatchWarning": "nkitools.record.probing",
-    "allow_findings": "nkitools.record.allowed",
-    "capture_prints": "nkitools.record.capturing",
-    "collect_runs": "nkitools.record.collect",
+    "WatchWarning": "nkitools.record.watch.probes",
+    "allow_findings": "nkitools.record.allowed_rules",
+    "capture_prints": "nkitools.record.prints.print_listeners",
+    "collect_runs": "nkitools.record.run_listeners",
     "expect_finding": "nkitools.expect",
-    "SavedRunError": "nkitools.record.saved",
-    "compare_runs": "nkitools.report.difference",
-    "load_run": "nkitools.record.saved",
+    "SavedRunError": "nkitools.record.saved.loading",
+    "compare_runs": "nkitools.report.run_diff",
+    "load_run": "nkitools.record.saved.loading",
     "in_frame": "nkitools.report.page.document",
     "page": "nkitools.report.page.document",
     "save_timeline": "nkitools.report.perfetto",
-    "watching": "nkitools.record.watching",
+    "watching": "nkitools.record.watch.watching",
     "write_page": "nkitools.report.page.document",
     "precision_split": "nkitools.precision.split",
     "simulate": "nkitools.launch.simulate",

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from nkitools import options
-from nkitools.record.collect import collect_runs
+from nkitools.record.run_listeners import collect_runs
 from nkitools.report.excerpt import source_line
 from nkitools.rules.catalogue import rule_named
 

@@ -10,8 +10,8 @@ import pytest
 
 import nkitools
 from nkitools import expect_finding, options
-from nkitools.dialects.legacy import kernel as legacy
 from nkitools.dialects.legacy import language as legacy_nl
+from nkitools.dialects.legacy.kernels import kernel as legacy
 from nkitools.dialects.modern import language as nl
 from nkitools.rules.finding import report
 

@@ -23,7 +23,7 @@ import nkitools
 from benchmarks.mutants.cases import CASES
 from nkitools.lint.engine import lint
 from nkitools.lint.interface import Dialects
-from nkitools.record.collect import collect_runs
+from nkitools.record.run_listeners import collect_runs
 
 PACKAGE = str(Path(nkitools.__file__).parent)
 SEVERITIES = ("error", "warning", "hint")

@@ -10,8 +10,8 @@ from typing import Any
 from nkitools.chip.dtypes import DType
 from nkitools.chip.generations import Generation
 from nkitools.chip.memory import PhysicalMemory, Storage
+from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.region import ON_CHIP, MemoryRegion
 from nkitools.rules.finding import refuse
 
 
@@ -49,9 +49,9 @@ class Core:
     innermost loop on the device that is running. ``baton`` is what programs wait with (``launch.baton`` says how), None
     where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
     ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
-    ``evidence`` is what the instruction that runs has left of it (`nkitools.chip.evidence`); ``has_infinities``: some
-    that the kernel has made were reported. ``undone`` are the storages that hold what refused instructions have left
-    undone, and what was made of that (`nkitools.isa.undone`).
+    ``evidence`` is what the instruction that runs has left of it (`nkitools.chip.numeric_flags`); ``has_infinities``:
+    some that the kernel has made were reported. ``undone`` are the storages that hold what refused instructions have left
+    undone, and what was made of that (`nkitools.issue.refused_instructions`).
     """
 
     generation: Generation

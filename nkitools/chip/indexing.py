@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from nkitools.chip.views import describe, out_of_bounds, wrong
+from nkitools.chip.view_checks import describe, out_of_bounds, wrong
 from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
-    from nkitools.chip.strided import StridedView
+    from nkitools.chip.strided_view import StridedView
 
 
 class DynamicSlice:
@@ -41,7 +41,7 @@ def expanded(tensor: StridedView, items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _no_index(tensor: StridedView, value: Any) -> NoReturn:
-    from nkitools.chip.strided import StridedView
+    from nkitools.chip.strided_view import StridedView
 
     if isinstance(value, StridedView):
         refuse(

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from nkitools.chip.dtypes import DType
-from nkitools.chip.region import ON_CHIP, MemoryRegion
+from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 
 
 class Layout:

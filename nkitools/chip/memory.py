@@ -13,12 +13,12 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.layout import LAYOUTS as LAYOUTS
 from nkitools.chip.layout import Layout as Layout
 from nkitools.chip.layout import layout_of as layout_of
+from nkitools.chip.memory_region import ON_CHIP as ON_CHIP
+from nkitools.chip.memory_region import MemoryRegion as MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.physical import Loss
 from nkitools.chip.physical import PhysicalMemory as PhysicalMemory
 from nkitools.chip.physical import Region as Region
-from nkitools.chip.region import ON_CHIP as ON_CHIP
-from nkitools.chip.region import MemoryRegion as MemoryRegion
 
 POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_simulator guide)
 
@@ -33,11 +33,11 @@ class Storage:
     (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
     shrinks when one needs it. ``foreign``: regions of PSUM that something else than a matmul wrote last; ``sums``:
-    those of matmuls that nobody has read since (`nkitools.isa.accumulation`), one list for all that have addresses.
+    those of matmuls that nobody has read since (`nkitools.issue.accumulation`), one list for all that have addresses.
     ``losses``: bytes that storages at overlapping addresses have taken since they were written. ``left_out``: the masks
-    that left elements out (`nkitools.chip.left_out`). ``twin``: what full precision keeps beside it
-    (`nkitools.chip.wide`). ``placed_to_fit``: the compiler places it where accesses to it may begin (in the
-    legacy dialect, unless the author places it).
+    that left elements out (`nkitools.chip.masked_out`). ``twin``: what full precision keeps beside it
+    (`nkitools.chip.full_precision_shadow`). ``placed_to_fit``: the compiler places it where accesses to it
+    may begin (in the legacy dialect, unless the author places it).
     """
 
     __slots__ = (

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nkitools.chip.dtypes import DType, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, tfloat32
-from nkitools.chip.evidence import EVIDENCE, Saturated
+from nkitools.chip.numeric_flags import EVIDENCE, Saturated
 from nkitools.rules.finding import refuse
 
 Array = npt.NDArray[Any]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nkitools.chip.views import Call, infer_sizes, integer, shown, wrong, wrong_call
+from nkitools.chip.view_checks import Call, infer_sizes, integer, shown, wrong, wrong_call
 
 if TYPE_CHECKING:
-    from nkitools.chip.strided import StridedView
+    from nkitools.chip.strided_view import StridedView
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
-from nkitools.chip import indexing, views
+from nkitools.chip import indexing, view_checks
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.indexing import DynamicSlice as DynamicSlice
 from nkitools.chip.memory import Storage
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.rearrange import plan_rearrange
-from nkitools.chip.region import MemoryRegion
 from nkitools.chip.registers import VirtualRegister
-from nkitools.chip.shown import shown
-from nkitools.chip.strided import StridedView
-from nkitools.chip.values import NotAValue
+from nkitools.chip.strided_view import StridedView
+from nkitools.chip.tensor_refusals import NotAValue
+from nkitools.chip.tensor_repr import shown
 from nkitools.rules.finding import not_modelled, refuse
 
 _new = object.__new__
@@ -55,10 +55,12 @@ class NkiTensor(NotAValue, StridedView):
         if sizes == self.shape and kind is storage.dtype:
             return
         if math.prod(sizes) * kind.itemsize != storage.nbytes:
-            views.wrong(self, f"a tensor of {kind} {list(sizes)} does not have the storage's {storage.nbytes} bytes")
+            view_checks.wrong(
+                self, f"a tensor of {kind} {list(sizes)} does not have the storage's {storage.nbytes} bytes"
+            )
         if self.on_chip and sizes[0] != self.shape[0]:
-            views.keep_partition(self, f"a tensor of shape {list(sizes)}")
-        strides = views.dense_strides(sizes, kind.itemsize)
+            view_checks.keep_partition(self, f"a tensor of shape {list(sizes)}")
+        strides = view_checks.dense_strides(sizes, kind.itemsize)
         if self.on_chip:
             strides[0] = storage.partition_bytes
         self._set(storage, storage.window(sizes, kind, 0, tuple(strides)), kind, 0)
@@ -143,11 +145,11 @@ class NkiTensor(NotAValue, StridedView):
         for dim, item in enumerate(items):
             register, length = item, 1
             if type(item) is DynamicSlice and type(item.start) is VirtualRegister:
-                register, length = item.start, views.integer(self, item.size, "the size of nl.ds")
+                register, length = item.start, view_checks.integer(self, item.size, "the size of nl.ds")
                 static.append(DynamicSlice(0, length))
             elif type(item) is VirtualRegister:
                 if self.on_chip and dim == 0:
-                    views.keep_partition(self, "a register as the index of dimension 0")
+                    view_checks.keep_partition(self, "a register as the index of dimension 0")
                 static.append(0)
             else:
                 static.append(item)
@@ -163,10 +165,10 @@ class NkiTensor(NotAValue, StridedView):
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
         """The elements start .. end-1 of one dimension, each ``step``-th. Requires 0 <= start < end <= shape[dim]."""
-        dim = views.dimension(self, dim)
-        first, stop, stride = views.integers(self, (start, end, step), "slice's start, end and step")
+        dim = view_checks.dimension(self, dim)
+        first, stop, stride = view_checks.integers(self, (start, end, step), "slice's start, end and step")
         if first < 0 or stop < 0:
-            views.out_of_bounds(self, dim, f"{first}:{stop}", first, stop - 1)
+            view_checks.out_of_bounds(self, dim, f"{first}:{stop}", first, stop - 1)
         window = slice(first, stop, stride)
         return self._indexed((*[slice(None)] * dim, window))
 
@@ -178,34 +180,34 @@ class NkiTensor(NotAValue, StridedView):
         As with ``t[:, index]``, what must stay stays with size 1: the partition dimension on chip, and the last
         dimension of the least that a tensor has.
         """
-        dim = views.dimension(self, dim)
+        dim = view_checks.dimension(self, dim)
         if isinstance(index, (NkiTensor, VirtualRegister)):
             return cast("Self", self._selected(dim, index))
-        position = views.integer(self, index, "select's index")
+        position = view_checks.integer(self, index, "select's index")
         if position < 0:
-            views.out_of_bounds(self, dim, str(position), position, position)
+            view_checks.out_of_bounds(self, dim, str(position), position, position)
         return self._indexed((*[slice(None)] * dim, position))
 
     # --- shape -----------------------------------------------------------------------------------------------------
 
     def permute(self, dims: Sequence[int]) -> Self:
         """Dimensions in another order; on chip dimension 0 stays first."""
-        order = views.integers(self, dims, "permute's dims")
+        order = view_checks.integers(self, dims, "permute's dims")
         if sorted(order) != list(range(self.ndim)):
-            views.wrong(self, f"permute({order}) is not a permutation of the dimensions 0..{self.ndim - 1}")
+            view_checks.wrong(self, f"permute({order}) is not a permutation of the dimensions 0..{self.ndim - 1}")
         if self.on_chip and order[0] != 0:
-            views.keep_partition(self, f"permute({order})")
+            view_checks.keep_partition(self, f"permute({order})")
         return self._view(self.array.transpose(order), self.byte_offset)
 
     def broadcast(self, dim: int, size: int) -> Self:
         """A dimension of size 1 seen ``size`` times; on chip not dimension 0."""
-        dim, size = views.dimension(self, dim), views.integer(self, size, "broadcast's size")
+        dim, size = view_checks.dimension(self, dim), view_checks.integer(self, size, "broadcast's size")
         if self.shape[dim] != 1:
-            views.wrong(self, f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
+            view_checks.wrong(self, f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
         if size < 1:
-            views.wrong(self, f"broadcast(size={size}) needs a positive size")
+            view_checks.wrong(self, f"broadcast(size={size}) needs a positive size")
         if self.on_chip and dim == 0:
-            views.keep_partition(self, "broadcast(dim=0)", rule="NK111")
+            view_checks.keep_partition(self, "broadcast(dim=0)", rule="NK111")
         strides = self.array.strides
         return self._strided(
             (*self.shape[:dim], size, *self.shape[dim + 1 :]), (*strides[:dim], 0, *strides[dim + 1 :])
@@ -213,42 +215,42 @@ class NkiTensor(NotAValue, StridedView):
 
     def expand_dim(self, dim: int) -> Self:
         """A new dimension of size 1 at position ``dim``; on chip not 0."""
-        dim = views.dimension(self, dim, extra=1)
+        dim = view_checks.dimension(self, dim, extra=1)
         if self.on_chip and dim == 0:
-            views.keep_partition(self, "expand_dim(0)")
+            view_checks.keep_partition(self, "expand_dim(0)")
         shape, strides = self.shape, self.array.strides
         step = shape[dim] * strides[dim] if dim < len(shape) else self.dtype.itemsize
         return self._strided((*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
     def squeeze_dim(self, dim: int) -> Self:
         """Without a dimension of size 1; on chip not 0."""
-        dim = views.dimension(self, dim)
+        dim = view_checks.dimension(self, dim)
         if self.shape[dim] != 1:
-            views.wrong(self, f"squeeze_dim({dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
+            view_checks.wrong(self, f"squeeze_dim({dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
         if self.on_chip and dim == 0:
-            views.keep_partition(self, "squeeze_dim(0)")
+            view_checks.keep_partition(self, "squeeze_dim(0)")
         if self.ndim <= (2 if self.on_chip else 1):
-            views.wrong(self, f"squeeze_dim({dim}) would leave fewer dimensions than a tensor here must have")
+            view_checks.wrong(self, f"squeeze_dim({dim}) would leave fewer dimensions than a tensor here must have")
         return self._view(self.array.squeeze(dim), self.byte_offset)
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> Self:
         """One dimension split into several (one size may be -1); on chip dimension 0 only trivially."""
-        dim = views.dimension(self, dim)
-        sizes = views.integers(self, shape, "reshape_dim's shape")
+        dim = view_checks.dimension(self, dim)
+        sizes = view_checks.integers(self, shape, "reshape_dim's shape")
         call = ("reshape_dim", dim, sizes)
-        sizes = views.infer_sizes(self, sizes, self.shape[dim], call)
+        sizes = view_checks.infer_sizes(self, sizes, self.shape[dim], call)
         if self.on_chip and dim == 0 and sizes != (self.shape[0],):
-            views.keep_partition(self, views.shown(call))
+            view_checks.keep_partition(self, view_checks.shown(call))
         return self._reshaped((*self.shape[:dim], *sizes, *self.shape[dim + 1 :]), call)
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Self:
         """Dimensions start_dim .. end_dim (inclusive) merged; they must be contiguous, on chip without dimension 0."""
-        first, last = views.dimension(self, start_dim), views.dimension(self, end_dim)
+        first, last = view_checks.dimension(self, start_dim), view_checks.dimension(self, end_dim)
         call = ("flatten_dims", start_dim, end_dim)
         if first > last:
-            views.wrong(self, f"{views.shown(call)} has its dimensions in the wrong order")
+            view_checks.wrong(self, f"{view_checks.shown(call)} has its dimensions in the wrong order")
         if self.on_chip and first == 0:
-            views.keep_partition(self, views.shown(call))
+            view_checks.keep_partition(self, view_checks.shown(call))
         merged = math.prod(self.shape[first : last + 1])
         return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), call)
 
@@ -258,24 +260,26 @@ class NkiTensor(NotAValue, StridedView):
         The sizes may also come one by one: undocumented, in public use.
         """
         given = (shape, *more) if more or isinstance(shape, int) else shape
-        sizes = views.integers(self, given, "reshape's shape")
+        sizes = view_checks.integers(self, given, "reshape's shape")
         call = ("reshape", sizes)
-        return self._reshaped(views.infer_sizes(self, sizes, self.size, call), call)
+        return self._reshaped(view_checks.infer_sizes(self, sizes, self.size, call), call)
 
-    def _reshaped(self, sizes: tuple[int, ...], call: views.Call) -> Self:
+    def _reshaped(self, sizes: tuple[int, ...], call: view_checks.Call) -> Self:
         array = self.array
         kept = 1 if self.on_chip else 0
         if len(sizes) <= kept:
-            views.wrong(self, f"{views.shown(call)} would leave fewer dimensions than a tensor here must have")
+            view_checks.wrong(
+                self, f"{view_checks.shown(call)} would leave fewer dimensions than a tensor here must have"
+            )
         if kept and sizes[0] != self.shape[0]:
-            views.keep_partition(self, views.shown(call))
+            view_checks.keep_partition(self, view_checks.shown(call))
         # NumPy sees no partitions, so that its strides are right where these lie one behind the other without a gap.
         if array.flags.c_contiguous and (not kept or array.nbytes == sizes[0] * self.storage.partition_bytes):
             return self._view(array.reshape(sizes), self.byte_offset)
         strides = array.strides
-        found = views.regrouped(self.shape[kept:], strides[kept:], sizes[kept:], self.dtype.itemsize)
+        found = view_checks.regrouped(self.shape[kept:], strides[kept:], sizes[kept:], self.dtype.itemsize)
         if found is None:
-            views.wrong(self, f"{views.shown(call)} needs a copy: the layout is {self.get_pattern()}")
+            view_checks.wrong(self, f"{view_checks.shown(call)} needs a copy: the layout is {self.get_pattern()}")
         return self._strided(sizes, (*strides[:kept], *found))
 
     def rearrange(
@@ -288,7 +292,7 @@ class NkiTensor(NotAValue, StridedView):
         call = ("rearrange", src_pattern, dst_pattern)
         plan = plan_rearrange(self, src_pattern, dst_pattern, fixed_sizes, call)
         if self.on_chip and plan.order[:1] != (0,):
-            views.keep_partition(self, views.shown(call))
+            view_checks.keep_partition(self, view_checks.shown(call))
         return self._reshaped(plan.split, call).permute(plan.order)._reshaped(plan.merged, call)
 
     # --- reinterpretation ------------------------------------------------------------------------------------------
@@ -298,7 +302,7 @@ class NkiTensor(NotAValue, StridedView):
         target = _known_dtype(dtype, self)
         if target.itemsize == self.dtype.itemsize:
             return self._view(self.array.view(target.dtype), self.byte_offset, target)
-        shape, strides = views.recast(self, target)
+        shape, strides = view_checks.recast(self, target)
         return self._view(self.storage.window(shape, target, self.byte_offset, strides), self.byte_offset, target)
 
     reinterpret_cast = view
@@ -322,18 +326,18 @@ class NkiTensor(NotAValue, StridedView):
         if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
         target = self.dtype if dtype is None else _known_dtype(dtype, self)
-        pairs = views.pairs_of(self, pattern)
-        more = 0 if offset is None else views.integer(self, offset, "ap's offset")
-        start = views.pattern_start(self, more, target)
+        pairs = view_checks.pairs_of(self, pattern)
+        more = 0 if offset is None else view_checks.integer(self, offset, "ap's offset")
+        start = view_checks.pattern_start(self, more, target)
         if vector_offset is not None:
             if scalar_offset is not None:
                 refuse("NK609", "ap takes scalar_offset or vector_offset, not both", about=(self,))
             return cast("Self", dynamic().gathered(self, pairs, start, target, vector_offset, indirect_dim))
         shape = tuple(count for _, count in pairs)
-        beyond = views.pattern_beyond(self, pairs, start, target)
+        beyond = view_checks.pattern_beyond(self, pairs, start, target)
         if beyond:
             return cast("Self", dynamic().stray(self, shape, target, beyond))
-        strides, byte_offset = views.pattern_strides(self, pairs, start, target)
+        strides, byte_offset = view_checks.pattern_strides(self, pairs, start, target)
         view = self._view(self.storage.window(shape, target, byte_offset, strides), byte_offset, target)
         if scalar_offset is None:
             return view
@@ -343,19 +347,19 @@ class NkiTensor(NotAValue, StridedView):
 
     def _selected(self, dim: int, index: Any) -> Any:
         if self.on_chip and dim == 0:
-            views.keep_partition(self, "a dynamic select along dimension 0")
+            view_checks.keep_partition(self, "a dynamic select along dimension 0")
         window = NkiTensor._indexed(self, (*[slice(None)] * dim, 0))
         return dynamic().at_index(window, index, self.array.strides[dim], self.shape[dim] - 1, "select's index")
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
         """Dimension 0 of an HBM tensor as the rows that ``vector_offset`` (partitions, 1) names, one a partition."""
-        if views.dimension(self, dim) != 0:
+        if view_checks.dimension(self, dim) != 0:
             refuse("NK609", "vector_select needs dim=0", about=(self,))
         return dynamic().chosen_rows(self, vector_offset)
 
     def indirect(self, index: NkiTensor, num_elem: int | None = None) -> Any:
         """Tensor indirection (NeuronCore-v4): the columns of an on-chip tensor at the offsets in ``index``."""
-        return dynamic("indirection").ColumnTensor.of(self, index, num_elem)
+        return dynamic("column_gather").ColumnTensor.of(self, index, num_elem)
 
     def __repr__(self) -> str:
         return shown(self)
@@ -381,14 +385,14 @@ class MaskedTensor(NkiTensor):
         return self._indexed(key if type(key) is tuple else (key,))
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> NoReturn:
-        views.wrong_call(self, "a view under a mask is final: no other view is made of it")
+        view_checks.wrong_call(self, "a view under a mask is final: no other view is made of it")
 
     def write(self, values: Array) -> None:
         """Put ``values`` into the lanes of the mask; the others keep what they had."""
         np.copyto(self.array, values, where=self.where)
 
 
-def dynamic(room: str = "dynamic") -> Any:
+def dynamic(room: str = "runtime_views") -> Any:
     """The room of run-time addresses, which is built on this one."""
     return import_module(f"nkitools.chip.{room}")
 

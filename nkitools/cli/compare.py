@@ -85,7 +85,7 @@ def _parts(kernel: str) -> tuple[str, str]:
 
 
 def _sides(between: str) -> list[str]:
-    from nkitools.targets.side import SIDES
+    from nkitools.targets.comparison_worker import SIDES
 
     sides = [each.strip() for each in between.split(",")]
     if len(sides) != 2 or sides[0] == sides[1] or not set(sides) <= set(SIDES):
@@ -98,7 +98,7 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
     request = {"side": side, "file": file, "kernel": name, "inputs": inputs, "save": str(saved)}
     if keeps:
         request["keep"] = str(place / "inputs.npz")
-    status, said = _awaited(side, [sys.executable, "-m", "nkitools.targets.side", json.dumps(request)])
+    status, said = _awaited(side, [sys.executable, "-m", "nkitools.targets.comparison_worker", json.dumps(request)])
     if status == 2:
         raise click.UsageError(said)
     if status != 0 or not saved.exists():
@@ -135,7 +135,7 @@ def _words(log: IO[str]) -> str:
 
 
 def _read(path: Path) -> Run:
-    from nkitools.cli.reading import read_run
+    from nkitools.cli.load_run import read_run
 
     return read_run(str(path))
 
@@ -143,7 +143,7 @@ def _read(path: Path) -> Run:
 def _keep_outputs(place: Path, sides: list[str], runs: list[Run]) -> None:
     import numpy as np
 
-    from nkitools.record.encoding import leaves
+    from nkitools.record.saved.encoding import leaves
 
     for side, run in zip(sides, runs, strict=True):
         arrays: dict[str, Any] = {path: value for path, value in leaves(run.outputs) if isinstance(value, np.ndarray)}

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools.cli.reading import read_run
+from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import console
 
 if TYPE_CHECKING:
-    from nkitools.report.difference import Comparison
+    from nkitools.report.run_diff import Comparison
 
 _SHOWN = 10  # prints and findings that only one run has, unless all are asked for
 
@@ -50,7 +50,7 @@ def diff_runs(
     by no more than the coarser of their dtypes explains, or --rtol and --atol allow. Exit code: 0 where the runs are
     the same, 1 where they are not, 2 for a mistake in the command and a file that is no saved run.
     """
-    from nkitools.report.difference import compare_runs
+    from nkitools.report.run_diff import compare_runs
 
     found = compare_runs(read_run(first), read_run(second), rtol=rtol, atol=atol)
     if form == "json":

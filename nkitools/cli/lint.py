@@ -97,7 +97,7 @@ def _lint(files: list[Path], settings: Settings) -> Report:
 
 
 def _relative(file: str) -> str:
-    from nkitools.report.tally import relative
+    from nkitools.report.run_counts import relative
 
     return relative(file, os.getcwd())
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from nkitools import options
-from nkitools.cli.saving import saving
+from nkitools.cli.save_runs import saving
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 
 if TYPE_CHECKING:
-    from nkitools.record.prints import Print
-    from nkitools.report.tally import Tally
+    from nkitools.record.prints.device_print import Print
+    from nkitools.report.run_counts import Tally
 
 
 # Whatever follows the script is the script's, also what looks like an option.
@@ -67,12 +67,12 @@ def _stand_in_policy() -> str:
 
 def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, Tally]:
     from nkitools.cli.script import execute
-    from nkitools.record.capturing import showing_prints
-    from nkitools.record.collect import collect_runs
-    from nkitools.record.probing import option_probes
+    from nkitools.record.prints.print_listeners import showing_prints
+    from nkitools.record.run_listeners import collect_runs
+    from nkitools.record.watch.probes import option_probes
     from nkitools.report.prints import show_print
     from nkitools.report.progress import showing_progress
-    from nkitools.report.tally import tally_of
+    from nkitools.report.run_counts import tally_of
     from nkitools.targets.imports import stand_in
 
     base = os.getcwd()  # the script may go elsewhere

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nkitools.cli.reading import read_run
+from nkitools.cli.load_run import read_run
 
 
 @click.command("timeline")

@@ -61,7 +61,7 @@ def view_run(
             click.echo(f"nkitools: {run} has run no kernel, there is nothing to show", err=True)
             context.exit(code or 1)
     else:
-        from nkitools.cli.reading import read_run
+        from nkitools.cli.load_run import read_run
 
         runs = [read_run(str(run))]
     _done(_pages(runs, output or Path(f"{run.stem}.html"), arrays), opens)
@@ -70,8 +70,8 @@ def view_run(
 
 def _run_script(script: Path, args: tuple[str, ...], chip: str | None) -> tuple[int, list[Run]]:
     from nkitools.cli.script import execute
-    from nkitools.record.collect import collect_runs
-    from nkitools.record.watching import watching
+    from nkitools.record.run_listeners import collect_runs
+    from nkitools.record.watch.watching import watching
     from nkitools.targets.imports import stand_in
 
     said = {} if chip is None else {"chip": chip}
@@ -99,7 +99,7 @@ def _arrays(path: Path) -> Any:
 def _pages(runs: Sequence[Run], path: Path, expected: Any) -> list[Path]:
     """One page a run: ``giou.html``, of several runs ``giou-1.html``, ``giou-2.html``, ..."""
     from nkitools.report.page import write_page
-    from nkitools.report.saved import numbered
+    from nkitools.report.saved_files import numbered
 
     paths = [path] if len(runs) == 1 else [numbered(path, number) for number in range(1, len(runs) + 1)]
     for run, file in zip(runs, paths, strict=True):

@@ -29,7 +29,7 @@ from nkitools.customop.events import Scene, Told, finding_at, findings_of
 from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
 from nkitools.customop.printed import printed
 from nkitools.customop.run import CoreCounters
-from nkitools.record.prints import Print
+from nkitools.record.prints.device_print import Print
 from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from nkitools.customop.run import OperatorRun
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.options import OPTIONS
-from nkitools.record.allowed import allowance
-from nkitools.record.collect import announce
-from nkitools.record.print_sequence import as_prints
+from nkitools.record.allowed_rules import allowance
+from nkitools.record.prints.print_sequence import as_prints
+from nkitools.record.run_listeners import announce
 from nkitools.rules.finding import Finding, error_of, is_raised
 
 if TYPE_CHECKING:

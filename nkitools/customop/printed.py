@@ -11,7 +11,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.customop.abi import Call, PrintedValue, PrintRecord
 from nkitools.customop.events import Scene
-from nkitools.record.prints import Print
+from nkitools.record.prints.device_print import Print
 
 
 @dataclass

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from nkitools.chip.core import CORE
-from nkitools.record.sites import author_frame
+from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
 MODERN, LEGACY = "nki", "neuronxcc.nki"

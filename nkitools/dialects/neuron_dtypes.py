@@ -14,7 +14,7 @@ import numpy as np
 from nkitools.chip.dtypes import DTYPES, DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.dialects.absent import missing
-from nkitools.isa.microscaling_formats import FORMATS
+from nkitools.engines.microscaling_formats import FORMATS
 from nkitools.rules.finding import not_modelled, refuse
 
 globals().update(DTYPES)

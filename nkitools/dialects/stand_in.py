@@ -28,13 +28,13 @@ _SOURCES = {
     "nki.compiler.kernel_builder": "modern.kernel_builder",
     "neuronxcc.nki": "legacy",
     "neuronxcc.nki.isa": "legacy.isa",
-    "neuronxcc.nki.isa.constants": "legacy.constants",
+    "neuronxcc.nki.isa.constants": "legacy.aws_names.constants",
     "neuronxcc.nki.language": "legacy.language",
-    "neuronxcc.nki.language.constants": "legacy.language_constants",
-    "neuronxcc.nki.typing": "legacy.typing",
-    "neuronxcc.nki.compiler": "legacy.compiler",
-    "neuronxcc.nki.compiler.backends.neuron.indexing": "legacy.compiler_indexing",
-    "neuronxcc.nki.compiler.backends.neuron.tensor": "legacy.compiler_tensor",
+    "neuronxcc.nki.language.constants": "legacy.aws_names.language_constants",
+    "neuronxcc.nki.typing": "legacy.aws_names.typing",
+    "neuronxcc.nki.compiler": "legacy.aws_names.compiler",
+    "neuronxcc.nki.compiler.backends.neuron.indexing": "legacy.aws_names.compiler_indexing",
+    "neuronxcc.nki.compiler.backends.neuron.tensor": "legacy.aws_names.compiler_tensor",
 }
 # What AWS's kernel library imports beside it: the simulator before NKI 0.3 was a package of its own.
 _SIMULATOR = "nki_cpu_simulator"

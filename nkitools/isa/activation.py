@@ -10,15 +10,15 @@ import numpy as np
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards
-from nkitools.isa.accumulators import Lanes
-from nkitools.isa.costs import streaming
-from nkitools.isa.enums import reduce_cmd as reduce_cmds
-from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
-from nkitools.isa.operators import Compute
-from nkitools.isa.ranges import watched
-from nkitools.isa.results import in_float32, put
+from nkitools.chip.view_checks import describe
+from nkitools.engines.activation_ranges import watched
+from nkitools.engines.cast_on_write import in_float32, put
+from nkitools.engines.costs import streaming
+from nkitools.engines.enums import reduce_cmd as reduce_cmds
+from nkitools.engines.operators import Compute
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.issue.reduce_registers import Lanes
 from nkitools.rules.finding import report
 
 _COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)

@@ -23,16 +23,16 @@ from nkitools.chip.dtypes import (
 )
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import accumulators, guards, limits, operands
+from nkitools.chip.view_checks import describe
+from nkitools.engines.activation_ranges import watched
+from nkitools.engines.arithmetic import Step, steps_of
+from nkitools.engines.cast_on_write import put
+from nkitools.engines.costs import streaming
+from nkitools.engines.enums import reduce_cmd as reduce_cmds
+from nkitools.engines.operators import OPERATORS, Operator, token_name
 from nkitools.isa.activation import activation
-from nkitools.isa.arithmetic import Step, steps_of
-from nkitools.isa.costs import streaming
-from nkitools.isa.enums import reduce_cmd as reduce_cmds
-from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
-from nkitools.isa.operators import OPERATORS, Operator, token_name
-from nkitools.isa.ranges import watched
-from nkitools.isa.results import put
+from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
+from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.rules.finding import report
 
 SINCE = 4  # "Available only on NeuronCore-v4 and newer" (activate2 and exponential)
@@ -42,7 +42,7 @@ _EXPONENTS = (*_FLOATS, int8, int16, int32, uint8, uint16, uint32)
 _EXPONENTIALS = (*_FLOATS, tfloat32, int8, int16, int32, uint8, uint16)
 _SUMS = (*_FLOATS, tfloat32)
 _EXPONENTIAL_DIMENSIONS = 4
-_EXPONENTIAL_COMMANDS = (reduce_cmds.idle, *accumulators.REDUCING)
+_EXPONENTIAL_COMMANDS = (reduce_cmds.idle, *reduce_registers.REDUCING)
 
 _STAGES = (
     ("multiply", "add"),
@@ -149,7 +149,7 @@ def activate2(
     guards.not_packed(check, dst=dst, data=data, imm0=imm0, imm1=imm1, relu_param=relu_param, reduce_res=reduce_res)
     _same_immediates(check, imm0, imm1)
     reduction = _reduction(check, reduce_op, reduce_cmd)
-    accumulators.result_tile(check, reduce_res, data)
+    reduce_registers.result_tile(check, reduce_res, data)
 
     activate = _activate(function, steps, dst, data)
     reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
@@ -204,8 +204,8 @@ def _same_immediates(check: Check, imm0: Any, imm1: Any) -> None:
 
 def _reduction(check: Check, reduce_op: Any, command: reduce_cmds) -> Operator | None:
     if reduce_op is not None:
-        return accumulators.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
-    if command in accumulators.REDUCING:
+        return reduce_registers.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
+    if command in reduce_registers.REDUCING:
         names = ", ".join(f"nl.{name}" for name in _REDUCTIONS)
         check.refuse(
             "NK609", f"`reduce_cmd`={command} needs `reduce_op`, which is missing", remedy=f"Pass one of {names}."
@@ -226,9 +226,9 @@ def _activate(
         value = to_float32(values)
         for step, operand in zip(steps, (imm0, imm1), strict=True):
             if step is not None:
-                step(value, operands.broadcast(operand, ndim), out)
+                step(value, scalar_operands.broadcast(operand, ndim), out)
                 value = out
-        function(value, operands.broadcast(relu_param, ndim), out)
+        function(value, scalar_operands.broadcast(relu_param, ndim), out)
         put(destination, out, dtype)
         return out
 
@@ -244,15 +244,15 @@ def _reducing(
     data: NkiTensor,
 ) -> Callable[..., None]:
     """The activation, then the commands to the engine's reduce registers."""
-    lanes = accumulators.Lanes(check.instruction, "scalar", data)
-    identity = 0.0 if reduction is None else accumulators.IDENTITY[reduction.name]
+    lanes = reduce_registers.Lanes(check.instruction, "scalar", data)
+    identity = 0.0 if reduction is None else reduce_registers.IDENTITY[reduction.name]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
     def compute(destination: Array, values: Array, imm0: Any, imm1: Any, relu_param: Any, result: Array | None) -> None:
         out = activate(destination, values, imm0, imm1, relu_param)
         registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, identity)
-        if reduction is not None and command in accumulators.REDUCING:
-            accumulators.combine(registers, reduction, out)
+        if reduction is not None and command in reduce_registers.REDUCING:
+            reduce_registers.combine(registers, reduction, out)
         if result is not None and result_dtype is not None:
             put(result, registers, result_dtype)
 
@@ -289,15 +289,15 @@ def exponential(
     guards.tiles(check, dst=dst, src=src, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("src", src))
     for role, tensor in (("dst", dst), ("src", src)):
-        limits.dimensions(check, role, tensor, _EXPONENTIAL_DIMENSIONS)
+        instruction_guards.dimensions(check, role, tensor, _EXPONENTIAL_DIMENSIONS)
     guards.not_packed(check, dst=dst, src=src, reduce_res=reduce_res)
-    operands.one_of_dtypes(check, "src", src, _EXPONENTS)
-    operands.one_of_dtypes(check, "dst", dst, _EXPONENTIALS)
-    operands.one_of_dtypes(check, "reduce_res", reduce_res, _SUMS)
-    accumulators.result_tile(check, reduce_res, src, "src")
+    scalar_operands.one_of_dtypes(check, "src", src, _EXPONENTS)
+    scalar_operands.one_of_dtypes(check, "dst", dst, _EXPONENTIALS)
+    scalar_operands.one_of_dtypes(check, "reduce_res", reduce_res, _SUMS)
+    reduce_registers.result_tile(check, reduce_res, src, "src")
     for role, value in (("max_value", max_value), ("reduce_init", reduce_init)):
         guards.vector_operand(check, role, value, src)
-        operands.single_precision(check, role, value)
+        scalar_operands.single_precision(check, role, value)
     loads = reduce_cmd is reduce_cmds.load_reduce
     if isinstance(reduce_init, NkiTensor) and not loads:
         _unused_initial(check.instruction, describe(reduce_init), reduce_cmd)
@@ -319,7 +319,7 @@ def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:
 def _exponential(
     check: Check, dst: NkiTensor, src: NkiTensor, reduce_res: NkiTensor | None, command: reduce_cmds
 ) -> Callable[..., None]:
-    lanes = accumulators.Lanes(check.instruction, "vector", src)
+    lanes = reduce_registers.Lanes(check.instruction, "vector", src)
     dtype, shape, instruction_name, add = dst.dtype, src.shape, check.instruction, OPERATORS["add"]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
@@ -327,12 +327,12 @@ def _exponential(
         if command is not reduce_cmds.load_reduce and not isinstance(initial, np.ndarray) and initial != 0:
             _unused_initial(instruction_name, initial, command)
         out = np.empty(shape, np.float32)
-        np.subtract(to_float32(values), operands.broadcast(maximum, len(shape)), out=out)
+        np.subtract(to_float32(values), scalar_operands.broadcast(maximum, len(shape)), out=out)
         np.exp(out, out=out)
         if command is reduce_cmds.idle:
             lanes.forget()
         else:
-            accumulators.combine(lanes.begin(command, 0.0, initial), add, out)
+            reduce_registers.combine(lanes.begin(command, 0.0, initial), add, out)
         put(destination, out, dtype)
         if result is not None and result_dtype is not None:
             put(result, lanes.read(), result_dtype)

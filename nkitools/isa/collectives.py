@@ -17,9 +17,9 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.isa.collectives_group import ReplicaGroup, rank_list
-from nkitools.isa.collectives_issue import Collective, reduced
-from nkitools.isa.collectives_meeting import Met
+from nkitools.issue.collective_call import Collective, reduced
+from nkitools.issue.collective_meeting import Met
+from nkitools.issue.replica_groups import ReplicaGroup, rank_list
 
 
 def all_reduce(

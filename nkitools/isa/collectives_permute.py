@@ -15,12 +15,12 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
-from nkitools.isa import limits
-from nkitools.isa.collectives_group import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
-from nkitools.isa.collectives_issue import Collective, reduced
-from nkitools.isa.collectives_meeting import Met
-from nkitools.isa.labels import label
-from nkitools.isa.plan import Plan
+from nkitools.issue import instruction_guards
+from nkitools.issue.collective_call import Collective, reduced
+from nkitools.issue.collective_meeting import Met
+from nkitools.issue.instruction_names import label
+from nkitools.issue.plan import Plan
+from nkitools.issue.replica_groups import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
 
 MOST_CHANNELS = 4  # "4 for replica groups containing all devices inside a node and 2 for other" (channels)
 _ONE_CHANNEL = [0]
@@ -140,8 +140,8 @@ def collective_permute_implicit_current_processing_rank_id(
     """
     call = Collective(collective_permute_implicit_current_processing_rank_id, None, name)
     ranks = rank_list(call.check, call.core, replica_group, sized=False)
-    step = limits.integer(call.check, "iteration_id", iteration_id, 0)
-    limits.integer(call.check, "channel_id", channel_id, 0, MOST_CHANNELS - 1)
+    step = instruction_guards.integer(call.check, "iteration_id", iteration_id, 0)
+    instruction_guards.integer(call.check, "channel_id", channel_id, 0, MOST_CHANNELS - 1)
     return _register(call, ranks[(ranks.index(rank_of(call.core)) - step) % len(ranks)])
 
 

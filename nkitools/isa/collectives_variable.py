@@ -16,11 +16,11 @@ from nkitools.chip.dtypes import uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards, limits
-from nkitools.isa.collectives_group import ReplicaGroup, rank_list
-from nkitools.isa.collectives_issue import Collective
-from nkitools.isa.collectives_meeting import Met, both_cores, check_lnc, meet, shared_words
+from nkitools.chip.view_checks import describe
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.collective_call import Collective
+from nkitools.issue.collective_meeting import Met, both_cores, check_lnc, meet, shared_words
+from nkitools.issue.replica_groups import ReplicaGroup, rank_list
 from nkitools.rules.finding import not_modelled
 
 RANKS_OF_A_CHIP = 4  # "exactly 4 ranks (intra-chip)" (all_gather_v), "4 under LNC=2" (all_to_all_v)
@@ -147,7 +147,7 @@ class _Variable(Collective):
         """NK201, NK301, NK109: uint32, one column a rank, in SBUF on one partition."""
         tensor, check = self.metadata, self.check
         guards.memory(check, tensor, "metadata_tensor", (*guards.HBM, MemoryRegion.sbuf))
-        limits.of_dtype(check, "metadata_tensor", tensor, uint32)
+        instruction_guards.of_dtype(check, "metadata_tensor", tensor, uint32)
         rows = (4,) if self.placed else (3, 4)
         first = (1,) if tensor.on_chip else ()
         if tensor.shape not in [(*first, each, count) for each in rows]:

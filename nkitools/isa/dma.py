@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import uint32
-from nkitools.chip.dynamic import VectorTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import descriptors, guards, limits
-from nkitools.isa.costs import DMA_COMPLETION_NS, dma
-from nkitools.isa.enums import dge_mode as dge_modes
-from nkitools.isa.enums import oob_mode as oob_modes
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.plan import Sources
-from nkitools.isa.results import put
+from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import put
+from nkitools.engines.costs import DMA_COMPLETION_NS, dma
+from nkitools.engines.enums import dge_mode as dge_modes
+from nkitools.engines.enums import oob_mode as oob_modes
+from nkitools.issue import dma_descriptors, guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.plan import Sources
 
 AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # the permutations of dma_transpose, by the number of dimensions
 SIXTEEN = 16  # rows that the DMA engines transpose together
@@ -57,11 +57,11 @@ def dma_transpose(
     Errors: NK101, NK107, NK109, NK110, NK113, NK201, NK301, NK401, NK402, NK606, NK609.
     Source: nki.isa.dma_transpose (NKI 0.6); nki-dge. Cost: trainium2_arch, DMA Transpose.
     """
-    dge_mode = descriptors.mode_of(dge_mode)
-    descriptors.modes(check, priority, dge_mode, oob_mode)
+    dge_mode = dma_descriptors.mode_of(dge_mode)
+    dma_descriptors.modes(check, priority, dge_mode, oob_mode)
     guards.memory(check, src, "src", (*guards.HBM, MemoryRegion.sbuf))
     guards.memory(check, dst, "dst", (MemoryRegion.sbuf,))
-    limits.same_dtype(check, ("dst", dst), ("src", src))
+    instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
     order = _order(check, src, axes)
     if isinstance(src, VectorTensor):
         _check_gathered(check, src, dge_mode)
@@ -145,10 +145,10 @@ def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
     chip, index = check.chip, src.index
     if chip.version < INDIRECT_TRANSPOSE_SINCE:
         check.fail("NK606", f"the indirect transpose came with NeuronCore-v3; {chip.name} does not have it")
-    descriptors.addresses(check, mode, src=src)
-    limits.of_dtype(check, "vector_offset", index, uint32)
+    dma_descriptors.addresses(check, mode, src=src)
+    instruction_guards.of_dtype(check, "vector_offset", index, uint32)
     _check_elements(check, src)
-    limits.dimensions(check, "vector_offset", index, 2, least=2)
+    instruction_guards.dimensions(check, "vector_offset", index, 2, least=2)
     if src.ndim == 4 and 1 not in src.shape[1:3]:
         check.fail("NK109", f"`src`, {describe(src)}, must have a size of 1 in dimension 1 or 2", src)
     if src.shape[0] % SIXTEEN:
@@ -255,7 +255,7 @@ def _check_indirect(
         check.refuse("NK609", f"`unique_indices` must be True or False, it is {unique_indices!r}")
     if not any(isinstance(tensor, VectorTensor) for _, tensor in operands):
         return
-    descriptors.one_index_each(check, **dict(operands))
+    dma_descriptors.one_index_each(check, **dict(operands))
     if not unique_indices:
         check.refuse("NK609", "`unique_indices` must be True with a vector_offset; others are not supported yet")
     updated = [number for number, src in enumerate(srcs) if src.same_place(dst)]

@@ -11,13 +11,14 @@ from nkitools.chip.dtypes import float32, int32, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import arithmetic, guards
-from nkitools.isa.costs import elements_per_cycle, streaming, two_tiles
-from nkitools.isa.enums import engine as engines
-from nkitools.isa.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
-from nkitools.isa.operators import Operator
-from nkitools.isa.results import in_float32, widened
+from nkitools.chip.view_checks import describe
+from nkitools.engines import arithmetic
+from nkitools.engines.cast_on_write import in_float32, widened
+from nkitools.engines.costs import elements_per_cycle, streaming, two_tiles
+from nkitools.engines.enums import engine as engines
+from nkitools.engines.operators import Operator
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
 from nkitools.rules.finding import report
 
 _WORDS = (int32, uint32)

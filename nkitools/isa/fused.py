@@ -25,13 +25,13 @@ from nkitools.chip.dtypes import (
 )
 from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.isa import accumulators, guards, operands
-from nkitools.isa.arithmetic import Step, steps_of
-from nkitools.isa.costs import is_bfloat16, streaming
-from nkitools.isa.enums import reduce_cmd as reduce_cmds
-from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
-from nkitools.isa.operators import Operator
-from nkitools.isa.results import in_float32, like, put
+from nkitools.engines.arithmetic import Step, steps_of
+from nkitools.engines.cast_on_write import in_float32, like, put
+from nkitools.engines.costs import is_bfloat16, streaming
+from nkitools.engines.enums import reduce_cmd as reduce_cmds
+from nkitools.engines.operators import Operator
+from nkitools.issue import guards, reduce_registers, scalar_operands
+from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 
 _FLOATS = (bfloat16, float16, float32, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu)
 _CUMULATIVE_DTYPES = (*_FLOATS, uint8, uint16, int8, int16)
@@ -68,18 +68,18 @@ def scalar_tensor_tensor(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.6).
     """
-    first = operands.arithmetic_operator(check, "op0", op0)
-    second = operands.arithmetic_operator(check, "op1", op1, binary=True)
+    first = scalar_operands.arithmetic_operator(check, "op0", op0)
+    second = scalar_operands.arithmetic_operator(check, "op1", op1, binary=True)
     guards.tiles(check, dst=dst, data=data, operand1=operand1)
     guards.same_elements(check, ("data", data), ("operand1", operand1))
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, operand1=operand1)
-    operands.not_both_in_psum(check, ("data", data), ("operand1", operand1))
-    operands.operand_of(check, "operand0", first, operand0, data)
+    scalar_operands.not_both_in_psum(check, ("data", data), ("operand1", operand1))
+    scalar_operands.operand_of(check, "operand0", first, operand0, data)
 
     steps = steps_of(first, second, bool(reverse0), bool(reverse1))
     compute = _two_steps(steps, dst, data, _between(check, dtype))
-    compute = operands.zero_if_unary(check, "operand0", first, operand0, compute)
+    compute = scalar_operands.zero_if_unary(check, "operand0", first, operand0, compute)
 
     fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
     factor = 1 if fast and data.layout.free_elements % 2 == 0 else 2
@@ -107,7 +107,7 @@ def _two_steps(
 
     def compute(destination: Array, values: Array, operand0: Any, operand1: Array) -> None:
         out = np.empty(shape, np.float32)
-        first(to_float32(values), operands.broadcast(operand0, len(shape)), out)
+        first(to_float32(values), scalar_operands.broadcast(operand0, len(shape)), out)
         second(out, like(to_float32(operand1), shape), destination if direct else out)
         if not direct:
             put(destination, out if between is float32 else to_float32(cast(out, between)), dtype)
@@ -145,8 +145,8 @@ def tensor_scalar_reduce(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.tensor_scalar_reduce (NKI 0.6).
     """
-    operator = operands.arithmetic_operator(check, "op0", op0)
-    reduction = accumulators.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
+    operator = scalar_operands.arithmetic_operator(check, "op0", op0)
+    reduction = reduce_registers.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
     if reverse0:
         check.refuse(
@@ -157,9 +157,9 @@ def tensor_scalar_reduce(
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
-    operands.operand_of(check, "operand0", operator, operand0, data)
-    operands.single_precision(check, "operand0", operand0)
-    accumulators.result_tile(check, reduce_res, data)
+    scalar_operands.operand_of(check, "operand0", operator, operand0, data)
+    scalar_operands.single_precision(check, "operand0", operand0)
+    reduce_registers.result_tile(check, reduce_res, data)
     _check_loaded(check, "reduce_init", reduce_init, reduce_cmd, data)
     if reduce_init is not None and reduce_cmd is not reduce_cmds.load_reduce:
         check.fail(
@@ -169,7 +169,7 @@ def tensor_scalar_reduce(
         )
 
     compute = _reducing(check, operator, reduction, reduce_cmd, dst, data, reduce_res, negated=bool(reduce_res_negate))
-    compute = operands.zero_if_unary(check, "operand0", operator, operand0, compute)
+    compute = scalar_operands.zero_if_unary(check, "operand0", operator, operand0, compute)
 
     read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
     return Plan("vector", streaming(check.chip, data) + read_out, compute)
@@ -187,17 +187,17 @@ def _reducing(
     negated: bool,
 ) -> Callable[..., None]:
     """The operator, then its results into the registers, and these into ``reduce_res``."""
-    lanes = accumulators.Lanes(check.instruction, "vector", data)
+    lanes = reduce_registers.Lanes(check.instruction, "vector", data)
     (step,) = steps_of(operator, None, False, False)
-    identity, result_dtype = accumulators.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
+    identity, result_dtype = reduce_registers.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
     dtype, shape = dst.dtype, data.shape
     direct = in_float32(dtype, data.dtype) and dst.shape == shape and dst.layout.injective
 
     def compute(destination: Array, values: Array, operand: Any, result: Array | None, initial: Any) -> None:
         registers = lanes.begin(command, identity, initial)
         out = destination if direct else np.empty(shape, np.float32)
-        step(to_float32(values), operands.broadcast(operand, len(shape)), out)
-        accumulators.combine(registers, reduction, out)
+        step(to_float32(values), scalar_operands.broadcast(operand, len(shape)), out)
+        reduce_registers.combine(registers, reduction, out)
         if not direct:
             put(destination, out, dtype)
         if result is not None and result_dtype is not None:
@@ -214,7 +214,7 @@ def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, dat
             f"reduce_cmd=load_reduce needs `{role}`, which is missing",
             remedy=f"Pass the number or float32 vector to start from as {role}, or reset the registers: reset_reduce.",
         )
-    accumulators.initial_value(check, role, value, data)
+    reduce_registers.initial_value(check, role, value, data)
 
 
 # --- running reductions ----------------------------------------------------------------------------------------------
@@ -244,33 +244,33 @@ def tensor_scalar_cumulative(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
     """
-    operator = operands.arithmetic_operator(check, "op0", op0)
-    running = accumulators.reducer(check, "op1", op1, _RUNNING)
+    operator = scalar_operands.arithmetic_operator(check, "op0", op0)
+    running = reduce_registers.reducer(check, "op1", op1, _RUNNING)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
     guards.tiles(check, dst=dst, src=src)
     guards.same_elements(check, ("dst", dst), ("src", src))
     guards.not_packed(check, dst=dst, src=src)
-    operands.one_of_dtypes(check, "src", src, _CUMULATIVE_DTYPES)
-    operands.one_of_dtypes(check, "dst", dst, _CUMULATIVE_DTYPES)
-    operands.operand_of(check, "imm0", operator, imm0, src)
-    operands.single_precision(check, "imm0", imm0)
+    scalar_operands.one_of_dtypes(check, "src", src, _CUMULATIVE_DTYPES)
+    scalar_operands.one_of_dtypes(check, "dst", dst, _CUMULATIVE_DTYPES)
+    scalar_operands.operand_of(check, "imm0", operator, imm0, src)
+    scalar_operands.single_precision(check, "imm0", imm0)
     _check_loaded(check, "imm1", imm1, reduce_cmd, src)
 
-    lanes = accumulators.Lanes(check.instruction, "vector", src)
+    lanes = reduce_registers.Lanes(check.instruction, "vector", src)
     (step,) = steps_of(operator, None, False, False)
-    identity, accumulate = accumulators.IDENTITY[running.name], _accumulating(running)
+    identity, accumulate = reduce_registers.IDENTITY[running.name], _accumulating(running)
     dtype, shape = dst.dtype, src.shape
 
     def compute(destination: Array, values: Array, operand: Any, initial: Any) -> None:
         registers = lanes.begin(reduce_cmd, identity, initial)
         out = np.empty(shape, np.float32)
-        step(to_float32(values), operands.broadcast(operand, len(shape)), out)
+        step(to_float32(values), scalar_operands.broadcast(operand, len(shape)), out)
         rows = out.reshape(shape[0], -1)
         accumulate(rows, registers)
         registers[:] = rows[:, -1]
         put(destination, out, dtype)
 
-    compute = operands.zero_if_unary(check, "imm0", operator, imm0, compute)
+    compute = scalar_operands.zero_if_unary(check, "imm0", operator, imm0, compute)
 
     return Plan("vector", streaming(check.chip, src), compute)
 
@@ -314,13 +314,13 @@ def tensor_tensor_scan(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
     Source: nki.isa.tensor_tensor_scan (NKI 0.6).
     """
-    first = operands.arithmetic_operator(check, "op0", op0, binary=True)
-    second = operands.arithmetic_operator(check, "op1", op1, binary=True)
+    first = scalar_operands.arithmetic_operator(check, "op0", op0, binary=True)
+    second = scalar_operands.arithmetic_operator(check, "op1", op1, binary=True)
     guards.tiles(check, dst=dst, data0=data0, data1=data1)
     guards.same_elements(check, ("data0", data0), ("data1", data1))
     guards.same_elements(check, ("dst", dst), ("data0", data0))
     guards.not_packed(check, dst=dst, data0=data0, data1=data1, initial=initial)
-    operands.not_both_in_psum(check, ("data0", data0), ("data1", data1))
+    scalar_operands.not_both_in_psum(check, ("data0", data0), ("data1", data1))
     guards.vector_operand(check, "initial", initial, data0)
 
     steps = (_sided(first, bool(reverse0)), _sided(second, bool(reverse1)))

@@ -12,12 +12,12 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import OUTSIDE, picture_of
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards, limits
-from nkitools.isa.costs import GPSIMD_START, streaming
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.limits import PARTITIONS_PER_CORE
-from nkitools.isa.undefined import poison
+from nkitools.chip.view_checks import describe
+from nkitools.engines.costs import GPSIMD_START, streaming
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
+from nkitools.issue.poison import poison
 from nkitools.rules.finding import report
 
 ELEMENTS_PER_INDEX = (1, 2, 4, 8, 16, 32)
@@ -56,10 +56,10 @@ def local_gather(
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, src_buffer=src_buffer, index=index)
     guards.same_partitions(check, ("src_buffer", src_buffer), ("index", index))
     guards.same_partitions(check, ("dst", dst), ("src_buffer", src_buffer))
-    limits.whole_cores(check, "src_buffer", src_buffer)
-    limits.of_dtype(check, "index", index, uint16)
-    limits.same_dtype(check, ("dst", dst), ("src_buffer", src_buffer))
-    each = limits.integer(check, "num_elem_per_idx", num_elem_per_idx)
+    instruction_guards.whole_cores(check, "src_buffer", src_buffer)
+    instruction_guards.of_dtype(check, "index", index, uint16)
+    instruction_guards.same_dtype(check, ("dst", dst), ("src_buffer", src_buffer))
+    each = instruction_guards.integer(check, "num_elem_per_idx", num_elem_per_idx)
     if each not in ELEMENTS_PER_INDEX:
         names = ", ".join(str(allowed) for allowed in ELEMENTS_PER_INDEX)
         check.refuse("NK609", f"`num_elem_per_idx` must be one of {names}, it is {each}")
@@ -92,7 +92,7 @@ def local_gather(
 def _valid_indices(check: Check, index: NkiTensor, given: Any) -> int:
     """NK609, NK107: how many indices of each core count."""
     there = index.layout.free_elements * PARTITIONS_PER_CORE
-    count = there if given is None else limits.integer(check, "num_valid_indices", given)
+    count = there if given is None else instruction_guards.integer(check, "num_valid_indices", given)
     if not 1 <= count <= there:
         check.refuse(
             "NK609",
@@ -150,8 +150,8 @@ def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: Any = Non
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, data=data, indices=indices)
     guards.same_partitions(check, ("data", data), ("indices", indices))
     guards.same_elements(check, ("dst", dst), ("indices", indices))
-    limits.of_dtype(check, "indices", indices, uint32)
-    limits.same_dtype(check, ("dst", dst), ("data", data))
+    instruction_guards.of_dtype(check, "indices", indices, uint32)
+    instruction_guards.same_dtype(check, ("dst", dst), ("data", data))
 
     size, dtype = data.layout.free_elements, data.dtype
 
@@ -199,7 +199,7 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Any, name:
         guards.memory(check, tensor, role, guards.ON_CHIP)
     guards.sizes(check, ("dst", dst), ("src", src))
     _check_starts(check, dst, src)
-    limits.same_dtype(check, ("dst", dst), ("src", src))
+    instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
     if dst.layout.free_elements != src.layout.free_elements:
         check.refuse(
             "NK109",
@@ -215,7 +215,7 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Any, name:
     def compute(destination: Array, source: Array) -> None:
         destination[written] = source[read].reshape(form)
 
-    touches = (limits.partitions_of(dst, written), limits.partitions_of(src, read))
+    touches = (instruction_guards.partitions_of(dst, written), instruction_guards.partitions_of(src, read))
     return Plan("vector", streaming(check.chip, src), compute, touches=touches)
 
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float32
-from nkitools.chip.evidence import EVIDENCE, Product
 from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numeric_flags import EVIDENCE, Product
 from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import costs, guards
-from nkitools.isa.enums import engine as engines
-from nkitools.isa.enums import matmul_perf_mode
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.chip.view_checks import describe
+from nkitools.engines import costs
+from nkitools.engines.enums import engine as engines
+from nkitools.engines.enums import matmul_perf_mode
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.rules.finding import not_modelled
 
 _FULL = frozenset({"float32", "tfloat32"})

@@ -19,11 +19,9 @@ from nkitools.chip.dtypes import (
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import costs, guards, limits
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.matmul import accumulation, array_tile, check_contraction, check_free_sizes, deposit, multiplied
-from nkitools.isa.microscaling_formats import (
+from nkitools.chip.view_checks import describe
+from nkitools.engines import costs
+from nkitools.engines.microscaling_formats import (
     FORMATS,
     GROUP_ELEMENTS,
     GROUP_PARTITIONS,
@@ -32,6 +30,9 @@ from nkitools.isa.microscaling_formats import (
     is_wide,
     quantized,
 )
+from nkitools.isa.matmul import accumulation, array_tile, check_contraction, check_free_sizes, deposit, multiplied
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 
 _SBUF = (MemoryRegion.sbuf,)
 _PSUM = (MemoryRegion.psum,)
@@ -58,7 +59,7 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: Any = No
     """
     _since(check)
     guards.tiles(check, on=_SBUF, src=src, dst=dst)
-    limits.of_dtype(check, "src", src, float16, bfloat16)
+    instruction_guards.of_dtype(check, "src", src, float16, bfloat16)
     form = _output_format(check, dst)
     _whole_quadrants(check, "src", src)
     guards.same_partitions(check, ("dst", dst), ("src", src))
@@ -67,7 +68,7 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: Any = No
         check.refuse(
             "NK113", f"`src`, {describe(src)}, has {free} elements per partition; they must be a multiple of 4", src
         )
-    limits.exactly(check, "dst", dst, free // GROUP_ELEMENTS)
+    instruction_guards.exactly(check, "dst", dst, free // GROUP_ELEMENTS)
     rows = _scale_rows(check, "dst_scale", dst_scale, "dst", dst)
     shape = (src.shape[0], free)
 
@@ -168,7 +169,7 @@ def _touches(before: int, *scale_operands: tuple[NkiTensor, Array]) -> tuple[Any
     """The lanes of scale tensors that count, after ``before`` operands that are used in whole; () if all are."""
     if all(tensor.shape[0] == len(rows) for tensor, rows in scale_operands):
         return ()
-    return (*[None] * before, *(limits.partitions_of(tensor, rows) for tensor, rows in scale_operands))
+    return (*[None] * before, *(instruction_guards.partitions_of(tensor, rows) for tensor, rows in scale_operands))
 
 
 def _wide_product(dst: NkiTensor, accumulate: bool | None) -> Callable[..., None]:

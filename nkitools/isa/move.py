@@ -13,15 +13,15 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, put_floats, through_float32
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import descriptors, guards
-from nkitools.isa.costs import GPSIMD_START, dma, elements_per_cycle, is_half, streaming
-from nkitools.isa.enums import dge_mode as dge_modes
-from nkitools.isa.enums import engine as engines
-from nkitools.isa.enums import oob_mode as oob_modes
-from nkitools.isa.instruction import Check, Dst, Operand, Plan, Src, instruction
-from nkitools.isa.plan import RegisterOrNumber
-from nkitools.isa.results import constant, note_unfit
+from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import constant, note_unfit
+from nkitools.engines.costs import GPSIMD_START, dma, elements_per_cycle, is_half, streaming
+from nkitools.engines.enums import dge_mode as dge_modes
+from nkitools.engines.enums import engine as engines
+from nkitools.engines.enums import oob_mode as oob_modes
+from nkitools.issue import dma_descriptors, guards
+from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
+from nkitools.issue.plan import RegisterOrNumber
 
 _INT32 = np.iinfo(np.int32)
 
@@ -69,12 +69,12 @@ def dma_copy(
     Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609.
     Source: nki.isa.dma_copy (NKI 0.6); nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
     """
-    dge_mode = descriptors.mode_of(dge_mode)
-    descriptors.modes(check, priority, dge_mode, oob_mode)
-    descriptors.trigger(check, engine, dge_mode)
+    dge_mode = dma_descriptors.mode_of(dge_mode)
+    dma_descriptors.modes(check, priority, dge_mode, oob_mode)
+    dma_descriptors.trigger(check, engine, dge_mode)
     guards.dma_ends(check, dst, src)
-    descriptors.addresses(check, dge_mode, dst=dst, src=src)
-    descriptors.one_index_each(check, dst=dst, src=src)
+    dma_descriptors.addresses(check, dge_mode, dst=dst, src=src)
+    dma_descriptors.one_index_each(check, dst=dst, src=src)
     if dst.size != src.size:
         check.refuse(
             "NK109",

@@ -35,15 +35,15 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
+from nkitools.chip.view_checks import describe
 from nkitools.chip.xorwow import WORDS, draw, seeded
-from nkitools.isa import guards, limits
-from nkitools.isa.arithmetic import column
-from nkitools.isa.costs import GPSIMD_START, streaming
-from nkitools.isa.enums import engine as engines
-from nkitools.isa.instruction import Check, Dst, Operand, Plan, Src, instruction
-from nkitools.isa.operands import single_precision
-from nkitools.isa.results import put
+from nkitools.engines.arithmetic import column
+from nkitools.engines.cast_on_write import put
+from nkitools.engines.costs import GPSIMD_START, streaming
+from nkitools.engines.enums import engine as engines
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
+from nkitools.issue.scalar_operands import single_precision
 from nkitools.rules.finding import report
 
 Engine = Literal["vector", "gpsimd"]
@@ -101,7 +101,7 @@ def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) 
     guards.one_of(check, "engine", engine, engines, _ENGINES)
     guards.tiles(check, dst=dst)
     guards.gpsimd_reaches(check, engine, dst=dst)
-    limits.of_dtype(check, "dst", dst, *INTEGERS)
+    instruction_guards.of_dtype(check, "dst", dst, *INTEGERS)
     _engine_has(check, engine, GPSIMD_SINCE if engine is engines.gpsimd else 0)
     count = dst.layout.free_elements
     generators = Generators("rng", _named(engine), dst)
@@ -126,7 +126,7 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) 
     guards.tiles(check, dst=dst, data=data)
     guards.not_packed(check, data=data)
     guards.same_elements(check, ("dst", dst), ("data", data))
-    limits.same_dtype(check, ("dst", dst), ("data", data))
+    instruction_guards.same_dtype(check, ("dst", dst), ("data", data))
     guards.vector_operand(check, "prob", prob, data)
     if isinstance(prob, NkiTensor):
         _check_probability_dtype(check, prob, data)
@@ -148,7 +148,7 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) 
 def _check_probability_dtype(check: Check, prob: NkiTensor, data: NkiTensor) -> None:
     """NK301: float32 for integers, any float dtype for floats."""
     if not data.dtype.is_float:
-        limits.of_dtype(check, "prob", prob, float32)
+        instruction_guards.of_dtype(check, "prob", prob, float32)
     elif not prob.dtype.is_float:
         check.refuse("NK301", f"`prob` must be of a float dtype, it is {describe(prob)}", prob)
 
@@ -172,7 +172,7 @@ def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) 
     if check.chip.version < VECTOR_STATE_SINCE:
         check.fail("NK606", f"rand2 came with NeuronCore-v4; {check.chip.name} does not have it; nisa.rng is there")
     guards.tiles(check, dst=dst)
-    limits.of_dtype(check, "dst", dst, *UNIFORM)
+    instruction_guards.of_dtype(check, "dst", dst, *UNIFORM)
     for role, bound in (("min", min), ("max", max)):
         guards.vector_operand(check, role, bound, dst)
         single_precision(check, role, bound)
@@ -262,9 +262,9 @@ def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tup
     _engine_has(check, engine, GPSIMD_SINCE if engine is engines.gpsimd else VECTOR_STATE_SINCE)
     guards.tiles(check, on=on, **{role: words})
     guards.gpsimd_reaches(check, engine, **{role: words})
-    limits.of_dtype(check, role, words, uint32)
-    limits.dimensions(check, role, words, 2, least=2)
-    limits.exactly(check, role, words, STATES[_named(engine)] * WORDS)
+    instruction_guards.of_dtype(check, role, words, uint32)
+    instruction_guards.dimensions(check, role, words, 2, least=2)
+    instruction_guards.exactly(check, role, words, STATES[_named(engine)] * WORDS)
 
 
 def _engine_has(check: Check, engine: engines, since: int) -> None:

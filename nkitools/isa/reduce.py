@@ -11,13 +11,13 @@ import numpy as np
 from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards
-from nkitools.isa.arithmetic import bits, put_bits
-from nkitools.isa.costs import is_bfloat16, streaming
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.operators import Operator
-from nkitools.isa.results import in_float32, put
+from nkitools.chip.view_checks import describe
+from nkitools.engines.arithmetic import bits, put_bits
+from nkitools.engines.cast_on_write import in_float32, put
+from nkitools.engines.costs import is_bfloat16, streaming
+from nkitools.engines.operators import Operator
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 
 _REORDERABLE = frozenset({"add", "multiply", "maximum", "minimum"})  # NumPy's reductions over several axes at once
 

@@ -12,10 +12,10 @@ from nkitools.chip.numerics import Array, cast
 from nkitools.chip.registers import VirtualRegister as VirtualRegister
 from nkitools.chip.registers import check_value
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.plan import Register, RegisterOrNumber
+from nkitools.chip.view_checks import describe
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.plan import Register, RegisterOrNumber
 from nkitools.rules.finding import refuse
 
 _MEMORIES = (*guards.HBM, MemoryRegion.sbuf)

@@ -12,13 +12,13 @@ from nkitools.chip.dtypes import bfloat16, float32, int32, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards, limits
-from nkitools.isa.costs import GPSIMD_START, streaming
-from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
-from nkitools.isa.limits import PARTITIONS_PER_CORE
-from nkitools.isa.results import put
-from nkitools.isa.undefined import poison
+from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import put
+from nkitools.engines.costs import GPSIMD_START, streaming
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
+from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
+from nkitools.issue.poison import poison
 
 FOUND = 8  # values that one instruction of the Vector Engine finds, looks for or replaces
 MOST_SEARCHED = 16384
@@ -96,7 +96,7 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: Any = Non
     """
     guards.tiles(check, dst=dst, data=data, vals=vals)
     guards.not_packed(check, data=data, vals=vals)
-    limits.of_dtype(check, "dst", dst, uint16, uint32)
+    instruction_guards.of_dtype(check, "dst", dst, uint16, uint32)
     guards.same_partitions(check, ("data", data), ("vals", vals))
     guards.same_partitions(check, ("dst", dst), ("data", data))
     _searched(check, "data", data)
@@ -137,12 +137,12 @@ def nc_match_replace8(
     guards.not_packed(check, dst=dst, data=data, vals=vals)
     guards.same_partitions(check, ("data", data), ("vals", vals))
     guards.same_elements(check, ("dst", dst), ("data", data))
-    limits.at_most(check, "data", data, MOST_SEARCHED)
+    instruction_guards.at_most(check, "data", data, MOST_SEARCHED)
     _looked_for(check, vals)
     if dst_idx is not None:
-        limits.of_dtype(check, "dst_idx", dst_idx, uint16, uint32)
+        instruction_guards.of_dtype(check, "dst_idx", dst_idx, uint16, uint32)
         guards.same_partitions(check, ("dst", dst), ("dst_idx", dst_idx))
-        limits.exactly(check, "dst_idx", dst_idx, FOUND)
+        instruction_guards.exactly(check, "dst_idx", dst_idx, FOUND)
 
     dtype = dst.dtype
 
@@ -172,19 +172,19 @@ def _pair(rows: Array, wanted: Array, columns: Iterable[int]) -> tuple[Array, Ar
 
 
 def _searched(check: Check, role: str, tensor: NkiTensor) -> None:
-    limits.dimensions(check, role, tensor, SEARCHED_DIMENSIONS)
-    limits.at_least(check, role, tensor, FOUND)
-    limits.at_most(check, role, tensor, MOST_SEARCHED)
+    instruction_guards.dimensions(check, role, tensor, SEARCHED_DIMENSIONS)
+    instruction_guards.at_least(check, role, tensor, FOUND)
+    instruction_guards.at_most(check, role, tensor, MOST_SEARCHED)
 
 
 def _looked_for(check: Check, vals: NkiTensor) -> None:
-    limits.dimensions(check, "vals", vals, SEARCHED_DIMENSIONS)
-    limits.exactly(check, "vals", vals, FOUND)
+    instruction_guards.dimensions(check, "vals", vals, SEARCHED_DIMENSIONS)
+    instruction_guards.exactly(check, "vals", vals, FOUND)
 
 
 def _found(check: Check, role: str, tensor: NkiTensor) -> None:
-    limits.dimensions(check, role, tensor, 2, least=2)
-    limits.exactly(check, role, tensor, FOUND)
+    instruction_guards.dimensions(check, role, tensor, 2, least=2)
+    instruction_guards.exactly(check, role, tensor, FOUND)
 
 
 # --- on the GpSimd Engine --------------------------------------------------------------------------------------------
@@ -209,13 +209,13 @@ def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: Any, name: Any =
     guards.tiles(check, on=(MemoryRegion.sbuf,), val_dst=val_dst, idx_dst=idx_dst, src=src)
     guards.same_partitions(check, ("src", src), ("val_dst", val_dst))
     guards.same_elements(check, ("val_dst", val_dst), ("idx_dst", idx_dst))
-    limits.whole_cores(check, "src", src)
+    instruction_guards.whole_cores(check, "src", src)
     for role, tensor in (("val_dst", val_dst), ("idx_dst", idx_dst)):
-        limits.dimensions(check, role, tensor, 2, least=2)
-    limits.of_dtype(check, "src", src, bfloat16)
-    limits.of_dtype(check, "val_dst", val_dst, bfloat16)
-    limits.of_dtype(check, "idx_dst", idx_dst, uint32)
-    count, k = limits.integer(check, "n", n), val_dst.layout.free_elements
+        instruction_guards.dimensions(check, role, tensor, 2, least=2)
+    instruction_guards.of_dtype(check, "src", src, bfloat16)
+    instruction_guards.of_dtype(check, "val_dst", val_dst, bfloat16)
+    instruction_guards.of_dtype(check, "idx_dst", idx_dst, uint32)
+    count, k = instruction_guards.integer(check, "n", n), val_dst.layout.free_elements
     _topk_sizes(check, count, k, val_dst, src)
 
     cores = src.shape[0] // PARTITIONS_PER_CORE
@@ -280,11 +280,11 @@ def nonzero_with_count(
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, src=src)
     guards.same_partitions(check, ("dst", dst), ("src", src))
-    limits.of_dtype(check, "src", src, float32, int32)
-    limits.of_dtype(check, "dst", dst, int32)
-    limits.exactly(check, "dst", dst, src.layout.free_elements + 1)
-    offset = limits.integer(check, "index_offset", index_offset)
-    padding = limits.integer(check, "padding_val", padding_val)
+    instruction_guards.of_dtype(check, "src", src, float32, int32)
+    instruction_guards.of_dtype(check, "dst", dst, int32)
+    instruction_guards.exactly(check, "dst", dst, src.layout.free_elements + 1)
+    offset = instruction_guards.integer(check, "index_offset", index_offset)
+    padding = instruction_guards.integer(check, "padding_val", padding_val)
     if check.chip.version < NONZERO_SINCE:
         check.fail(
             "NK606",
@@ -303,5 +303,5 @@ def nonzero_with_count(
         np.copyto(written, results.reshape(written.shape))
 
     ours = slice(None, None, PARTITIONS_PER_CORE)
-    touches = (limits.partitions_of(dst, ours), limits.partitions_of(src, ours))
+    touches = (instruction_guards.partitions_of(dst, ours), instruction_guards.partitions_of(src, ours))
     return Plan("gpsimd", GPSIMD_START + src.layout.free_elements, compute, touches=touches)

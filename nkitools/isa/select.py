@@ -12,16 +12,16 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import accumulators, guards, limits, operands
-from nkitools.isa.costs import GPSIMD_START, streaming
-from nkitools.isa.enums import reduce_cmd as reduce_cmds
-from nkitools.isa.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
+from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import constant, put
+from nkitools.engines.costs import GPSIMD_START, streaming
+from nkitools.engines.enums import reduce_cmd as reduce_cmds
+from nkitools.engines.operators import OPERATORS, Operator
 from nkitools.isa.move import pattern_steps
-from nkitools.isa.operators import OPERATORS, Operator
-from nkitools.isa.plan import RegisterOrNumber
-from nkitools.isa.results import constant, put
-from nkitools.isa.selection import (
+from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
+from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
+from nkitools.issue.plan import RegisterOrNumber
+from nkitools.issue.select_compute import (
     MAXIMUM,
     affine_mask,
     predicate_mask,
@@ -85,7 +85,7 @@ def affine_select(
     if isinstance(on_false_value, NkiTensor):
         check.refuse("NK609", f"`on_false_value` must be a number, it is {describe(on_false_value)}", on_false_value)
     steps = pattern_steps(check, pattern)
-    across = limits.integer(check, "channel_multiplier", channel_multiplier)
+    across = instruction_guards.integer(check, "channel_multiplier", channel_multiplier)
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, on_true_tile=on_true_tile)
     guards.same_partitions(check, ("dst", dst), ("on_true_tile", on_true_tile))
     for role, tensor in (("dst", dst), ("on_true_tile", on_true_tile)):
@@ -98,7 +98,7 @@ def affine_select(
 
     def mask_of(offset: int | VirtualRegister) -> Array:
         first = offset.integer("nisa.affine_select") if isinstance(offset, VirtualRegister) else offset
-        return affine(limits.integer(check, "offset", first))
+        return affine(instruction_guards.integer(check, "offset", first))
 
     def compute(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> None:
         select(destination, mask_of(offset), on_true, on_false)
@@ -158,16 +158,16 @@ def range_select(
     comparisons = tuple(
         _comparison(check, role, token, _ORDER) for role, token in (("comp_op0", comp_op0), ("comp_op1", comp_op1))
     )
-    accumulators.reducer(check, "reduce_op", reduce_op, ("maximum",))
+    reduce_registers.reducer(check, "reduce_op", reduce_op, ("maximum",))
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _RANGE_COMMANDS)
     _fp32_min(check, on_false_value)
     guards.tiles(check, dst=dst, on_true_tile=on_true_tile, bound0=bound0, bound1=bound1, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("on_true_tile", on_true_tile))
     guards.not_packed(check, dst=dst, reduce_res=reduce_res)
     _check_bounds(check, on_true_tile, bound0, bound1)
-    accumulators.result_tile(check, reduce_res, on_true_tile, "on_true_tile")
+    reduce_registers.result_tile(check, reduce_res, on_true_tile, "on_true_tile")
     count = on_true_tile.layout.free_elements
-    start = limits.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
+    start = instruction_guards.integer(check, "range_start", range_start, -EXACT, EXACT - count + 1)
     mask_of = range_mask(comparisons, start, on_true_tile.shape)
 
     select = selecting_in_float32(dst, on_true_tile)
@@ -189,9 +189,9 @@ def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
     if not data.dtype.is_float:
         check.refuse("NK301", f"`on_true_tile` must be of a float dtype, it is {describe(data)}", data)
     for role, bound in zip(("bound0", "bound1"), bounds, strict=True):
-        limits.of_dtype(check, role, bound, float32)
+        instruction_guards.of_dtype(check, role, bound, float32)
         guards.same_partitions(check, ("on_true_tile", data), (role, bound))
-        limits.exactly(check, role, bound, 1)
+        instruction_guards.exactly(check, role, bound, 1)
 
 
 def _since_v3(check: Check) -> None:
@@ -250,7 +250,7 @@ def select_reduce(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.select_reduce (NKI 0.6).
     """
-    accumulators.reducer(check, "reduce_op", reduce_op, ("maximum",))
+    reduce_registers.reducer(check, "reduce_op", reduce_op, ("maximum",))
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _SELECT_COMMANDS)
     vector = on_false if isinstance(on_false, NkiTensor) else None
     guards.tiles(check, dst=dst, predicate=predicate, on_true=on_true, on_false=vector, reduce_res=reduce_res)
@@ -258,9 +258,9 @@ def select_reduce(
     guards.same_elements(check, ("dst", dst), ("on_true", on_true))
     if vector is not None:
         guards.same_partitions(check, ("on_true", on_true), ("on_false", vector))
-        limits.exactly(check, "on_false", vector, 1)
-    accumulators.result_tile(check, reduce_res, on_true, "on_true")
-    operands.not_both_in_psum(check, ("on_true", on_true), ("predicate", predicate))
+        instruction_guards.exactly(check, "on_false", vector, 1)
+    reduce_registers.result_tile(check, reduce_res, on_true, "on_true")
+    scalar_operands.not_both_in_psum(check, ("on_true", on_true), ("predicate", predicate))
     guards.not_packed(check, dst=dst, on_true=on_true, on_false=vector)
     _select_dtypes(check, predicate, on_true, reduce_res)
 
@@ -284,7 +284,7 @@ def select_reduce(
 
 def _select_dtypes(check: Check, predicate: NkiTensor, on_true: NkiTensor, reduce_res: NkiTensor | None) -> None:
     """NK301: the dtypes that the instruction names."""
-    limits.of_dtype(check, "predicate", predicate, *_SELECT_PREDICATES)
+    instruction_guards.of_dtype(check, "predicate", predicate, *_SELECT_PREDICATES)
     if on_true.dtype in (tfloat32, int32, uint32):
         check.refuse("NK301", f"`on_true` cannot be {on_true.dtype}, it is {describe(on_true)}", on_true)
     if reduce_res is not None and not reduce_res.dtype.is_float:
@@ -316,13 +316,13 @@ def tensor_copy_predicated(
     guards.tiles(check, dst=dst, src=source, predicate=predicate)
     if source is not None:
         guards.same_elements(check, ("src", source), ("predicate", predicate))
-        operands.not_both_in_psum(check, ("src", source), ("predicate", predicate))
+        scalar_operands.not_both_in_psum(check, ("src", source), ("predicate", predicate))
     guards.same_elements(check, ("dst", dst), ("predicate", predicate))
-    limits.of_dtype(check, "predicate", predicate, *_COPY_PREDICATES)
+    instruction_guards.of_dtype(check, "predicate", predicate, *_COPY_PREDICATES)
     if source is None:
         guards.not_packed(check, dst=dst)
     else:
-        limits.same_dtype(check, ("src", source), ("dst", dst))
+        instruction_guards.same_dtype(check, ("src", source), ("dst", dst))
 
     dtype, shape = dst.dtype, dst.shape
     mask_of = predicate_mask(reverse_pred, shape)
@@ -357,9 +357,9 @@ def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: Any = None) 
     for role, tensor in (("segment_ids", segment_ids), ("dst", dst)):
         if tensor.shape[0] != 1:
             check.refuse("NK109", f"`{role}`, {describe(tensor)}, must have one partition", tensor)
-        limits.of_dtype(check, role, tensor, int32, float32)
+        instruction_guards.of_dtype(check, role, tensor, int32, float32)
     count = segment_ids.layout.free_elements
-    limits.exactly(check, "dst", dst, 2 * count)
+    instruction_guards.exactly(check, "dst", dst, 2 * count)
 
     dtype = dst.dtype
 

@@ -11,14 +11,14 @@ import numpy as np
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
-from nkitools.chip.views import describe
-from nkitools.isa import guards, limits
-from nkitools.isa.arithmetic import bits, put_bits
-from nkitools.isa.costs import GPSIMD_START, streaming
-from nkitools.isa.instruction import Check, Dst, Plan, Src, instruction
-from nkitools.isa.limits import PARTITIONS_PER_CORE
-from nkitools.isa.operators import OPERATORS, Operator, token_name
-from nkitools.isa.results import put
+from nkitools.chip.view_checks import describe
+from nkitools.engines.arithmetic import bits, put_bits
+from nkitools.engines.cast_on_write import put
+from nkitools.engines.costs import GPSIMD_START, streaming
+from nkitools.engines.operators import OPERATORS, Operator, token_name
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 
 TRIPLE = 3  # count, mean, variance * count
 _ACROSS = ("add", "maximum", "bitwise_or", "bitwise_and")
@@ -36,8 +36,8 @@ def bn_stats(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
     guards.tiles(check, dst=dst, data=data)
     guards.not_packed(check, dst=dst, data=data)
     guards.same_partitions(check, ("dst", dst), ("data", data))
-    limits.at_most(check, "data", data, check.chip.bn_stats_fmax)
-    limits.exactly(check, "dst", dst, 2 * TRIPLE)
+    instruction_guards.at_most(check, "data", data, check.chip.bn_stats_fmax)
+    instruction_guards.exactly(check, "dst", dst, 2 * TRIPLE)
 
     dtype = dst.dtype
 
@@ -78,7 +78,7 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
             data,
             remedy="Pass the whole tile that nisa.bn_stats wrote: 6 elements for each call, and no others.",
         )
-    limits.exactly(check, "dst", dst, 2)
+    instruction_guards.exactly(check, "dst", dst, 2)
 
     dtype = dst.dtype
 

@@ -14,13 +14,13 @@ from nkitools.chip.core import Core, current_core
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.isa import guards, limits
-from nkitools.isa.costs import dma
-from nkitools.isa.enums import dma_engine as dma_engines
-from nkitools.isa.enums import engine as engines
-from nkitools.isa.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
-from nkitools.isa.labels import label
+from nkitools.chip.view_checks import describe
+from nkitools.engines.costs import dma
+from nkitools.engines.enums import dma_engine as dma_engines
+from nkitools.engines.enums import engine as engines
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
+from nkitools.issue.instruction_names import label
 from nkitools.rules.finding import not_modelled, refuse
 
 BOTH = (0, 1)
@@ -157,13 +157,13 @@ def sendrecv(
     """
     guards.one_of(check, "dma_engine", dma_engine, dma_engines)
     for role, rank in (("send_to_rank", send_to_rank), ("recv_from_rank", recv_from_rank)):
-        limits.integer(check, role, rank, 0, 1)
-    limits.integer(check, "pipe_id", pipe_id)
+        instruction_guards.integer(check, role, rank, 0, 1)
+    instruction_guards.integer(check, "pipe_id", pipe_id)
     for role, tensor in (("src", src), ("dst", dst)):
         guards.memory(check, tensor, role, (MemoryRegion.sbuf,))
     guards.sizes(check, ("src", src), ("dst", dst))
     guards.same_elements(check, ("dst", dst), ("src", src))
-    limits.same_dtype(check, ("dst", dst), ("src", src))
+    instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
     if dma_engine is dma_engines.gpsimd_dma:
         _check_gpsimd_dma(check, src)
     _check_chip(check)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nkitools.record.bytecode import is_asserted
-from nkitools.record.sites import author_frame
+from nkitools.record.source_sites import author_frame
 
 if TYPE_CHECKING:
-    from nkitools.chip.strided import StridedView
+    from nkitools.chip.strided_view import StridedView
 
 
 def assertable(tensor: StridedView) -> None:

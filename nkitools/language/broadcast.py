@@ -8,7 +8,7 @@ import numpy as np
 
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
+from nkitools.chip.view_checks import describe
 from nkitools.isa.move import dma_copy, tensor_copy
 from nkitools.language.creation import checked_shape, ndarray, sbuf
 from nkitools.language.math import spread

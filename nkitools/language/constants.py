@@ -12,7 +12,7 @@ from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float8_e8m0fnu, 
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array, cast
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
+from nkitools.chip.view_checks import describe
 from nkitools.isa.move import dma_copy
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import known_dtype

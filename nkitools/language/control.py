@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools.chip.core import current_core
 from nkitools.chip.registers import VirtualRegister
-from nkitools.isa.labels import DeviceLoop
+from nkitools.issue.instruction_names import DeviceLoop
 from nkitools.rules.finding import refuse
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
+from nkitools.chip.view_checks import describe
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import tensor_copy
 from nkitools.language.creation import ndarray, psum, sbuf

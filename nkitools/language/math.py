@@ -9,12 +9,12 @@ import numpy as np
 
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
+from nkitools.chip.view_checks import describe
+from nkitools.engines.enums import engine, reduce_cmd
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Operator, token
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
-from nkitools.isa.enums import engine, reduce_cmd
-from nkitools.isa.operators import ACTIVATIONS, OPERATORS, Operator, token
 from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf

@@ -6,10 +6,10 @@ from typing import Any
 
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.enums import engine
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import tensor_scalar
-from nkitools.isa.enums import engine
-from nkitools.isa.operators import ACTIVATIONS, OPERATORS
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import binary_into, broadcast_shape, check_tile, is_number, reduced, reduction_axes
 from nkitools.language.promotion import known_dtype, result_dtype

@@ -10,15 +10,15 @@ from typing import Any, NoReturn, SupportsIndex, overload
 import numpy as np
 
 from nkitools.chip.core import CORE, current_core
-from nkitools.chip.dynamic import OutOfBounds
+from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
 from nkitools.chip.numerics import Array
+from nkitools.chip.runtime_views import OutOfBounds
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import MEMORY_NAMES
-from nkitools.chip.wide import digits_of
-from nkitools.record.loops import counters
-from nkitools.record.prints import Print
-from nkitools.record.sites import author_frame
+from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.record.loop_counters import counters
+from nkitools.record.prints.device_print import Print
+from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import not_modelled, refuse
 
 

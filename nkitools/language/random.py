@@ -11,10 +11,10 @@ from typing import Any
 from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import uint32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.operators import OPERATORS
 from nkitools.isa import random
 from nkitools.isa.elementwise import tensor_scalar
 from nkitools.isa.move import dma_copy, tensor_copy
-from nkitools.isa.operators import OPERATORS
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import check_tile, is_number
 from nkitools.language.promotion import result_dtype

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from nkitools.chip.dtypes import float32, int32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
 from nkitools.isa.fused import scalar_tensor_tensor
 from nkitools.isa.move import tensor_copy
-from nkitools.isa.operators import ACTIVATIONS, OPERATORS
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import tile_function
 

@@ -7,9 +7,9 @@ from typing import Any
 from nkitools.chip.dtypes import DType, bool_, uint8, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.operators import OPERATORS
 from nkitools.isa.elementwise import tensor_scalar
 from nkitools.isa.move import fill, tensor_copy
-from nkitools.isa.operators import OPERATORS
 from nkitools.isa.select import tensor_copy_predicated
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import broadcast_shape, is_number, spread

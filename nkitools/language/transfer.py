@@ -7,11 +7,11 @@ from typing import Any
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
+from nkitools.chip.view_checks import describe
+from nkitools.engines.operators import token
 from nkitools.isa.dma import dma_transpose
-from nkitools.isa.guards import HBM
 from nkitools.isa.move import dma_copy, tensor_copy
-from nkitools.isa.operators import token
+from nkitools.issue.guards import HBM
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.programs import current_generation
 from nkitools.language.promotion import result_dtype

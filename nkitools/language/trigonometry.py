@@ -14,10 +14,10 @@ import numpy as np
 
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.fused import scalar_tensor_tensor
-from nkitools.isa.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.math import tile_function
 

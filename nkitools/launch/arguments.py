@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
+from nkitools.chip.full_precision_shadow import LOW_PRECISION, digits_of
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.wide import LOW_PRECISION, digits_of
-from nkitools.launch.containers import mapped, mapped_by_name
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
-from nkitools.record.names import tensor_of
+from nkitools.launch.nested_arguments import mapped, mapped_by_name
+from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
 
 Wrap = Callable[[NkiTensor], Any]

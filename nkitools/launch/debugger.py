@@ -7,7 +7,7 @@ import pdb
 import sysconfig
 from types import FrameType
 
-from nkitools.record.sites import LAUNCH, is_internal
+from nkitools.record.source_sites import LAUNCH, is_internal
 
 _LIBRARIES = tuple(
     os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")

@@ -11,7 +11,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
-from nkitools.launch.containers import mapped
+from nkitools.launch.nested_arguments import mapped
 from nkitools.rules.finding import refuse
 
 

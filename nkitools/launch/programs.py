@@ -9,33 +9,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.core import CORE, Core, SharedHbm, World
-from nkitools.chip.evidence import noticing
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
 from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.history.after_run_rules import judge
+from nkitools.history.races import report_races
 from nkitools.launch import settings
+from nkitools.launch.argument_misuse import check_use
 from nkitools.launch.arguments import Arguments
-from nkitools.launch.baton import Baton
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
-from nkitools.launch.misused import check_use
-from nkitools.launch.probed import probed
+from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import Schedule, check_schedule
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.source_rules import report_source
 from nkitools.launch.tracebacks import hands_over
-from nkitools.record import collect
-from nkitools.record.history import judge
-from nkitools.record.pausing import PausingRecord
-from nkitools.record.races import report_races
+from nkitools.launch.watch_option import probed
+from nkitools.record import run_listeners
+from nkitools.record.interleaved_record import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
-from nkitools.record.shared import SharedRecord
-from nkitools.record.watching import new_record
+from nkitools.record.shared_hbm_record import SharedRecord
+from nkitools.record.watch.watching import new_record
 from nkitools.rules.finding import REPORTER, StopRun, refuse
 from nkitools.rules.finding import Reporter as Report
 
@@ -86,7 +86,7 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, findings=record.findings, record=record)
     run.settings = settings.described(level, launch.grid, seed)
-    collect.announce(run)
+    run_listeners.announce(run)
     reporter = Reporter(level, record)
     token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
     try:
@@ -114,7 +114,7 @@ def judged(run: Run, launch: Launch, reporter: Reporter) -> Iterator[None]:
         reporter.add(error)
         raise
     finally:
-        collect.conclude(run)
+        run_listeners.conclude(run)
 
 
 def record_of(launch: Launch, seed: int | None) -> Record:

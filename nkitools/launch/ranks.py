@@ -16,17 +16,17 @@ from nkitools.chip.core import CORE, World
 from nkitools.chip.generations import generation_of, resolve_chip
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
-from nkitools.launch.baton import Baton
-from nkitools.launch.containers import mapped
 from nkitools.launch.frameworks import FRAMEWORKS
-from nkitools.launch.probed import probed
+from nkitools.launch.nested_arguments import mapped
+from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Launch, Programs, judged, record_of
-from nkitools.record import collect
-from nkitools.record.pausing import PausingRecord
+from nkitools.launch.watch_option import probed
+from nkitools.record import run_listeners
+from nkitools.record.interleaved_record import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
-from nkitools.record.watching import new_record
+from nkitools.record.watch.watching import new_record
 from nkitools.rules.finding import REPORTER, KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
@@ -72,7 +72,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     run.records = tuple(_record(run, launch, rank, seed) for rank in range(len(by_rank)))
     run.record = run.records[0]
     run.settings = settings.described(level, launch.grid, seed)
-    collect.announce(run)
+    run_listeners.announce(run)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
     programs = [

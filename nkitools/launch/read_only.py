@@ -11,9 +11,9 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.launch.arguments import Arguments
-from nkitools.record.names import tensor_of
 from nkitools.record.reporter import Reporter
-from nkitools.record.sites import is_internal, site_at
+from nkitools.record.source_sites import is_internal, site_at
+from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
 
 

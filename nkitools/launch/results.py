@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
-from nkitools.chip.region import MEMORY_NAMES
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.views import describe
-from nkitools.launch.containers import mapped
+from nkitools.chip.view_checks import describe
+from nkitools.launch.nested_arguments import mapped
 from nkitools.record.columns import Columns
-from nkitools.record.names import tensor_of
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
+from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse, report
 
 _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)

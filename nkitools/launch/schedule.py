@@ -19,7 +19,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.record.record import Access, Record
 from nkitools.record.reporter import Reporter
-from nkitools.record.sites import UNKNOWN, Site, author_frame, site_at
+from nkitools.record.source_sites import UNKNOWN, Site, author_frame, site_at
 from nkitools.rules.finding import refuse, report
 
 _MANY = 12  # so many names are listed

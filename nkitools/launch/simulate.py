@@ -10,8 +10,8 @@ from nkitools.launch.kernel import KernelObject, as_launch
 from nkitools.launch.programs import run_launch
 from nkitools.launch.ranks import arguments_by_rank, run_ranks
 from nkitools.launch.tracebacks import AuthorsTraceback
-from nkitools.record.probing import WatchWarning, probing
 from nkitools.record.run import Run
+from nkitools.record.watch.probes import WatchWarning, probing
 
 
 def simulate(

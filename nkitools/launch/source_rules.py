@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nkitools.record.reporter import Reporter
-from nkitools.record.sites import Site
+from nkitools.record.source_sites import Site
 from nkitools.rules.catalogue import RULES
 
 

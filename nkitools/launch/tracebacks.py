@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
-from nkitools.record.sites import is_internal
+from nkitools.record.source_sites import is_internal
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _hands_over: set[CodeType] = set()

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
-from nkitools.lint.values import Value, whole
+from nkitools.lint.abstract_values import Value, whole
 
 _ONE = ""
 Terms = Counter[str]  # the factor of each unknown; that of '' is the constant

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nkitools.lint.context import Context
-from nkitools.lint.expressions import Expressions, Names, combined
-from nkitools.lint.results import parts
-from nkitools.lint.scope import Function, own_nodes, stored
-from nkitools.lint.values import (
+from nkitools.lint.abstract_values import (
     UNKNOWN,
     Comparison,
     Container,
@@ -20,6 +16,10 @@ from nkitools.lint.values import (
     Value,
     join,
 )
+from nkitools.lint.context import Context
+from nkitools.lint.expressions import Expressions, Names, combined
+from nkitools.lint.return_types import parts
+from nkitools.lint.scope import Function, own_nodes, stored
 
 _RANGES = frozenset({"affine_range", "range", "sequential_range", "static_range"})
 

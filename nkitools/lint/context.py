@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
-from nkitools.lint.results import Arguments
+from nkitools.lint.return_types import Arguments
 from nkitools.lint.scope import LEGACY, Definition, Scope
-from nkitools.lint.values import Value
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 

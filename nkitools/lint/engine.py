@@ -11,11 +11,11 @@ from nkitools.lint.body import look_at
 from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
 from nkitools.lint.context import Checks, Context, Interface
 from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
+from nkitools.lint.kernel_call_graph import kernel_code
+from nkitools.lint.legacy_scopes import Scopes
 from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
-from nkitools.lint.reach import kernel_code
 from nkitools.lint.scope import LEGACY, Scope, own_nodes
-from nkitools.lint.scopes import Scopes
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 

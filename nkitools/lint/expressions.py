@@ -7,11 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from nkitools.lint.affine import extent
-from nkitools.lint.context import Context
-from nkitools.lint.results import VIEWS, Arguments, attribute, called, element, parts, viewed
-from nkitools.lint.scope import Scope
-from nkitools.lint.values import (
+from nkitools.lint.abstract_values import (
     MASK,
     UNKNOWN,
     Api,
@@ -31,6 +27,10 @@ from nkitools.lint.values import (
     join,
     whole,
 )
+from nkitools.lint.affine import extent
+from nkitools.lint.context import Context
+from nkitools.lint.return_types import VIEWS, Arguments, attribute, called, element, parts, viewed
+from nkitools.lint.scope import Scope
 
 Names = dict[str, Value]
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -8,11 +8,11 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.engine import UNSEEN, look_at_function
 from nkitools.lint.ignores import ignores_of, without_ignored
-from nkitools.lint.named import named_functions, plain_function
+from nkitools.lint.kernel_call_graph import dialect_of
 from nkitools.lint.project import Found, Running
-from nkitools.lint.reach import dialect_of
 from nkitools.rules.finding import Finding
 
 _project = Running()

@@ -10,13 +10,13 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
-from nkitools.dialects.legacy.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
-from nkitools.dialects.legacy.keywords import UNDOCUMENTED
+from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
+from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS
 from nkitools.dialects.stand_in import source_of
-from nkitools.isa.instruction import Instruction
-from nkitools.lint.results import Arguments
-from nkitools.lint.values import Value, short
+from nkitools.issue.instruction import Instruction
+from nkitools.lint.abstract_values import Value, short
+from nkitools.lint.return_types import Arguments
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import KernelError
 from nkitools.rules.removed import ARGUMENTS

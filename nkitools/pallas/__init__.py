@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nkitools.pallas.recognise import is_pallas_function
+from nkitools.pallas.detect_pallas import is_pallas_function
 
 if TYPE_CHECKING:
     from nkitools.pallas.block_sweep import sweep

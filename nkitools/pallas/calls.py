@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from nkitools.pallas import places, private
+from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.places import Place
+from nkitools.pallas.source_places import Place
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ def pallas_calls(closed_jaxpr: Any) -> list[Call]:
 
 def as_seen(calls: Iterable[Call]) -> list[Call]:
     """Pallas calls that were come by while they ran, as ones that can be lowered; those over a mesh of cores cannot."""
-    if private.moved(private.CALLS):
+    if jax_internals.moved(jax_internals.CALLS):
         return []
-    primitive = private.of(private.PALLAS_CALL, "pallas_call_p")
+    primitive = jax_internals.of(jax_internals.PALLAS_CALL, "pallas_call_p")
     return [replace(call, primitive=primitive) for call in calls if call.params.get("mesh") is None]
 
 
@@ -163,7 +163,7 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 def placed_equations(jaxpr: Any, place: Place) -> Iterator[tuple[Any, Place]]:
     """Every equation of a kernel, with its line; those of JAX's own functions have the line that calls them."""
     for equation in jaxpr.eqns:
-        here = places.of_source(equation.source_info, place)
+        here = source_places.of_source(equation.source_info, place)
         yield equation, here
         for inner in _jaxprs_in(equation.params.values()):
             yield from placed_equations(inner, here)
@@ -182,13 +182,13 @@ def _jaxprs_in(values: Iterable[Any]) -> Iterator[Any]:
 def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = None) -> Call:
     """The Pallas call with those parameters of its primitive."""
     mapping, jaxpr = params["grid_mapping"], params["jaxpr"]
-    kernel_place = places.of_function(jaxpr.debug_info, places.of_source(source_info))
-    place = places.of_source(source_info, kernel_place)
+    kernel_place = source_places.of_function(jaxpr.debug_info, source_places.of_source(source_info))
+    place = source_places.of_source(source_info, kernel_place)
     names = _names(jaxpr, mapping)
     first, last = mapping.num_index_operands, mapping.num_index_operands + len(mapping.block_mappings)
     refs = [var.aval for var in jaxpr.invars]
     return Call(
-        name=params.get("name") or places.of_function(jaxpr.debug_info).function or "kernel",
+        name=params.get("name") or source_places.of_function(jaxpr.debug_info).function or "kernel",
         place=place,
         kernel_place=kernel_place,
         grid=tuple(size if isinstance(size, int) else None for size in mapping.grid),
@@ -226,7 +226,7 @@ def _operand(block: Any, name: str, is_output: bool, call: Place) -> Operand:
         memory=memory_of(block.transformed_block_aval),
         whole=sizes == shape,
         buffers=getattr(block.pipeline_mode, "buffer_count", 2),
-        place=places.of_function(block.index_map_jaxpr.jaxpr.debug_info, call),
+        place=source_places.of_function(block.index_map_jaxpr.jaxpr.debug_info, call),
         mapping=block,
     )
 

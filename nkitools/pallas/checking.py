@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nkitools import options
-from nkitools.pallas import launch, private
+from nkitools.pallas import jax_internals, launch
 from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, equations, pallas_calls, points
+from nkitools.pallas.check_modes import chosen_modes
 from nkitools.pallas.chips import Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
-from nkitools.pallas.modes import chosen_modes
-from nkitools.pallas.watched_run import unwatched, watched_run
-from nkitools.record.allowed import allowance
-from nkitools.record.collect import announce
+from nkitools.pallas.observed_run import unwatched, watched_run
+from nkitools.record.allowed_rules import allowance
 from nkitools.record.run import Run
+from nkitools.record.run_listeners import announce
 from nkitools.rules.finding import Finding, error_of, is_raised
 
 # What a test's run_kernel does not interpret as a TPU unless it is told to: so many grid points take a few seconds.
@@ -253,7 +253,7 @@ class _Check:
             return watched
 
     def _no_watch(self) -> bool:
-        moved = private.moved(private.WATCH)
+        moved = jax_internals.moved(jax_internals.WATCH)
         if moved:
             reason = self.run.left_out["tpu_interpret"] = f"JAX has something else inside than nkitools knows, {moved}"
             self._tell([unwatched(reason)])

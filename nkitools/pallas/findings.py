@@ -6,9 +6,9 @@ import traceback
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from nkitools.pallas import places
+from nkitools.pallas import source_places
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.places import Place
+from nkitools.pallas.source_places import Place
 from nkitools.rules.finding import Finding
 
 
@@ -25,8 +25,8 @@ def captured_constants(error: BaseException) -> Finding | None:
     text = str(error)
     if "captures constants" not in text and "captures non-scalar constants" not in text:
         return None
-    found = places._FUNCTION_AT.search(text.partition(" captures")[0].rpartition("pallas_call ")[2])
-    place = Place(found["file"], int(found["line"]), found["function"]) if found else places.of_error(error)
+    found = source_places._FUNCTION_AT.search(text.partition(" captures")[0].rpartition("pallas_call ")[2])
+    place = Place(found["file"], int(found["line"]), found["function"]) if found else source_places.of_error(error)
     return place.finding(
         "PL301",
         "the kernel uses an array of outside, which no TPU kernel can: " + " ".join(text.split())[:300],

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from nkitools.pallas import places, private
+from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.prints import hear
 
@@ -23,10 +23,10 @@ _lock = threading.RLock()
 @contextlib.contextmanager
 def placing_prints() -> Iterator[None]:
     """Give the prints of kernels that are interpreted within their grid point and their line, where JAX lets us."""
-    if private.moved(private.GRID_PRINTS):
+    if jax_internals.moved(jax_internals.GRID_PRINTS):
         yield
         return
-    primitive = private.of(private.DEBUGGING, "debug_print_p")
+    primitive = jax_internals.of(jax_internals.DEBUGGING, "debug_print_p")
     with _lock:
         before = vars(primitive).get("bind")
         theirs = primitive.bind
@@ -41,18 +41,18 @@ def placing_prints() -> Iterator[None]:
 
 
 def _bind(theirs: Any, *args: Any, **params: Any) -> Any:
-    axes = private.of(private.PALLAS_CORE, "current_grid_env")()
+    axes = jax_internals.of(jax_internals.PALLAS_CORE, "current_grid_env")()
     if axes is None:  # not in a kernel, or in one that is only being traced
         return theirs(*args, **params)
-    place = places.of_source(private.of(private.SOURCES, "current")())
+    place = source_places.of_source(jax_internals.of(jax_internals.SOURCES, "current")())
     form = (params["fmt"], dict(params["np_printoptions"]), params["has_placeholders"], params["logging_record"])
     say = partial(_say, form, (params["in_tree"], params["static_args"]), len(args), place)
     jax_module("jax.debug").callback(say, *args, *(axis.index for axis in axes), ordered=params["ordered"])
     return []
 
 
-def _say(form: Any, structure: Any, count: int, place: places.Place, *values: Any) -> None:
-    merge = private.of(private.DEBUGGING, "merge_callback_args")
+def _say(form: Any, structure: Any, count: int, place: source_places.Place, *values: Any) -> None:
+    merge = jax_internals.of(jax_internals.DEBUGGING, "merge_callback_args")
     in_tree, static = structure
     args, kwargs = merge(in_tree, list(values[:count]), static)
     where: dict[str, Any] = {"program": tuple(int(each) for each in values[count:])}

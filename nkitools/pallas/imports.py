@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from nkitools.pallas.refusal import refuse
+from nkitools.pallas.compiler_refusals import refuse
 
 OLDEST = (0, 10)
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from nkitools.pallas.calls import compiling_for
 from nkitools.pallas.chips import Chip
+from nkitools.pallas.detect_pallas import is_pallas_function
 from nkitools.pallas.grid_prints import placing_prints
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
-from nkitools.pallas.recognise import is_pallas_function
-from nkitools.record.collect import announce
-from nkitools.record.prints import Print
+from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
+from nkitools.record.run_listeners import announce
 
 if TYPE_CHECKING:
     from nkitools.pallas.checking import CheckedRun

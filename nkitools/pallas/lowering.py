@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from nkitools.pallas import places
+from nkitools.pallas import source_places
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls
 from nkitools.pallas.chips import CHIPS, Chip
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.places import Place
+from nkitools.pallas.source_places import Place
 from nkitools.rules.finding import Finding
 
 # What JAX's lowering and the compiler say, and the rule that it is about. The first that is found speaks.
@@ -88,7 +88,7 @@ def finding_of_error(error: BaseException, call: Call) -> Finding:
     """What JAX's lowering says of a call, at the line of the operation or of the block spec that it speaks of."""
     text = str(error)
     rule = rule_of(text)
-    place = places.of_error(error, call.place)
+    place = source_places.of_error(error, call.place)
     if rule == "PL101":
         place = _operand_place(text, call)
     elif place == call.place:
@@ -126,7 +126,7 @@ def first_sentences(text: str, limit: int = 400) -> str:
 def place_in(text: str, otherwise: Place) -> Place:
     """The author's line in the location that a message of the compiler carries."""
     for found in _LOCATION.finditer(text):
-        if places.is_authors(found["file"]):
+        if source_places.is_authors(found["file"]):
             return Place(found["file"], int(found["line"]), found["function"])
     return otherwise
 

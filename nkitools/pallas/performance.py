@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from nkitools.pallas.calls import equations
 from nkitools.pallas.chips import CHIPS
+from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.launch import name_of
-from nkitools.pallas.refusal import refuse
 
 
 class Peak(NamedTuple):

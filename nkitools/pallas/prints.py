@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from nkitools.pallas.compiler_refusals import finding, refuse
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.private import DEBUGGING as _MODULE
-from nkitools.pallas.refusal import finding, refuse
-from nkitools.record.print_sequence import Prints
-from nkitools.record.prints import Print
+from nkitools.pallas.jax_internals import DEBUGGING as _MODULE
+from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.print_sequence import Prints
 from nkitools.rules.finding import Finding
 
 _HOOK = "_format_print_callback"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from nkitools.pallas import places, private
+from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.places import Place
+from nkitools.pallas.source_places import Place
 
 _FIRST_DMA = 100
 
@@ -22,10 +22,10 @@ class WatchedRaces:
         self.accesses: dict[Any, list[tuple[bool, Any, Any, Any, Any]]] = {}
 
     def check_read(self, *checked: Any, source_info: Any = None) -> None:
-        self._check(False, *private.access_of(*checked), source_info)
+        self._check(False, *jax_internals.access_of(*checked), source_info)
 
     def check_write(self, *checked: Any, source_info: Any = None) -> None:
-        self._check(True, *private.access_of(*checked), source_info)
+        self._check(True, *jax_internals.access_of(*checked), source_info)
 
     def _check(self, is_write: bool, who: Any, clock: Any, key: Any, ranges: Any, source: Any) -> None:
         """Compare with every earlier access to the buffer that neither happened before this one nor only read too."""
@@ -33,7 +33,7 @@ class WatchedRaces:
             earlier = list(self.accesses.setdefault(key, []))
             self.accesses[key].append((is_write, who, clock, ranges, source))
         for was_write, its_who, its_clock, its_ranges, its_source in earlier:
-            if not (is_write or was_write) or private.are_ordered(its_clock, clock):
+            if not (is_write or was_write) or jax_internals.are_ordered(its_clock, clock):
                 continue
             if _overlap(ranges, its_ranges):
                 self.races_found = True
@@ -76,7 +76,7 @@ class Access(NamedTuple):
 
     @property
     def place(self) -> Place:
-        return places.of_source(self.source) if self.source is not None else places.NOWHERE
+        return source_places.of_source(self.source) if self.source is not None else source_places.NOWHERE
 
     def text(self) -> str:
         line = f" at line {self.place.line}" if self.place.line else ""
@@ -86,7 +86,7 @@ class Access(NamedTuple):
 
 def _tell_race(key: Any, this: Access, other: Access) -> None:
     """PL203, at the kernel's own access where there is one: what it should have waited for is in the message."""
-    kernel = jax_module(private.INTERPRETER)._shared_memory.kernel
+    kernel = jax_module(jax_internals.INTERPRETER)._shared_memory.kernel
     if kernel.call is None:
         return
     ordered = sorted((this, other), key=lambda each: (not each.place.line, each.is_dma))

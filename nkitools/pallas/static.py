@@ -7,12 +7,12 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-from nkitools.pallas import libtpu, private
+from nkitools.pallas import jax_internals, libtpu
 from nkitools.pallas.calls import Call, Operand, placed_equations, show_shape
 from nkitools.pallas.chips import MIB, Chip
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.lowering import fills_in_floats
-from nkitools.pallas.places import Place
+from nkitools.pallas.source_places import Place
 from nkitools.rules.finding import Finding
 
 LANES, SUBLANES = 128, 8
@@ -142,9 +142,9 @@ def _of_operations(call: Call, chip: Chip) -> Iterator[Finding]:
 
 def _lowered_primitives() -> Any:
     """The primitives that JAX can lower for a TensorCore; none where this JAX does not say."""
-    if private.moved(private.PRIMITIVES):
+    if jax_internals.moved(jax_internals.PRIMITIVES):
         return ()
-    rules = private.of(private.LOWERING, "lowering_rules")
+    rules = jax_internals.of(jax_internals.LOWERING, "lowering_rules")
     core = next((each for each in rules if getattr(each, "name", "") == "TC"), None)
     return rules[core] if core is not None else ()
 

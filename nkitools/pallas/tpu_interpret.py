@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.pallas import places, private
+from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.calls import Call, call_of
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.interpreter_events import Kernel, Watch
 from nkitools.pallas.races import WatchedRaces
-from nkitools.pallas.watch import Kernel, Watch
 
 _lock = threading.RLock()
 _watches: list[Watch] = []
@@ -40,14 +40,14 @@ def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
 @contextlib.contextmanager
 def watching(known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> Iterator[Watch]:
     """Watch every Pallas call that TPU interpretation runs within; afterwards the interpreter is as it was."""
-    interpreter = jax_module(private.INTERPRETER)
+    interpreter = jax_module(jax_internals.INTERPRETER)
     classes = _classes()
     replaced = {
         (interpreter, "interpret_pallas_call"): partial(_named_call, interpreter.interpret_pallas_call),
         (interpreter, "RaceDetectionState"): classes["RaceDetectionState"],
         (interpreter, "_check_for_revisiting"): _no_check,
-        (jax_module(private.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
-        (jax_module(private.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
+        (jax_module(jax_internals.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
+        (jax_module(jax_internals.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
     }
     watch = Watch(known, adverse)
     with _lock:
@@ -76,10 +76,12 @@ def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, *
     """Interpret a Pallas call, with its description in what is called at every point of its grid."""
     from dataclasses import replace
 
-    source = None if private.moved(private.GRID_PRINTS) else private.of(private.SOURCES, "current")()
+    source = (
+        None if jax_internals.moved(jax_internals.GRID_PRINTS) else jax_internals.of(jax_internals.SOURCES, "current")()
+    )
     call = call_of({**params, "interpret": False}, [_aval(each) for each in args], source)
     if call.place == call.kernel_place:
-        caller = places.of_caller()
+        caller = source_places.of_caller()
         call = replace(call, place=caller, kernel_place=call.kernel_place if call.kernel_place.line else caller)
     recorder = partial(_point, call)
     return theirs(*args, interpret_params=replace(interpret_params, grid_point_recorder=recorder), **params)
@@ -93,7 +95,7 @@ def _point(call: Call, *values: Any) -> Any:
     """The interpreter comes to a point of the grid. Newer ones pass a token, which is to be handed back."""
     *token, point, core = values
     if _watches:
-        kernel = getattr(jax_module(private.INTERPRETER)._shared_memory, "kernel", None)
+        kernel = getattr(jax_module(jax_internals.INTERPRETER)._shared_memory, "kernel", None)
         if kernel is not None:
             kernel.at(call, tuple(int(each) for each in np.asarray(point).reshape(-1)), int(core))
     return token[0] if token else ()
@@ -107,9 +109,9 @@ def _unnamed_point(*values: Any) -> Any:
 @cache
 def _classes() -> dict[str, type]:
     """Our classes in the place of the interpreter's, made when JAX is there."""
-    memory = private.of(private.SHARED_MEMORY, "SharedMemory")
-    semaphore = private.of(private.SHARED_MEMORY, "Semaphore")
-    races = private.of(private.INTERPRETER, "RaceDetectionState")
+    memory = jax_internals.of(jax_internals.SHARED_MEMORY, "SharedMemory")
+    semaphore = jax_internals.of(jax_internals.SHARED_MEMORY, "Semaphore")
+    races = jax_internals.of(jax_internals.INTERPRETER, "RaceDetectionState")
     return {
         "SharedMemory": type("WatchedMemory", (_WatchedMemory, memory), {}),
         "Semaphore": type("WatchedSemaphore", (_WatchedSemaphore, semaphore), {}),
@@ -177,11 +179,11 @@ class _WatchedMemory:
             buffer.content[...] = _fill(buffer.content.dtype, how)
 
     def _core(self, thread: Any) -> int:
-        return private.core_of(thread, self.num_cores_per_device)
+        return jax_internals.core_of(thread, self.num_cores_per_device)
 
     def _inside(self, key: Any, ranges: Any, value: Any) -> tuple[Any, Any]:
         """The part of a write that lies inside of the buffer: the watch has told of the rest, and the run goes on."""
-        from nkitools.pallas.shadow import clipped, is_outside
+        from nkitools.pallas.write_shadow import clipped, is_outside
 
         buffer = self.mem[key]
         if not is_outside(ranges, buffer.content.shape):

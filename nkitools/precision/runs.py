@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.wide import digits_of
-from nkitools.launch.containers import mapped, mapped_by_name
 from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
+from nkitools.launch.nested_arguments import mapped, mapped_by_name
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.precision.difference import exact
-from nkitools.record.capturing import showing_prints
+from nkitools.record.prints.print_listeners import showing_prints
 from nkitools.record.run import Run
 
 

@@ -46,18 +46,18 @@ def pytest_configure(config: pytest.Config) -> None:
     # What few sessions ask for is imported where it is asked for: loading the plugin is light.
     live = None
     if options.value("prints"):
-        from nkitools.pytest_plugin.live import LiveTerminal
+        from nkitools.pytest_plugin.live_prints import LiveTerminal
 
         live = LiveTerminal(config, session)
     config.stash[RECORDER] = recorder = Recorder(config, live)
     config.pluginmanager.register(recorder, "nkitools-recorder")
     config.pluginmanager.register(Summary(), "nkitools-summary")
     if options.value("report"):
-        from nkitools.pytest_plugin.pages import Pages
+        from nkitools.pytest_plugin.report_pages import Pages
 
         config.pluginmanager.register(Pages(recorder), "nkitools-pages")
     if options.value("compare"):
-        from nkitools.pytest_plugin.agreeing import Agreeing
+        from nkitools.pytest_plugin.compare_targets import Agreeing
 
         config.pluginmanager.register(Agreeing(config), "nkitools-agreeing")
 

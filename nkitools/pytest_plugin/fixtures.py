@@ -17,8 +17,8 @@ from nkitools.pytest_plugin.recording import RECORDER, Recorder
 
 if TYPE_CHECKING:
     from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
-    from nkitools.pytest_plugin.printed import DevicePrints
-    from nkitools.record.reference import Reference
+    from nkitools.pytest_plugin.device_prints import DevicePrints
+    from nkitools.record.expected_outputs import Reference
     from nkitools.record.run import Run
 
 # What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
@@ -51,7 +51,7 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 @pytest.fixture(scope="session")
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
     """The device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
-    from nkitools.pytest_plugin.printed import DevicePrints
+    from nkitools.pytest_plugin.device_prints import DevicePrints
 
     return DevicePrints(pytestconfig.stash[RECORDER])
 
@@ -92,8 +92,8 @@ class KernelRunner:
         the kernel raises, ``KernelError`` for a broken rule among it, and ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
-        from nkitools.record.allowed import allow_findings, set_aside
-        from nkitools.record.collect import collect_runs
+        from nkitools.record.allowed_rules import allow_findings, set_aside
+        from nkitools.record.run_listeners import collect_runs
         from nkitools.targets.target import WrongDevice
 
         target = _target_for(kernel, self._target, self._recorder.asked_devices())
@@ -190,7 +190,7 @@ class KernelBenchmark:
 def _expected(reference: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reference | None:
     if reference is None:
         return None
-    from nkitools.record.reference import Reference
+    from nkitools.record.expected_outputs import Reference
 
     if callable(reference):
         reference = reference(*args, **{name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES})
@@ -222,7 +222,7 @@ def _refuse_unfit(device: Any, kernel: Any, args: Any, kwargs: dict[str, Any], a
 def _in_full_precision(target: Any, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
     if not options.value("compare"):
         return None
-    from nkitools.pytest_plugin.agreeing import in_full_precision
+    from nkitools.pytest_plugin.compare_targets import in_full_precision
 
     full: Run | None = in_full_precision(target, kernel, args, kwargs)
     return full

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.allowing import allowed_by_marks, wrong_marks
-from nkitools.pytest_plugin.files import warn, write_report
+from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
 from nkitools.pytest_plugin.marks import asked_devices
-from nkitools.record.collect import collect_runs
+from nkitools.pytest_plugin.report_files import warn, write_report
+from nkitools.record.run_listeners import collect_runs
 
 if TYPE_CHECKING:
-    from nkitools.pytest_plugin.live import LiveTerminal
-    from nkitools.record.prints import Print
+    from nkitools.pytest_plugin.live_prints import LiveTerminal
+    from nkitools.record.prints.device_print import Print
     from nkitools.record.run import Run
-    from nkitools.report.tally import Tally
+    from nkitools.report.run_counts import Tally
 
 # The name under which a test's summary travels in its teardown report, also from xdist's workers.
 SUMMARY = "nkitools_summary"
@@ -127,8 +127,8 @@ class Recorder:
         """What the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
         if not self.runs:
             return self._earlier
-        from nkitools.record.allowed import set_aside
-        from nkitools.report.tally import Tally
+        from nkitools.record.allowed_rules import set_aside
+        from nkitools.report.run_counts import Tally
 
         for run in self.runs:
             set_aside(run)
@@ -142,7 +142,7 @@ class Recorder:
         """Keep what the option ``watch`` has recorded in the runs so far, which are about to be forgotten."""
         if not options.value("watch") or not self.runs:
             return
-        from nkitools.record.probing import option_probes
+        from nkitools.record.watch.probes import option_probes
 
         probes = option_probes(self.runs)
         if probes is not None:

@@ -12,7 +12,7 @@ from nkitools import options
 from nkitools.pytest_plugin.recording import SUMMARY
 
 if TYPE_CHECKING:
-    from nkitools.report.tally import Tally
+    from nkitools.report.run_counts import Tally
 
 
 class Summary:
@@ -46,7 +46,7 @@ class Summary:
 
 
 def _sum(told: Iterable[dict[str, Any]]) -> Tally:
-    from nkitools.report.tally import Tally
+    from nkitools.report.run_counts import Tally
 
     total = Tally()
     for plain in told:
@@ -58,7 +58,7 @@ def _show_watches(terminal: pytest.TerminalReporter, watched: list[dict[str, Any
     """Say which watches have recorded nothing in the whole session."""
     if not watched:
         return
-    from nkitools.record.probing import Probes
+    from nkitools.record.watch.probes import Probes
 
     together = Probes(())
     for plain in watched:

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nkitools.chip.layout import Layout
 from nkitools.chip.memory import LAYOUTS, Storage
 from nkitools.chip.numerics import Array
-from nkitools.chip.views import MEMORY_NAMES
-from nkitools.record.capturing import shown_by
-from nkitools.record.loops import qualified
-from nkitools.record.print_sequence import Prints
-from nkitools.record.prints import Print
+from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.record.loop_counters import qualified
+from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.print_listeners import shown_by
+from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.run import InstructionRecord, OperandRecord
-from nkitools.record.sites import Site, Sites
+from nkitools.record.source_sites import Site, Sites
 from nkitools.rules.finding import Finding, refuse
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
-    from nkitools.record.watching import Written
+    from nkitools.record.watch.watching import Written
 
 _LOW = (1 << 32) - 1
 _STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
@@ -91,7 +91,7 @@ class Record:
     ``nl.no_reorder()`` keeps in order; ``skipped_loop`` whether a loop on the device had no turn.
     """
 
-    # Empty unless somebody watches (`nkitools.record.watching`).
+    # Empty unless somebody watches (`nkitools.record.watch.watching`).
     writes: Sequence[Written] = ()
     inputs: Sequence[Written] = ()
     results: Sequence[Written] = ()

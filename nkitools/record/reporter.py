@@ -10,11 +10,11 @@ from types import FrameType
 from typing import Any
 
 from nkitools.chip.core import CORE
-from nkitools.record.allowed import allowance
-from nkitools.record.loops import counters
-from nkitools.record.names import with_names
+from nkitools.record.allowed_rules import allowance
+from nkitools.record.loop_counters import counters
 from nkitools.record.record import Record
-from nkitools.record.sites import Site, author_frame
+from nkitools.record.source_sites import Site, author_frame
+from nkitools.record.tensor_names import with_names
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.finding import Drawing, Finding, StopRun, error_of, is_raised
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from nkitools.record.print_sequence import Prints, as_prints
+from nkitools.record.prints.print_sequence import Prints, as_prints
 from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
-    from nkitools.record.probing import Probes
+    from nkitools.record.expected_outputs import Reference
     from nkitools.record.record import Record
-    from nkitools.record.reference import Reference
-    from nkitools.record.watching import Written
+    from nkitools.record.watch.probes import Probes
+    from nkitools.record.watch.watching import Written
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Run:
     @property
     def sources(self) -> dict[str, str]:
         """The text of the author's files that the run names: as they are now, of a saved run as they were then."""
-        from nkitools.record.saving import sources_of
+        from nkitools.record.saved.saving import sources_of
 
         return sources_of(self) if self.kept_sources is None else self.kept_sources
 
@@ -168,16 +168,16 @@ class Run:
         """Everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.
 
         ``compress``: whether arrays are compressed (zlib) where that makes them shorter. What the keys mean is told in
-        `nkitools.record.saving`.
+        `nkitools.record.saved.saving`.
         """
-        from nkitools.record.saving import run_as_json
+        from nkitools.record.saved.saving import run_as_json
 
         return run_as_json(self, compress=compress)
 
     @staticmethod
     def from_json(text: str | bytes) -> Run:
         """The run that ``to_json`` made ``text`` of; `SavedRunError`, a ValueError, for anything else."""
-        from nkitools.record.saved import run_from_json
+        from nkitools.record.saved.loading import run_from_json
 
         return run_from_json(text)
 
@@ -189,7 +189,7 @@ class Run:
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = True) -> None:
         """Write `to_json` to a file, which `nkitools.load_run` reads again. OSError where it cannot be written."""
-        from nkitools.record.saving import save_run
+        from nkitools.record.saved.saving import save_run
 
         save_run(self, path, compress=compress)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nkitools.record.encoding import leaves
-from nkitools.report.difference import Comparison, compare_runs
+from nkitools.record.saved.encoding import leaves
+from nkitools.report.run_diff import Comparison, compare_runs
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from nkitools.record.sites import is_internal
+from nkitools.record.source_sites import is_internal
 
 
 def is_shown(file: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nkitools.record.dependences import dependences
-from nkitools.record.prints import Print
+from nkitools.record.prints.device_print import Print
 from nkitools.record.run import must_be_run
 
 if TYPE_CHECKING:

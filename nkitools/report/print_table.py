@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nkitools.chip.elided import EDGE, short
+from nkitools.chip.array_text import EDGE, short
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
     from nkitools.chip.numerics import Array
-    from nkitools.record.prints import Print
+    from nkitools.record.prints.device_print import Print
 
 _ROWS = 2 * EDGE + 2  # so many are shown without leaving any out
 _GAP = "…"

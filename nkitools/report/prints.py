@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from nkitools.record.prints import Print
+    from nkitools.record.prints.device_print import Print
 
 
 def first_prints(prints: Iterable[Print], limit: int, lines: int) -> list[str]:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from nkitools.record.collect import attend_runs
-from nkitools.record.loops import author_frames, counters
+from nkitools.record.loop_counters import author_frames, counters
+from nkitools.record.run_listeners import attend_runs
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run

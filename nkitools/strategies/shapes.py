@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import Generation, generation_of, resolve_chip
-from nkitools.chip.region import MemoryRegion
+from nkitools.chip.memory_region import MemoryRegion
 
 MAX_DIMENSIONS = 5  # of an access pattern
 _LARGEST_FREE = 2048

@@ -59,7 +59,7 @@ class JaxDevice(Device):
         """As `Device.run`; what the function prints by ``jax.debug.print`` is in the run."""
         __tracebackhide__ = True
         from nkitools.pallas.prints import hearing_prints, prints_can_be_heard
-        from nkitools.record.prints import Print
+        from nkitools.record.prints.device_print import Print
 
         heard: list[Print] = []
         if not prints_can_be_heard():

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from nkitools.launch.containers import mapped
 from nkitools.launch.frameworks import NUMPY, arrays_in, framework_of
+from nkitools.launch.nested_arguments import mapped
 from nkitools.targets.packages import is_installed
 from nkitools.targets.target import Prepared, kernel_name, refuse
 

@@ -63,8 +63,8 @@ class OfficialSimulator(Target):
 
 
 def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
-    from nkitools.record.collect import announce
     from nkitools.record.run import Run
+    from nkitools.record.run_listeners import announce
 
     chip = kwargs.pop("chip", None) or options.value("chip")
     precision = _PRECISIONS.get(str(options.value("precision")))

@@ -104,8 +104,8 @@ class Device(Target):
         device is of another generation than ``chip``; ``NotModelled`` as `Target.run`.
         """
         __tracebackhide__ = True
-        from nkitools.record.collect import announce
         from nkitools.record.run import Run
+        from nkitools.record.run_listeners import announce
 
         self.check_chip(kwargs.pop("chip", None))
         run = Run(kernel=kernel_name(kernel), target=self.key, chip=self.chip())

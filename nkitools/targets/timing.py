@@ -24,8 +24,8 @@ def time_kernel(
     group of the author's, measurements are grouped by kernel and shapes. Raises what `Device.prepare` does.
     """
     __tracebackhide__ = True
-    from nkitools.record.collect import announce
     from nkitools.record.run import Run
+    from nkitools.record.run_listeners import announce
 
     device.check_chip(kwargs.pop("chip", None))
     run = Run(kernel=kernel_name(kernel), target=device.key, chip=device.chip())

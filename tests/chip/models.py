@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES, DType
 from nkitools.chip.memory import PhysicalMemory, Storage
-from nkitools.chip.region import MemoryRegion
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.rules.finding import KernelError
 

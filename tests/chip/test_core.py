@@ -11,7 +11,7 @@ from nkitools.chip.core import CORE, Core, SharedHbm, current_core
 from nkitools.chip.dtypes import DTYPES
 from nkitools.chip.generations import V2, V3, Generation
 from nkitools.chip.memory import Storage
-from nkitools.chip.region import MemoryRegion
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.rules.finding import KernelError
 from tests.chip.models import HBM, PSUM, SBUF, refused

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES, DType
-from nkitools.chip.views import regrouped
+from nkitools.chip.view_checks import regrouped
 from tests.chip.models import HBM, Modelled, fill, tensor, wholes
 from tests.chip.view_steps import STEPS, take
 

@@ -22,21 +22,23 @@ ARROWS: dict[str, set[str]] = {
     "rules.finding": set(),
     "chip": set(),
     "mx": {"chip"},
+    "engines": {"chip"},
     "record": {"chip"},
-    "isa": {"chip", "record"},
+    "history": {"chip", "record"},
+    "issue": {"chip", "engines", "record"},
+    "isa": {"chip", "engines", "issue", "record"},
     "rules": {"chip", "record"},
-    "timing": {"chip", "isa", "record"},
-    "language": {"chip", "isa", "record"},
+    "language": {"chip", "engines", "isa", "issue", "record"},
     "lint": set(),  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
-    "launch": {"chip", "lint", "record", "rules"},
+    "launch": {"chip", "history", "lint", "record", "rules"},
     "precision": {"chip", "launch", "record"},
-    "dialects": {"chip", "isa", "language", "launch", "lint", "record", "rules"},
-    "lint.interface": {"dialects", "isa", "lint", "rules"},
+    "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
+    "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
     "pallas": {"record", "rules"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}
-ARROWS["report"] = {"chip", "isa", "record", "rules", "timing"}
+ARROWS["report"] = {"chip", "history", "issue", "record", "rules"}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["targets"], "targets", "report", "expect"}

@@ -15,7 +15,13 @@ HEAVY = {"click", "hypothesis", "jax", "jinja2", "ml_dtypes", "numpy", "rich", "
 
 @pytest.mark.parametrize(
     "module",
-    ["nkitools", "nkitools.options", "nkitools.pytest_plugin", "nkitools.record.collect", "nkitools.rules.finding"],
+    [
+        "nkitools",
+        "nkitools.options",
+        "nkitools.pytest_plugin",
+        "nkitools.record.run_listeners",
+        "nkitools.rules.finding",
+    ],
 )
 def test_importing_it_imports_nothing_heavy(module: str) -> None:
     """Every pytest session of every user imports these, whether it tests kernels or not."""

@@ -14,7 +14,7 @@ import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.tensor import MaskedTensor
-from nkitools.isa.operators import ACTIVATIONS as KNOWN
+from nkitools.engines.operators import ACTIVATIONS as KNOWN
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import ACTIVATIONS, FLOATS, INTEGERS, float64, held, sample
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nkitools.dialects.modern.isa as nisa
-from nkitools.isa.instruction import Instruction
+from nkitools.issue.instruction import Instruction
 from nkitools.rules.catalogue import RULES
 from tests.isa import (
     test_activation,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools.isa.operators import token_name
+from nkitools.engines.operators import token_name
 from tests.isa.issued import empty, issue, tile
 from tests.isa.oracles import float64, held, sample
 from tests.language.tiles import computed, issued, refused, values

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.lint.called_functions import plain_function
 from nkitools.lint.functions import source_findings
-from nkitools.lint.named import plain_function
 
 HEAD = """\
 import functools

@@ -16,11 +16,11 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 import nkitools  # noqa: E402
 from nkitools import options  # noqa: E402
-from nkitools.pallas import check, check_as_asked, private  # noqa: E402
+from nkitools.pallas import check, check_as_asked, jax_internals  # noqa: E402
 from nkitools.pallas.compiler import why_not  # noqa: E402
 from nkitools.pallas.imports import jax_module  # noqa: E402
-from nkitools.record.allowed import allow_findings  # noqa: E402
-from nkitools.record.collect import collect_runs  # noqa: E402
+from nkitools.record.allowed_rules import allow_findings  # noqa: E402
+from nkitools.record.run_listeners import collect_runs  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 from tests.pallas.kernels import double, in_blocks, ramp  # noqa: E402
 from tests.pallas.measured import like  # noqa: E402
@@ -56,9 +56,9 @@ def printing(x: Any) -> Any:
 
 def state_of_jax() -> list[Any]:
     """Everything of JAX that a check replaces or sets."""
-    interpreter = jax_module(private.INTERPRETER)
-    memory = jax_module(private.SHARED_MEMORY)
-    debugging = jax_module(private.DEBUGGING)
+    interpreter = jax_module(jax_internals.INTERPRETER)
+    memory = jax_module(jax_internals.SHARED_MEMORY)
+    debugging = jax_module(jax_internals.DEBUGGING)
     return [
         interpreter.interpret_pallas_call,
         interpreter.RaceDetectionState,

@@ -17,7 +17,7 @@ from nkitools.pallas.calls import compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import Compiler, Crashed  # noqa: E402
 from nkitools.pallas.lowering import Program, lower, place_in, rule_of  # noqa: E402
-from nkitools.pallas.places import NOWHERE  # noqa: E402
+from nkitools.pallas.source_places import NOWHERE  # noqa: E402
 from tests.pallas.kernels import double, double_block, ramp  # noqa: E402
 
 V5E = CHIPS["v5e"]

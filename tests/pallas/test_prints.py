@@ -15,7 +15,7 @@ pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
 from jax._src import debugging  # noqa: E402  (a JAX without it must fail here, not skip)
 
 from nkitools.pallas import run  # noqa: E402  (JAX decides whether this file is collected)
-from nkitools.record.collect import collect_runs  # noqa: E402
+from nkitools.record.run_listeners import collect_runs  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 from tests.pallas.kernels import in_blocks, ramp  # noqa: E402
 

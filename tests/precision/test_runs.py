@@ -18,7 +18,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.rules.finding import Finding
-from tests.isa.test_plans import reachable
+from tests.issue.test_plans import reachable
 from tests.launch.kernels import doubled, doubled_in_place
 from tests.precision.modes import BF16, both, full, loaded, run_in, stored, uniform
 

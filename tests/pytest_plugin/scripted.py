@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.record.collect import announce
-from nkitools.record.prints import Print
+from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
+from nkitools.record.run_listeners import announce
 from nkitools.rules.finding import Finding, KernelError
 from nkitools.targets import Availability, jax_devices, machine, neuron
 from nkitools.targets.builtin import BuiltinSimulator

@@ -287,7 +287,7 @@ def test_what_cannot_be_written_costs_no_test_its_result(author: Any) -> None:
         "--nki-report=out",
         test="""
 from pathlib import Path
-from nkitools.pytest_plugin.files import file_name
+from nkitools.pytest_plugin.report_files import file_name
 
 def test_it(run_kernel, request):
     name = file_name(request.node.nodeid)

@@ -12,7 +12,7 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.dependences import dependences
-from tests.record.test_writers import scattered
+from tests.record.test_last_writer import scattered
 
 COLUMNS = 8
 

@@ -12,7 +12,7 @@ import numpy as np
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.report.described import described
+from nkitools.report.run_json import described
 from nkitools.rules.finding import Finding
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"

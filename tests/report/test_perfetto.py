@@ -16,7 +16,7 @@ from nkitools.dialects.modern import language as nl
 from nkitools.record.dependences import dependences
 from nkitools.record.run import Run
 from nkitools.report.perfetto import STEP, timeline
-from tests.record.test_races import line_of
+from tests.history.test_races import line_of
 
 perfetto_trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 BEGIN, END, INSTANT = (

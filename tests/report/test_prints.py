@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nkitools.record.print_sequence import Prints
-from nkitools.record.prints import Print
+from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.print_sequence import Prints
 from nkitools.report.prints import show_print, terminal_text
 
 TILE = np.arange(128 * 40, dtype=np.float32).reshape(128, 40)

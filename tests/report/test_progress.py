@@ -14,7 +14,7 @@ import pytest
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.record.collect import attend_runs
+from nkitools.record.run_listeners import attend_runs
 from nkitools.report import progress as module
 from nkitools.report.progress import Progress, showing_progress
 

@@ -15,7 +15,7 @@ import nkitools
 from nkitools.dialects.stand_in import stand_in_installed
 from nkitools.lint.engine import lint as lint_files
 from nkitools.lint.interface import Dialects
-from nkitools.record.collect import collect_runs
+from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 

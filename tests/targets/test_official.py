@@ -12,7 +12,7 @@ import pytest
 
 from nkitools import options
 from nkitools.dialects.stand_in import StandInFinder
-from nkitools.record.collect import collect_runs
+from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import NotModelled
 from nkitools.targets import packages
 from nkitools.targets.official import OfficialSimulator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nkitools.record.collect import collect_runs
+from nkitools.record.run_listeners import collect_runs
 from nkitools.targets.peaks import peaks_of
 from nkitools.targets.target import Availability, Device, Prepared
 from nkitools.targets.timing import judged, time_kernel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.dialects.absent import missing
-from nkitools.dialects.legacy.kernel import baremetal, benchmark, jit, profile, simulate_kernel, trace
-from nkitools.dialects.legacy.tensor import Tensor
+from nkitools.dialects.legacy.kernels.kernel import baremetal, benchmark, jit, profile, simulate_kernel, trace
+from nkitools.dialects.legacy.tiles.tensor import Tensor
 
 tensor = Tensor
 

@@ -6,8 +6,29 @@ from typing import Any, NoReturn
 
 from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
-from nkitools.dialects.legacy.codes import OUTSIDE
-from nkitools.dialects.legacy.compute import (
+from nkitools.dialects.legacy.aws_names.enums import dge_mode, dma_engine, engine, nc_version, oob_mode, reduce_cmd
+from nkitools.dialects.legacy.aws_names.limits import fp32
+from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
+from nkitools.dialects.legacy.nisa.fused import scalar_tensor_tensor, tensor_scalar_reduce, tensor_tensor_scan
+from nkitools.dialects.legacy.nisa.gather import local_gather, nc_stream_shuffle
+from nkitools.dialects.legacy.nisa.moving import (
+    dma_copy,
+    dma_transpose,
+    iota,
+    memset,
+    tensor_copy_dynamic_dst,
+    tensor_copy_dynamic_src,
+)
+from nkitools.dialects.legacy.nisa.search import max8, nc_find_index8, nc_match_replace8
+from nkitools.dialects.legacy.nisa.select import (
+    affine_select,
+    range_select,
+    select_reduce,
+    sequence_bounds,
+    tensor_copy_predicated,
+)
+from nkitools.dialects.legacy.nisa.statistics import bn_aggr, bn_stats, tensor_partition_reduce
+from nkitools.dialects.legacy.nisa.vector_scalar import (
     activation,
     activation_reduce,
     reciprocal,
@@ -16,31 +37,10 @@ from nkitools.dialects.legacy.compute import (
     tensor_scalar,
     tensor_tensor,
 )
-from nkitools.dialects.legacy.enums import dge_mode, dma_engine, engine, nc_version, oob_mode, reduce_cmd
-from nkitools.dialects.legacy.fused import scalar_tensor_tensor, tensor_scalar_reduce, tensor_tensor_scan
-from nkitools.dialects.legacy.gather import local_gather, nc_stream_shuffle
-from nkitools.dialects.legacy.limits import fp32
-from nkitools.dialects.legacy.linear import nc_matmul, nc_transpose
-from nkitools.dialects.legacy.moving import (
-    dma_copy,
-    dma_transpose,
-    iota,
-    memset,
-    tensor_copy_dynamic_dst,
-    tensor_copy_dynamic_src,
-)
-from nkitools.dialects.legacy.random import isa_dropout as dropout
-from nkitools.dialects.legacy.search import max8, nc_find_index8, nc_match_replace8
-from nkitools.dialects.legacy.select import (
-    affine_select,
-    range_select,
-    select_reduce,
-    sequence_bounds,
-    tensor_copy_predicated,
-)
-from nkitools.dialects.legacy.statistics import bn_aggr, bn_stats, tensor_partition_reduce
+from nkitools.dialects.legacy.nl.linear import nc_matmul, nc_transpose
+from nkitools.dialects.legacy.nl.random import isa_dropout as dropout
 from nkitools.dialects.mixed import LEGACY, in_dialect
-from nkitools.isa.enums import nc_version as modern_versions
+from nkitools.engines.enums import nc_version as modern_versions
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import not_modelled
 

@@ -10,11 +10,12 @@ import numpy as np
 from nkitools.chip.tensor import DynamicSlice
 from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
-from nkitools.dialects.legacy.accumulating import atomic_rmw
-from nkitools.dialects.legacy.across import all_reduce, loop_reduce
-from nkitools.dialects.legacy.blocks import par_dim
-from nkitools.dialects.legacy.codes import OUTSIDE
-from nkitools.dialects.legacy.creation import (
+from nkitools.dialects.legacy.aws_names.limits import bfp16, fp32
+from nkitools.dialects.legacy.indexing.indices import Grid, arange, mgrid
+from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
+from nkitools.dialects.legacy.nisa.gather import gather_flattened
+from nkitools.dialects.legacy.nisa.moving import load_transpose2d
+from nkitools.dialects.legacy.nl.creation import (
     empty_like,
     full,
     ndarray,
@@ -24,27 +25,9 @@ from nkitools.dialects.legacy.creation import (
     zeros,
     zeros_like,
 )
-from nkitools.dialects.legacy.dtypes import (
-    bfloat16,
-    bool_,
-    element_type,
-    float8_e4m3,
-    float8_e5m2,
-    float16,
-    float32,
-    int8,
-    int16,
-    int32,
-    tfloat32,
-    uint8,
-    uint16,
-    uint32,
-)
-from nkitools.dialects.legacy.gather import gather_flattened
-from nkitools.dialects.legacy.indices import Grid, arange, mgrid
-from nkitools.dialects.legacy.limits import bfp16, fp32
-from nkitools.dialects.legacy.linear import matmul, transpose
-from nkitools.dialects.legacy.math import (
+from nkitools.dialects.legacy.nl.linear import matmul, transpose
+from nkitools.dialects.legacy.nl.loop_reductions import all_reduce, loop_reduce
+from nkitools.dialects.legacy.nl.math import (
     abs,
     add,
     all,
@@ -108,9 +91,8 @@ from nkitools.dialects.legacy.math import (
     var,
     where,
 )
-from nkitools.dialects.legacy.moving import load_transpose2d
-from nkitools.dialects.legacy.normalization import rms_norm, softmax
-from nkitools.dialects.legacy.programs import (
+from nkitools.dialects.legacy.nl.normalization import rms_norm, softmax
+from nkitools.dialects.legacy.nl.programs import (
     affine_range,
     nc,
     num_programs,
@@ -120,9 +102,27 @@ from nkitools.dialects.legacy.programs import (
     spmd_dim,
     static_range,
 )
-from nkitools.dialects.legacy.random import dropout, rand, random_seed
-from nkitools.dialects.legacy.tensor import Tensor
-from nkitools.dialects.legacy.transfer import broadcast_to, copy, device_print, expand_dims, load, store
+from nkitools.dialects.legacy.nl.random import dropout, rand, random_seed
+from nkitools.dialects.legacy.nl.transfer import broadcast_to, copy, device_print, expand_dims, load, store
+from nkitools.dialects.legacy.tiles.accumulating import atomic_rmw
+from nkitools.dialects.legacy.tiles.blocks import par_dim
+from nkitools.dialects.legacy.tiles.dtypes import (
+    bfloat16,
+    bool_,
+    element_type,
+    float8_e4m3,
+    float8_e5m2,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    tfloat32,
+    uint8,
+    uint16,
+    uint32,
+)
+from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.dialects.mixed import LEGACY, in_dialect
 from nkitools.language.creation import hbm, private_hbm, psum, sbuf, shared_hbm
 from nkitools.language.programs import tile_size

@@ -7,7 +7,6 @@ from typing import Any
 from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.modern.objects import NKIObject
-from nkitools.isa import collectives_group
 from nkitools.isa.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
 from nkitools.isa.collectives_permute import (
     collective_permute,
@@ -17,6 +16,7 @@ from nkitools.isa.collectives_permute import (
     rank_id,
 )
 from nkitools.isa.collectives_variable import all_gather_v, all_to_all_v
+from nkitools.issue import replica_groups
 
 __all__ = [
     "ReplicaGroup",
@@ -36,7 +36,7 @@ __all__ = [
 DOCUMENTED: frozenset[str] = frozenset()  # what this version refuses: nothing
 
 
-class ReplicaGroup(collectives_group.ReplicaGroup, NKIObject):
+class ReplicaGroup(replica_groups.ReplicaGroup, NKIObject):
     """The ranks that take part in a collective together: ``ReplicaGroup([[0, 1], [2, 3]])``.
 
     Errors: NK609. Source: nki.collectives.ReplicaGroup (NKI 0.6).

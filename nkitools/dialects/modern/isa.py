@@ -6,11 +6,11 @@ from typing import Any
 
 from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
+from nkitools.engines.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
 from nkitools.isa.activation import activation
 from nkitools.isa.activation_fused import activate2, activation_reduce, exponential
 from nkitools.isa.dma import dma_compute, dma_transpose
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
-from nkitools.isa.enums import dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd
 from nkitools.isa.fused import (
     scalar_tensor_tensor,
     tensor_scalar_cumulative,
@@ -18,7 +18,6 @@ from nkitools.isa.fused import (
     tensor_tensor_scan,
 )
 from nkitools.isa.gather import local_gather, nc_n_gather, nc_stream_shuffle
-from nkitools.isa.instruction import NkiInstruction
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.microscaling import nc_matmul_mx, quantize_mx
 from nkitools.isa.move import dma_copy, iota, memset, tensor_copy
@@ -35,6 +34,7 @@ from nkitools.isa.select import (
 )
 from nkitools.isa.statistics import bn_aggr, bn_stats, tensor_partition_reduce
 from nkitools.isa.sync import core_barrier, sendrecv
+from nkitools.issue.instruction import NkiInstruction
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import KernelError as NkiValidationError
 from nkitools.rules.removed import ISA as REMOVED

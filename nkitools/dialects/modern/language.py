@@ -32,7 +32,7 @@ from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.mixed import MODERN, in_dialect
 from nkitools.dialects.modern.annotation import annotation_of
 from nkitools.dialects.modern.objects import NKIObject
-from nkitools.isa.operators import token
+from nkitools.engines.operators import token
 from nkitools.language.broadcast import broadcast_to
 from nkitools.language.constants import shared_constant, shared_identity_matrix
 from nkitools.language.control import dynamic_range, fori_loop, no_reorder, while_loop

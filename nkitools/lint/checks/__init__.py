@@ -26,7 +26,7 @@ UNSEEN_BY_RUNS = (subset, classes, state, loop_bodies, counters)
 # These a run shows as well, at the latest when it comes there.
 SEEN_BY_RUNS = (arithmetic, interface, masks, operands, registers, shapes, truth)
 
-# The rules that source checks can report, those of nkitools.lint.scopes and of files included.
+# The rules that source checks can report, those of nkitools.lint.legacy_scopes and of files included.
 RULES = frozenset({
     "NK101", "NK103", "NK104", "NK112", "NK201", "NK208", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607", "NK608",
     "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620"

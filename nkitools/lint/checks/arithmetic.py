@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Number, Tensor, Value, is_float, whole
 from nkitools.lint.context import Context
-from nkitools.lint.values import Number, Tensor, Value, is_float, whole
 
 _REMEDY = "Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / nisa.tensor_scalar."
 _EQUALITY = (ast.Eq, ast.NotEq)

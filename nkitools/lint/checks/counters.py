@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Register, Value
 from nkitools.lint.context import Context
-from nkitools.lint.values import Register, Value
 
 _OFFSET = "Let it be a run-time offset: .ap(scalar_offset=i)."
 _COPY = "Copy it into a register of its own with nisa.register_move, and change that."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Api, Constant, Mask, Register, Tensor, Value
 from nkitools.lint.context import Context
-from nkitools.lint.results import Arguments, parts
-from nkitools.lint.values import Api, Constant, Mask, Register, Tensor, Value
+from nkitools.lint.return_types import Arguments, parts
 from nkitools.rules.catalogue import removed_memory
 
 _SIMULATED = ("fmod", "mod")

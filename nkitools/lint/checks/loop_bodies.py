@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Container, Sequence, Tensor, Value
 from nkitools.lint.context import Context
 from nkitools.lint.scope import Function
-from nkitools.lint.values import Container, Sequence, Tensor, Value
 
 _GROWING = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
 _BEFORE = "Create the tensor in front of the loop, and let the body write into it."

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nkitools.lint.context import Context
-from nkitools.lint.results import Arguments
-from nkitools.lint.values import (
+from nkitools.lint.abstract_values import (
     UNKNOWN,
     Api,
     Constant,
@@ -20,6 +18,8 @@ from nkitools.lint.values import (
     Value,
     is_float,
 )
+from nkitools.lint.context import Context
+from nkitools.lint.return_types import Arguments
 
 _JOIN = "Join the comparisons with &, each in parentheses: (i_p < h) & (i_f < w)."
 _ONE_D = "Give it the dimensions of the tile: nl.arange(128)[:, None] for partitions, nl.arange(512)[None, :] beside."

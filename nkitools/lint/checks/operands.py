@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Api, Constant, Number, Tensor, Value, is_float, whole
 from nkitools.lint.context import Context
-from nkitools.lint.results import Arguments, parts
-from nkitools.lint.values import Api, Constant, Number, Tensor, Value, is_float, whole
+from nkitools.lint.return_types import Arguments, parts
 
 _OPERATORS = frozenset({"cmp_op", "comp_op0", "comp_op1", "op", "op0", "op1", "reduce_op"})
 _TENSORS = frozenset({

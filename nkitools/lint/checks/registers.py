@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Api, Constant, Container, Register, Sequence, Tensor, Value
 from nkitools.lint.checks.counters import written
 from nkitools.lint.context import Context
-from nkitools.lint.results import Arguments, parts
-from nkitools.lint.values import Api, Constant, Container, Register, Sequence, Tensor, Value
+from nkitools.lint.return_types import Arguments, parts
 
 _STEER = "Steer loops with nl.dynamic_range or nl.while_loop, addresses with scalar_offset= or nl.ds."
 _MOVE = "Put the `with nl.no_reorder():` into the loop's body."

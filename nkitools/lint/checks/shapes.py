@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Api, ParDim, Piece, Sequence, Span, Tensor, Value, whole
 from nkitools.lint.context import Context
-from nkitools.lint.results import CREATING, REDUCING, Arguments, called, parts
+from nkitools.lint.return_types import CREATING, REDUCING, Arguments, called, parts
 from nkitools.lint.scope import Function
-from nkitools.lint.values import Api, ParDim, Piece, Sequence, Span, Tensor, Value, whole
 
 PARTITIONS = 128  # of every chip so far
 _STATIONARY = 128  # elements of a partition of the stationary tile, on every chip so far

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from nkitools.lint.abstract_values import Api, Constant, Number, Sequence, Value
 from nkitools.lint.context import Context
-from nkitools.lint.results import parts
+from nkitools.lint.return_types import parts
 from nkitools.lint.scope import Function
-from nkitools.lint.values import Api, Constant, Number, Sequence, Value
 
 _CONTAINERS = "Use a list, a tuple, or a dictionary whose keys are texts."
 _DOCUMENTED = "Write it with what the NKI Language Guide lists, or compile the kernel to see that it is accepted."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from nkitools.lint.abstract_values import Index, Mask, Tensor, Value
 from nkitools.lint.context import Context
-from nkitools.lint.values import Index, Mask, Tensor, Value
 
 
 def of_tensor(context: Context, node: ast.expr, value: Value) -> None:

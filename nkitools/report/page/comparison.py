@@ -11,9 +11,9 @@ import numpy as np
 from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
-from nkitools.record.encoding import leaves
+from nkitools.record.expected_outputs import Reference
 from nkitools.record.record import Access, Record
-from nkitools.record.reference import Reference
+from nkitools.record.saved.encoding import leaves
 from nkitools.report.tolerance import Tolerance, diverging, numbers_of
 
 _BINS = 32

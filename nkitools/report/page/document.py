@@ -12,9 +12,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from nkitools.record.reference import Reference
+from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
-from nkitools.report.page.gathered import Gathering
+from nkitools.report.page.page_data import Gathering
 
 _ASSETS = files("nkitools.report.page") / "assets"
 _MAIN = "main"
@@ -29,7 +29,7 @@ def page(
 
     ``expected``: what the outputs should be (arrays in the containers that the kernel returns), ``rtol`` and ``atol``
     how far they may be off; where nothing is said, the run's own reference, if it has one. Values of instructions are
-    there as far as somebody watched the run (`nkitools.record.watching.watching`). TypeError for what is no run.
+    there as far as somebody watched the run (`nkitools.record.watch.watching.watching`). TypeError for what is no run.
     """
     must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)

@@ -1,7 +1,7 @@
 """SBUF and PSUM over a run: which tensors are alive when, and where they may lie.
 
-When a tensor is alive says `nkitools.record.liveness`, as the capacity rules (NK202, NK203) count it. Where it lies the
-compiler decides, unless the author gave it an address: here each takes the lowest place that is free for all its life.
+When a tensor is alive says `nkitools.history.liveness`, as the capacity rules (NK202, NK203) count it. Where it lies
+the compiler decides, unless the author gave it an address: here each takes the lowest place that is free for all its life.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
+from nkitools.history.liveness import Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns
-from nkitools.record.liveness import Liveness, Tiles, partition_bytes
 from nkitools.record.record import Record
 
 _MOST = 20_000  # lives of a memory that are laid out

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.record.summaries import Summary, as_matrix, as_numbers, blocks_of
+from nkitools.record.prints.summaries import Summary, as_matrix, as_numbers, blocks_of
 
 BUDGET = 3 << 20  # bytes of all tiles of a page; base64 makes a third more of them
 

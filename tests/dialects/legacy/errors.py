@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects.legacy.kernel import Kernel
+from nkitools.dialects.legacy.kernels.kernel import Kernel
 from nkitools.record.run import Run
 from nkitools.rules.catalogue import find_rule
 from tests.dialects.legacy.running import random

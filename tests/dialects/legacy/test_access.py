@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.legacy.access import access_of
-from nkitools.dialects.legacy.indices import arange
+from nkitools.dialects.legacy.indexing.access import access_of
+from nkitools.dialects.legacy.indexing.indices import arange
 from tests.dialects.legacy.running import outputs, random, refusal
 
 HBM = MemoryRegion.private_hbm

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nkitools.dialects.legacy.allocation import modulo
+from nkitools.dialects.legacy.aws_names.allocation import modulo
 from tests.dialects.legacy.errors import marked_line, run
 from tests.dialects.legacy.running import random, refusal
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools.dialects.legacy.indices import Index, NonAffine, arange, mgrid
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, arange, mgrid
 
 
 def values_of(index: Index) -> Any:

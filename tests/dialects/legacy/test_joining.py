@@ -12,7 +12,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from nkitools.dialects.legacy.joining import right_side
+from nkitools.dialects.legacy.indexing.mask_and import right_side
 from tests.dialects.legacy.running import random, refusal, run
 
 I_P, I_F = nl.mgrid[0:64, 0:32]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects.legacy.kernel import NoDevice
+from nkitools.dialects.legacy.kernels.kernel import NoDevice
 from tests.dialects.legacy.running import random
 
 
@@ -119,7 +119,7 @@ def test_older_decorators_take_outputs_by_reference(capsys: pytest.CaptureFixtur
 
 def test_that_there_is_no_device_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One line on stderr for each way in."""
-    from nkitools.dialects.legacy.kernel import _say_that_there_is_no_device
+    from nkitools.dialects.legacy.kernels.kernel import _say_that_there_is_no_device
 
     _say_that_there_is_no_device.cache_clear()
     kernel = nki.baremetal(doubled)

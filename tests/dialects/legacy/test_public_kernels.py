@@ -12,7 +12,7 @@ import neuronxcc.nki.typing as nt
 import numpy as np
 import pytest
 
-from nkitools.isa import instruction
+from nkitools.issue import instruction
 from tests.dialects.legacy.running import outputs, random, refusal, run
 
 X = random(128, 64)

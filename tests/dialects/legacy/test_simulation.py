@@ -12,7 +12,7 @@ import pytest
 
 import nkitools
 from nkitools import options
-from nkitools.isa import instruction
+from nkitools.issue import instruction
 from tests.dialects.legacy.running import random, refusal, run
 
 BF16 = ml_dtypes.bfloat16

@@ -10,8 +10,8 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from nkitools.dialects.legacy.source import parsed
-from nkitools.lint.scopes import Scopes, SourceFinding
+from nkitools.dialects.legacy.kernels.kernel_source import parsed
+from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from tests.dialects.legacy.errors import marked_line, run
 from tests.dialects.legacy.running import random
 

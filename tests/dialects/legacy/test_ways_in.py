@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects.legacy.kernel import NoDevice
+from nkitools.dialects.legacy.kernels.kernel import NoDevice
 from nkitools.rules.removed import ISA, LANGUAGE, NKI, REPLACEMENTS
 from tests.dialects.legacy.running import random
 

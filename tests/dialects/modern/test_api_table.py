@@ -21,7 +21,7 @@ from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import collectives
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.isa.operators import Operator
+from nkitools.engines.operators import Operator
 
 MODULES: dict[str, Any] = {"nki": nki, "nki.isa": nisa, "nki.language": nl, "nki.collectives": collectives}
 CALLED = ("constructor", "function", "method")

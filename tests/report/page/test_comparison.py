@@ -10,7 +10,7 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.columns import Columns
-from nkitools.record.reference import Reference
+from nkitools.record.expected_outputs import Reference
 from nkitools.report.page.comparison import compared, wrong_tiles
 
 X = np.arange(384 * 4, dtype=np.float32).reshape(384, 4)

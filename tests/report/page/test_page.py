@@ -16,7 +16,7 @@ from nkitools.dialects import modern as nki
 from nkitools.dialects.legacy import language as lnl
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from tests.record.test_races import line_of
+from tests.history.test_races import line_of
 from tests.report.page.browser import Reader
 
 HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>&amp;\u2028`${hurt}`"

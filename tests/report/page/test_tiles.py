@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nkitools.record.summaries import summary_of
+from nkitools.record.prints.summaries import summary_of
 from nkitools.report.page.tiles import Pack, Shown, numbers_of, shares
 
 NAN, INF, UNWRITTEN = 1, 2, 3

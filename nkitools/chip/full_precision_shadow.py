@@ -1,0 +1,178 @@
+"""Full precision (``NKI_PRECISE_FP=0``): float32 values beside storages of narrower floating-point dtypes.
+
+Such a storage gets a twin, a storage of float32 elements of the same shape, and a view of the one has its like on the
+other. The bytes of the declared dtype are kept current, so that a view of another dtype reads what the chip would hold.
+An element of the twin counts for as long as it rounds to those bytes. Where it does not, they were changed by another
+way (another tensor at that address, an argument that shares the memory, a constant), and what they say is right.
+
+Source: nki_simulator guide (NKI 0.6), "all low-precision tensors are stored as float32".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.dtypes import DTYPES, DType, float32
+from nkitools.chip.memory import Storage
+from nkitools.chip.numerics import Array, cast
+from nkitools.chip.runtime_views import VectorTensor
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+
+LOW_PRECISION = frozenset(dtype for dtype in DTYPES.values() if dtype.is_float and dtype is not float32)
+
+
+def wide_of(tensor: NkiTensor) -> NkiTensor | None:
+    """The float32 like of a low-precision view: on the twin of its storage, of a reinterpreting view a copy.
+
+    None for a view of another dtype.
+    """
+    if tensor.dtype not in LOW_PRECISION:
+        return None
+    twin = None if is_reinterpreting(tensor) else _twin_of(tensor.storage)
+    if isinstance(tensor, VectorTensor):
+        return VectorTensor.of(_like(tensor.rows, twin), tensor.index, tensor.shape[0])
+    if isinstance(tensor, ColumnTensor):
+        return _columns_like(tensor, twin)
+    if isinstance(tensor, MaskedTensor):
+        return MaskedTensor.of(_like(tensor, twin), tensor.where)
+    return _like(tensor, twin)
+
+
+def is_reinterpreting(tensor: NkiTensor) -> bool:
+    """Whether a view shows its storage's bytes as another dtype, so that it has no digits beyond that."""
+    return tensor.dtype is not tensor.storage.dtype
+
+
+def digits_of(tensor: NkiTensor) -> Array:
+    """The elements of a view as they are read, in float32 where full precision has kept more of them."""
+    wide = None if tensor.storage.twin is None or is_reinterpreting(tensor) else wide_of(tensor)
+    if wide is None:
+        return tensor.read()
+    renew(tensor, wide)
+    return wide.read()
+
+
+def renew(tensor: NkiTensor, wide: NkiTensor) -> None:
+    """Take over what has been written into the declared dtype by another way."""
+    storage = tensor.storage
+    if storage.full and storage.on_chip and storage.physical is None:
+        return  # there is no other way to a tile of its own
+    narrow, digits = _memory(tensor), _memory(wide)
+    changed = _bits(_rounded(digits, tensor.dtype)) != _bits(narrow)
+    if changed.any():
+        np.copyto(digits, narrow, where=changed)
+        _put_back(wide, digits)
+
+
+def round_off(tensor: NkiTensor, wide: NkiTensor) -> None:
+    """Round what has been written into the like into the declared dtype."""
+    narrow = _memory(tensor)
+    np.copyto(narrow, _rounded(_memory(wide), tensor.dtype))
+    _put_back(tensor, narrow)
+    if is_reinterpreting(tensor):
+        forget(tensor)
+
+
+def forget(tensor: NkiTensor, lanes: Array | None = None) -> None:
+    """An instruction has written (``lanes`` of) a view as declared: those elements have no digits beyond that."""
+    twin = tensor.storage.twin
+    if twin is None:
+        return
+    wide = None if is_reinterpreting(tensor) else wide_of(tensor)
+    if wide is None:
+        _forget_bytes(tensor, twin)
+        return
+    if isinstance(tensor, MaskedTensor):
+        lanes = tensor.where if lanes is None else tensor.where & lanes
+    digits = _memory(wide)
+    whole = lanes is None or isinstance(tensor, (VectorTensor, ColumnTensor))
+    np.copyto(digits, _memory(tensor), where=True if whole else lanes)
+    _put_back(wide, digits)
+
+
+def _forget_bytes(tensor: NkiTensor, twin: Storage) -> None:
+    """The same for a view of another dtype: the elements that its bytes are part of."""
+    storage, itemsize = tensor.storage, tensor.storage.dtype.itemsize
+    start = _moved(tensor.byte_offset, storage.partition_bytes, storage.free_bytes or 1)
+    steps = [_moved(stride, storage.partition_bytes, storage.free_bytes or 1) for stride in tensor.array.strides]
+    reach = [(size - 1) * step for size, step in zip(tensor.shape, steps, strict=True)]
+    first = (start + sum(min(0, each) for each in reach)) // itemsize
+    last = -(-(start + sum(max(0, each) for each in reach) + tensor.dtype.itemsize) // itemsize)
+    written = np.zeros((last - first) * itemsize, np.bool_)
+    each_byte = (*tensor.shape, tensor.dtype.itemsize)
+    np.ndarray(each_byte, np.bool_, written, start - first * itemsize, (*steps, 1))[...] = True
+    elements = written.reshape(-1, itemsize).any(axis=1)
+    np.copyto(twin.array.reshape(-1)[first:last], storage.array.reshape(-1)[first:last], where=elements)
+
+
+# --- views and their memory ------------------------------------------------------------------------------------------
+
+
+def _twin_of(storage: Storage) -> Storage:
+    """The twin of a storage, made when an instruction first meets it."""
+    if storage.twin is None:
+        storage.twin = _wide_storage(storage, storage.array, storage.start_partition)
+    return storage.twin
+
+
+def _wide_storage(storage: Storage, elements: Array, partition: int) -> Storage:
+    wide = np.array(elements, np.float32, order="C")
+    made = Storage(wide.shape, float32, storage.memory, array=wide, name=storage.name, start_partition=partition)
+    made.id = storage.id  # so that messages have the author's name for it
+    return made
+
+
+def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
+    """The view of the same elements of the twin, or a copy. A view's steps are whole elements of its own dtype."""
+    if twin is None:
+        return NkiTensor.whole(_wide_storage(tensor.storage, tensor.array, tensor.layout.start_partition))
+    itemsize, partition = tensor.dtype.itemsize, tensor.storage.partition_bytes
+
+    def scaled(distance: int) -> int:
+        return _moved(distance, partition, twin.partition_bytes, itemsize, float32.itemsize)
+
+    offset = scaled(tensor.byte_offset)
+    view = NkiTensor.__new__(NkiTensor)
+    array = twin.window(tensor.shape, float32, offset, tuple(map(scaled, tensor.array.strides)))
+    view._set(twin, array, float32, offset)
+    return view
+
+
+def _moved(distance: int, partition: int, other: int, itemsize: int = 1, other_itemsize: int = 1) -> int:
+    """A distance in bytes, where partitions are ``partition`` bytes apart, in a memory where it is ``other``."""
+    partitions, rest = divmod(abs(distance), partition)
+    moved = partitions * other + rest // itemsize * other_itemsize
+    return moved if distance >= 0 else -moved
+
+
+def _columns_like(tensor: ColumnTensor, twin: Storage | None) -> ColumnTensor:
+    """The same columns, lined up alike."""
+    view, columns = ColumnTensor.__new__(ColumnTensor), _like(tensor.columns, twin)
+    shown = columns.storage.window(tensor.shape, float32, columns.byte_offset, (columns.array.strides[0], 0))
+    view._set(columns.storage, shown, float32, columns.byte_offset)
+    view.columns = columns
+    view.index, view.offsets = tensor.index, tensor.offsets
+    return view
+
+
+def _memory(tensor: NkiTensor) -> Array:
+    """The elements that a view reaches: as they lie in memory, or a copy of the rows that an index names."""
+    if isinstance(tensor, VectorTensor):
+        return np.asarray(tensor.rows.array[tensor.chosen()[0]])
+    return tensor.columns.array if isinstance(tensor, ColumnTensor) else tensor.array
+
+
+def _put_back(tensor: NkiTensor, elements: Array) -> None:
+    """Put what `_memory` has copied back into memory."""
+    if isinstance(tensor, VectorTensor):
+        tensor.rows.array[tensor.chosen()[0]] = elements
+
+
+def _rounded(values: Array, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):  # what a narrow dtype cannot hold is no mistake of the host
+        return cast(values, dtype)
+
+
+def _bits(values: Array) -> Array:
+    return values.view(f"u{values.itemsize}")

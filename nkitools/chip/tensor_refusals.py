@@ -1,0 +1,74 @@
+"""What a tensor is not: a value that Python or NumPy could compute with while the kernel is being traced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from nkitools.chip.view_checks import describe
+from nkitools.rules.finding import refuse
+
+_NUMBERS = (int, float, np.generic)
+
+if TYPE_CHECKING:
+    from nkitools.chip.strided_view import StridedView
+
+
+class NotAValue:
+    """Refuses truth values (NK602), and iteration, NumPy and Python's operators (NK601), by the name of the tensor.
+
+    The one truth value is that of a comparison's result in an ``assert`` (`nkitools.language.assertion`).
+
+    ``==`` is the identity of objects, as Python has it (kernels ask whether an optional tensor is None); with a number
+    the elements are meant, which it cannot compare.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, rule: str, before: str, after: str, remedy: str = "") -> NoReturn:
+        refuse(rule, f"{before}{describe(cast('StridedView', self))}{after}", about=(self,), remedy=remedy)
+
+    def __bool__(self) -> bool:
+        truth = cast("StridedView", self).storage.truth
+        found = None if truth is None else truth(self)
+        if found is None:
+            self._refuse("NK602", "the truth value of ", " is asked for; its elements exist only when the kernel runs")
+        return found
+
+    def _no_number(self) -> NoReturn:
+        self._refuse("NK602", "", " is used as a Python number; its elements exist only when the kernel runs")
+
+    __int__ = __float__ = __complex__ = __index__ = _no_number
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("NK601", "", " cannot be iterated over")
+
+    # Said here as well, since Python takes an __iter__ that fails for one that is missing.
+    def __contains__(self, item: object) -> bool:
+        self.__iter__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._refuse("NK601", "NumPy cannot work on ", " inside a kernel; the chip would not run it")
+
+    def _no_operator(self, *others: Any) -> NoReturn:
+        self._refuse(
+            "NK601",
+            "Python's arithmetic operators do not work on ",
+            " in the modern dialect",
+            remedy="Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / nisa.tensor_scalar.",
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operator
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _no_operator
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
+    __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = _no_operator
+    __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+
+    def __eq__(self, other: object) -> Any:
+        return self._no_operator(other) if isinstance(other, _NUMBERS) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return self._no_operator(other) if isinstance(other, _NUMBERS) else NotImplemented
+
+    __hash__ = object.__hash__

@@ -1,0 +1,86 @@
+"""A tensor as a debugger shows it: memory, dtype, shape, address, what of it has been written, and values.
+
+Looking changes nothing: neither the written state, which is looked at in a copy, nor where a view with a run-time
+address points, and no rule speaks.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nkitools.chip.array_text import elided
+from nkitools.chip.memory_region import MEMORY_NAMES
+from nkitools.chip.numerics import Array
+
+if TYPE_CHECKING:
+    from nkitools.chip.strided_view import StridedView
+
+
+def shown(tensor: StridedView) -> str:
+    """``<tensor `x` (SBUF, float32 [128, 512]) at (0, 0), rows 0..63 of 128 written>`` and its values, elided.
+
+    What was never written is ``--``. A view with a run-time address shows what decides it in place of values.
+    """
+    if tensor.is_indirect():
+        return f"<{named(tensor)}{_decided_by(tensor)}>"
+    missing = _missing(tensor)
+    return f"<{named(tensor)} at {tensor.address}, {_state(missing, tensor.shape)}>\n{elided(_digits(tensor), missing)}"
+
+
+def named(tensor: StridedView) -> str:
+    """``tensor `x` (SBUF, float32 [128, 512])``, without the name where neither author nor run knows one."""
+    from nkitools.chip.core import CORE
+
+    core = CORE.get()
+    name = tensor.name or ("" if core is None else core.record.name_of(tensor.storage.id))
+    quoted = f"`{name}` " if name else ""
+    return f"tensor {quoted}({MEMORY_NAMES[tensor.buffer]}, {tensor.dtype} {list(tensor.shape)})"
+
+
+def state(tensor: StridedView) -> str:
+    """``all written``, ``nothing written``, or which rows or how many elements have been."""
+    return _state(_missing(tensor), tensor.shape)
+
+
+def _missing(tensor: StridedView) -> Array | None:
+    # Asking a storage may make its flags finer: this one is asked in a copy, whose flags are arrays of its own.
+    return copy.copy(tensor.storage).unwritten(tensor.layout, tensor.byte_offset)
+
+
+def _state(missing: Array | None, shape: tuple[int, ...]) -> str:
+    if missing is None:
+        return "all written"
+    if missing.all():
+        return "nothing written"
+    by_row = missing.reshape(shape[0], -1)
+    rows = ~by_row.any(axis=1)
+    if not (by_row.all(axis=1) | rows).all():
+        first = tuple(int(axis[0]) for axis in np.nonzero(missing))
+        count = missing.size - int(np.count_nonzero(missing))
+        return f"{count} of {missing.size} elements written, the first unwritten is {list(first)}"
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], rows.view(np.int8), [0]))))
+    ranges = [f"{start}..{end - 1}" for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    more = f" and {len(ranges) - 3} more ranges" if len(ranges) > 3 else ""
+    return f"rows {', '.join(ranges[:3])}{more} of {shape[0]} written"
+
+
+def _digits(tensor: StridedView) -> Array:
+    """The elements as they are, those of full precision in float32."""
+    if tensor.storage.twin is None:
+        return tensor.array
+    from nkitools.chip.full_precision_shadow import is_reinterpreting, wide_of
+
+    wide: Any = None if is_reinterpreting(tensor) else wide_of(tensor)  # type: ignore[arg-type]
+    return tensor.array if wide is None else wide.array
+
+
+def _decided_by(tensor: Any) -> str:
+    """What decides where a view with a run-time address points."""
+    rows, terms = getattr(tensor, "rows", None), getattr(tensor, "terms", ())
+    if rows is not None:
+        return f": rows of {named(rows)} chosen by {named(tensor.index)}"
+    sources = [repr(each.source) if not hasattr(each.source, "storage") else named(each.source) for each in terms]
+    return f", moved by {' and '.join(sources)}" if sources else ", which reaches outside of its storage"

@@ -1,0 +1,260 @@
+"""The arithmetic of views: bounds, strides and patterns, with the refusals that name the author's tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType
+from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
+from nkitools.chip.pictures import picture_of_range
+from nkitools.rules.finding import refuse
+
+if TYPE_CHECKING:
+    from nkitools.chip.strided_view import StridedView
+
+
+def describe(tensor: StridedView) -> str:
+    """``tensor `x_tile` (SBUF, float32 [128, 512])``; the name is filled in by the reporter where it can be found."""
+    name = f"`{tensor.name}` " if tensor.name else f"\x00{tensor.storage.id}\x00"
+    return f"tensor {name}{_kind(tensor)}"
+
+
+def plain(tensor: StridedView) -> str:
+    """The same for texts that no reporter sees: without the author's name of a tensor that has none of its own."""
+    return f"tensor `{tensor.name}` {_kind(tensor)}" if tensor.name else f"tensor {_kind(tensor)}"
+
+
+def _kind(tensor: StridedView) -> str:
+    return f"({MEMORY_NAMES[tensor.buffer]}, {tensor.dtype} {list(tensor.shape)})"
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def wrong(tensor: StridedView, sentence: str) -> NoReturn:
+    """Refuse a view that this tensor's shape or layout does not have (NK109)."""
+    refuse("NK109", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))
+
+
+def wrong_call(tensor: StridedView, sentence: str) -> NoReturn:
+    """Refuse an argument that is not of the documented form (NK609)."""
+    refuse("NK609", f"{sentence}; it is asked of {describe(tensor)}", about=(tensor,))
+
+
+def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: int) -> NoReturn:
+    """Refuse what lies outside of the tensor (NK402): the indices ``first`` to ``last``, which are called ``what``."""
+    refuse(
+        "NK402",
+        f"index {what} is out of bounds for dimension {dim} of {describe(tensor)}, which has size {tensor.shape[dim]}",
+        about=(tensor,),
+        picture=lambda: picture_of_range(tensor.shape[dim], first, max(first, last)),
+    )
+
+
+def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoReturn:
+    """Refuse a view that would move data between partitions."""
+    refuse(
+        rule,
+        f"{what} would change the partition dimension of {describe(tensor)}; data moves between partitions only by an "
+        "instruction (nisa.nc_transpose, nisa.dma_copy, nisa.nc_matmul)",
+        about=(tensor,),
+    )
+
+
+# --- arguments of view methods ---------------------------------------------------------------------------------------
+
+
+def integer(tensor: StridedView, value: Any, what: str) -> int:
+    """An integer argument; NK609 for anything else."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        wrong_call(tensor, f"{what} must be an integer, it is {value!r}")
+    return int(value)
+
+
+def integers(tensor: StridedView, values: Iterable[Any], what: str) -> tuple[int, ...]:
+    """A sequence of integers; NK609 for anything else."""
+    if type(values) is tuple and all(type(value) is int for value in values):
+        return values
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        wrong_call(tensor, f"{what} must be a tuple of integers, it is {values!r}")
+    return tuple(integer(tensor, value, f"each of {what}") for value in values)
+
+
+def dimension(tensor: StridedView, dim: Any, extra: int = 0) -> int:
+    """``dim`` as a non-negative dimension of the tensor (of ``extra`` more dimensions)."""
+    ndim = len(tensor.shape) + extra
+    number = integer(tensor, dim, "a dimension")
+    if not -ndim <= number < ndim:
+        wrong(tensor, f"dimension {number} does not exist")
+    return number % ndim
+
+
+Call = tuple[Any, ...]  # a method's name and its arguments, for a message that is rarely written
+
+
+def shown(call: Call) -> str:
+    """A call as its author wrote it, more or less."""
+    return f"{call[0]}({', '.join(map(str, call[1:]))})"
+
+
+def infer_sizes(tensor: StridedView, sizes: tuple[int, ...], total: int, call: Call) -> tuple[int, ...]:
+    """``sizes`` with its one -1 filled in; their product must be ``total``."""
+    if sizes and min(sizes) > 0 and math.prod(sizes) == total:
+        return sizes
+    if any(size < -1 or size == 0 for size in sizes):
+        wrong(tensor, f"{shown(call)} has sizes that are not positive")
+    if sizes.count(-1) > 1:
+        wrong(tensor, f"{shown(call)} leaves more than one size open")
+    known = math.prod(size for size in sizes if size != -1)
+    if total % known == 0:
+        sizes = tuple(total // known if size == -1 else size for size in sizes)
+    if math.prod(sizes) != total:
+        wrong(tensor, f"{shown(call)} does not hold the {total} elements")
+    return sizes
+
+
+# --- strides ---------------------------------------------------------------------------------------------------------
+
+
+def dense_strides(shape: Sequence[int], itemsize: int) -> list[int]:
+    """Byte strides of a row-major array."""
+    strides = [itemsize] * len(shape)
+    for dim in range(len(shape) - 2, -1, -1):
+        strides[dim] = strides[dim + 1] * shape[dim + 1]
+    return strides
+
+
+def regrouped(shape: Sequence[int], strides: Sequence[int], sizes: Sequence[int], itemsize: int) -> list[int] | None:
+    """Byte strides that show the same elements, in the same order, in other ``sizes``; None where only a copy could."""
+    chunks: list[list[int]] = []  # [elements, stride]: neighbouring dimensions that lie in memory as one
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if chunks and chunks[-1][1] == size * stride:
+            chunks[-1] = [chunks[-1][0] * size, stride]
+        else:
+            chunks.append([size, stride])
+    found: list[int] = []
+    left, stride = 1, itemsize  # of the chunk being split, from its end
+    for size in reversed(sizes):
+        if left == 1 and size > 1:
+            left, stride = chunks.pop()
+        found.append(stride)
+        if left % size:
+            return None
+        left //= size
+        stride *= size
+    return found[::-1]
+
+
+def first_byte(tensor: StridedView) -> int:
+    """Where the view begins in its storage, in bytes of the storage's own elements."""
+    partition, rest = divmod(tensor.byte_offset, tensor.storage.partition_bytes)
+    return partition * tensor.storage.free_bytes + rest
+
+
+def recast(tensor: StridedView, target: DType) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and byte strides of the same bytes as elements of another size."""
+    itemsize, wanted = tensor.dtype.itemsize, target.itemsize
+    shape, strides = tensor.shape, tensor.array.strides
+    what = f"view({target})"
+    if strides[-1] != itemsize and shape[-1] != 1:
+        wrong(tensor, f"{what} needs a contiguous last dimension, its stride is {strides[-1] // itemsize} elements")
+    if shape[-1] * itemsize % wanted:
+        wrong(tensor, f"{what} needs a last dimension whose {shape[-1] * itemsize} bytes divide by its {wanted}")
+    for dim in range(len(shape) - 1):
+        # Partitions are apart: their distance in elements is the storage's free size, whatever it is in memory.
+        step = tensor.storage.free_bytes if dim == 0 and tensor.on_chip else strides[dim]
+        if shape[dim] != 1 and step % wanted:
+            wrong(tensor, f"{what} needs steps of dimension {dim} that divide by its {wanted} bytes, they are {step}")
+    start = first_byte(tensor)
+    if start % wanted:
+        wrong(tensor, f"{what} needs a first byte that divides by its {wanted}, it is byte {start} of the storage")
+    return (*shape[:-1], shape[-1] * itemsize // wanted), (*strides[:-1], wanted)
+
+
+# --- access patterns -------------------------------------------------------------------------------------------------
+
+
+def pairs_of(tensor: StridedView, pattern: Any) -> list[tuple[int, int]]:
+    """An access pattern as (stride, count) pairs; NK609 for what is none."""
+    if not isinstance(pattern, (list, tuple)) or not pattern:
+        wrong_call(tensor, f"ap's pattern must be a list of [stride, count], it is {pattern!r}")
+    pairs: list[tuple[int, int]] = []
+    for pair in pattern:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            wrong_call(tensor, f"ap's pattern must be a list of [stride, count], it is {pattern!r}")
+        step, count = pair
+        if type(step) is not int or type(count) is not int:
+            step, count = integers(tensor, pair, "ap's strides and counts")
+        if count < 1 or step < 0:
+            wrong(tensor, f"ap's counts must be at least 1 and its strides not negative, the pattern is {pattern!r}")
+        pairs.append((step, count))
+    return pairs
+
+
+def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
+    """Where an access pattern begins, in elements of ``target``: the view's own beginning and ``offset`` more."""
+    begin = first_byte(tensor)
+    if tensor.on_chip and tensor.storage.free_bytes % target.itemsize:
+        wrong(tensor, f"a partition of {tensor.storage.free_bytes} bytes does not divide into elements of {target}")
+    if begin % target.itemsize:
+        wrong(tensor, f"ap(dtype={target}) cannot begin at byte {begin}, within an element of {target}")
+    return begin // target.itemsize + offset
+
+
+def pattern_beyond(tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType) -> str:
+    """What an access pattern that begins at element ``start`` reaches outside of the storage; '' where it stays inside.
+
+    Errors: NK109 and NK111 where its partitions do not follow one another on chip.
+    """
+    if tensor.on_chip:
+        _check_partitions(tensor, pairs, dtype)
+    storage = tensor.storage
+    if start < 0:
+        return f"ap begins at element {start}, before the storage of {describe(tensor)}"
+    if not storage.on_chip:
+        reach, total = start + sum(step * (count - 1) for step, count in pairs), storage.nbytes // dtype.itemsize
+        return f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}" if reach >= total else ""
+    free = storage.free_bytes // dtype.itemsize
+    first_partition, first_free = divmod(start, free)
+    last = first_partition + pairs[0][1] - 1
+    if last >= storage.shape[0]:
+        return f"ap reaches partition {last} of {describe(tensor)}, whose storage has {storage.shape[0]}"
+    reach = first_free + sum(stride * (count - 1) for stride, count in pairs[1:])
+    if reach >= free:
+        has = f"whose storage has {free} per partition"
+        return f"ap reaches element {reach} of a partition of {describe(tensor)}, {has}"
+    return ""
+
+
+def _check_partitions(tensor: StridedView, pairs: list[tuple[int, int]], dtype: DType) -> None:
+    free = tensor.storage.free_bytes // dtype.itemsize
+    (step, partitions), inner = pairs[0], pairs[1:]
+    if not inner:
+        wrong(tensor, f"ap({pairs}) has no free dimension")
+    if step != free and partitions > 1:
+        rule = "NK111" if step == 0 else "NK109"
+        first = (
+            f"ap's first stride is {step}, it must be {free}, the free size of the storage (partitions are consecutive)"
+        )
+        refuse(rule, f"{first}; it is asked of {describe(tensor)}", about=(tensor,))
+
+
+def pattern_strides(
+    tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType
+) -> tuple[tuple[int, ...], int]:
+    """Byte strides and byte offset of an access pattern that begins at element ``start`` of the storage."""
+    storage = tensor.storage
+    if not storage.on_chip:
+        return tuple(step * dtype.itemsize for step, _ in pairs), start * dtype.itemsize
+    first_partition, first_free = divmod(start, storage.free_bytes // dtype.itemsize)
+    inner = pairs[1:]
+    strides = (storage.partition_bytes, *(stride * dtype.itemsize for stride, _ in inner))
+    return strides, first_partition * storage.partition_bytes + first_free * dtype.itemsize

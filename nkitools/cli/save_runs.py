@@ -1,0 +1,46 @@
+"""``nkitools run --save``: the runs of a script as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+
+@dataclass
+class Saving:
+    """Whether a run that was to be saved could not be."""
+
+    failed: bool = False
+
+
+@contextmanager
+def saving(path: Path | None) -> Iterator[Saving]:
+    """Save the runs started inside, and say on stderr where; nothing where no ``path`` is given.
+
+    UsageError before anything runs where ``path`` can be no file.
+    """
+    from nkitools.record.run_listeners import collect_runs
+    from nkitools.report.saved_files import save_runs
+
+    saved = Saving()
+    if path is None:
+        yield saved
+        return
+    path = path.absolute()  # the script may go elsewhere
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a directory" if path.is_dir() else f"cannot be written: there is no directory {path.parent}"
+        raise click.UsageError(f"--save: {path} {what}")
+    with collect_runs() as runs:
+        yield saved
+    try:
+        files = save_runs(runs, path)
+    except OSError as error:
+        saved.failed = True
+        click.echo(f"nkitools: the runs are not saved: {error}", err=True)
+    else:
+        named = files if len(files) < 4 else [files[0], "...", files[-1]]
+        click.echo(f"nkitools: saved {', '.join(map(str, named)) if files else 'nothing, no kernel has run'}", err=True)

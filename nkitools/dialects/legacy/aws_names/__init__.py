@@ -1,0 +1,1 @@
+"""Other names that public legacy kernels import from AWS's package."""

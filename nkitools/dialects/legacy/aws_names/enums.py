@@ -1,0 +1,65 @@
+"""The enums of ``nki.isa`` in SDK 2.26: integers with values of their own, and what NKI 0.6 calls their members."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from nkitools.engines import enums as modern
+
+
+class engine(IntEnum):  # noqa: N801 - the name is the API's
+    """The engines of a NeuronCore."""
+
+    tensor = 1
+    vector = 5
+    scalar = 2
+    gpsimd = 3
+    sync = 6
+    unknown = 0
+
+
+class reduce_cmd(IntEnum):  # noqa: N801
+    """Commands to an engine's reduce registers."""
+
+    idle = 0
+    reset = 1
+    reset_reduce = 3
+    reduce = 2
+
+
+class dge_mode(IntEnum):  # noqa: N801
+    """Who generates DMA descriptors; three of the values are others than in NKI 0.6."""
+
+    none = 0
+    swdge = 1
+    hwdge = 2
+    unknown = 3
+
+
+class oob_mode(IntEnum):  # noqa: N801
+    """What an out-of-bounds indirect access does."""
+
+    error = 0
+    skip = 1
+
+
+class nc_version(IntEnum):  # noqa: N801
+    """NeuronCore generations."""
+
+    gen2 = 2
+    gen3 = 3
+
+
+dma_engine = modern.engine.dma  # a constant here, not among the members of `engine`; NKI 0.6 has it there
+
+_MEMBERS: dict[type, dict[int, Any]] = {
+    each: {member.value: getattr(modern, each.__name__)[member.name] for member in each}
+    for each in (engine, reduce_cmd, dge_mode, oob_mode)
+}
+
+
+def translated(value: Any) -> Any:
+    """The member as the instructions know it. All else stays as it is, for their guards to refuse."""
+    members = _MEMBERS.get(type(value))
+    return value if members is None else members[value]

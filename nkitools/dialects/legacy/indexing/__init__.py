@@ -1,0 +1,1 @@
+"""Symbolic indices, masks and slices of the legacy dialect."""

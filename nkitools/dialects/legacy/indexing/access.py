@@ -1,0 +1,261 @@
+"""What an index tuple addresses: an affine access of a tensor is a strided view on its storage, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from nkitools.chip.pictures import picture_of_range
+from nkitools.chip.tensor import DynamicSlice, NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine, whole
+from nkitools.rules.finding import Drawing, KernelError, refuse
+
+_MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
+_CODE = " (err_tensor_access_out_of_bound)"
+
+
+def out_of_bounds(tensor: NkiTensor, dim: int, low: int, high: int, size: int) -> NoReturn:
+    """Refuse an access beyond a tensor (NK402), in the words that AWS documents."""
+    name = f"`{tensor.name}` " if tensor.name else f"\x00{tensor.storage.id}\x00"
+    text = (
+        f"Out-of-bound access for tensor {name}on dimension {dim}: "
+        f"index range [{low}, {high}] exceed dimension size of {size}"
+    )
+    bare_index_error(tensor, text, lambda: picture_of_range(size, low, high))
+
+
+def bare_index_error(tensor: NkiTensor, text: str, picture: Drawing | None = None) -> NoReturn:
+    """NK402 as an IndexError of exactly that text, since AWS's own tests compare both; the finding travels with it."""
+    try:
+        refuse("NK402", f"{text}{_CODE}", about=(tensor,), remedy=_MASK, picture=picture)
+    except KernelError as error:
+        finding = error.finding
+    bare = IndexError(finding.message.removesuffix(_CODE))
+    bare.finding = finding  # type: ignore[attr-defined]
+    bare.add_note(f"{finding.rule} {finding.slug} at {finding.file}:{finding.line}. {finding.remedy}")
+    raise bare
+
+
+class Pattern:
+    """How the dimensions of a tensor vary along the axes of a tile: ``slopes`` of each dimension, for each axis.
+
+    Interned, since loops ask for the same pattern at ever new places. ``lows`` and ``highs`` are what each dimension's
+    index reaches below and above its constant; ``axes`` are the (dimension, slope) pairs of each axis.
+    """
+
+    __slots__ = ("_steps", "axes", "box", "highs", "lows", "shape", "slopes")
+
+    def __init__(self, slopes: tuple[tuple[int, ...], ...], shape: tuple[int, ...]) -> None:
+        self.slopes = slopes
+        self.shape = shape
+        self.box: Box = tuple((0, size) for size in shape)
+        bounds = [Index(0, each, shape).bounds() for each in slopes]
+        self.lows = tuple(low for low, _ in bounds)
+        self.highs = tuple(high for _, high in bounds)
+        self.axes = tuple(
+            tuple((dim, each[axis]) for dim, each in enumerate(slopes) if each[axis]) for axis in range(len(shape))
+        )
+        if len(shape) == len(slopes):  # an axis of one position has the stride that a slice would have
+            self.axes = tuple(
+                pairs or (((axis, 1),) if shape[axis] == 1 else ()) for axis, pairs in enumerate(self.axes)
+            )
+        self._steps: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def steps(self, strides: tuple[int, ...]) -> tuple[int, ...]:
+        """The stride of each axis, in bytes, in a tensor with these strides."""
+        found = self._steps.get(strides)
+        if found is None:
+            found = self._steps[strides] = tuple(
+                sum(slope * strides[dim] for dim, slope in pairs) for pairs in self.axes
+            )
+        return found
+
+
+pattern_of = lru_cache(maxsize=65536)(Pattern)
+
+
+class Access:
+    """A tensor under affine indices: for each of its dimensions a constant, and slopes along the axes of the tile."""
+
+    __slots__ = ("constants", "pattern", "shape", "tensor")
+
+    def __init__(self, tensor: NkiTensor, constants: Sequence[int], pattern: Pattern) -> None:
+        self.tensor = tensor
+        self.constants = constants
+        self.pattern = pattern
+        self.shape = pattern.shape
+
+    def violation(self, box: Box | None = None) -> tuple[int, int, int, int] | None:
+        """The first dimension that the tile (or a box of it) leaves, the range of its indices, and its size."""
+        if box is not None and box != self.pattern.box:
+            return self._violation_in(box)
+        pattern, sizes = self.pattern, self.tensor.shape
+        lows, highs = pattern.lows, pattern.highs
+        for dim, constant in enumerate(self.constants):
+            if constant + lows[dim] < 0 or constant + highs[dim] >= sizes[dim]:
+                return dim, constant + lows[dim], constant + highs[dim], sizes[dim]
+        return None
+
+    def _violation_in(self, box: Box) -> tuple[int, int, int, int] | None:
+        for dim, (constant, slopes) in enumerate(zip(self.constants, self.pattern.slopes, strict=True)):
+            low, high = Index(constant, slopes, self.shape).bounds(box)
+            if low < 0 or high >= self.tensor.shape[dim]:
+                return dim, low, high, self.tensor.shape[dim]
+        return None
+
+    def view(self, box: Box | None = None) -> NkiTensor:
+        """The tile (or a box of it) as a view of the tensor. Errors: NK402."""
+        found = self.violation(box)
+        if found is not None:
+            out_of_bounds(self.tensor, *found)
+        return self.inside(box)
+
+    def inside(self, box: Box | None = None) -> NkiTensor:
+        """The view of the tile, or of a box of it, that is known to lie within the tensor."""
+        tensor, shape = self.tensor, self.shape
+        strides = tensor.array.strides
+        offset, steps = tensor.byte_offset, self.pattern.steps(strides)
+        for constant, stride in zip(self.constants, strides, strict=True):
+            offset += constant * stride
+        if box is not None:
+            for (first, _), step in zip(box, steps, strict=True):
+                offset += first * step
+            shape = tuple(end - first for first, end in box)
+        return tensor._view(tensor.storage.window(shape, tensor.dtype, offset, steps), offset)
+
+
+# --- from an index tuple to an access --------------------------------------------------------------------------------
+
+
+def is_advanced(item: Any) -> bool:
+    """Whether an index tuple that holds ``item`` is an advanced one."""
+    return isinstance(item, (Index, NonAffine))
+
+
+_MAX_PATTERNS = 50_000
+_patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were found to be good
+
+
+def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
+    """The access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111, NK603."""
+    constants: list[int] = []
+    form: list[Any] = [tensor.storage.on_chip]
+    for item in items:
+        if type(item) is Index:
+            constants.append(item.constant)
+            form += (item.coefficients, item.shape)
+        elif type(item) is int and item >= 0:
+            constants.append(item)
+            form.append(None)
+        else:
+            return _checked_access(tensor, items)
+    if len(constants) != len(tensor.shape):
+        return _checked_access(tensor, items)
+    key = tuple(form)
+    pattern = _patterns.get(key)
+    if pattern is None:
+        if len(_patterns) > _MAX_PATTERNS:
+            _patterns.clear()
+        pattern = _patterns[key] = _checked_access(tensor, items).pattern
+    return Access(tensor, constants, pattern)
+
+
+def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
+    ndim = max((item.ndim for item in items if isinstance(item, Index)), default=0)
+    _check_form(tensor, items, ndim)
+    constants, slopes, shapes = [], [], []
+    for item, size in zip(items, tensor.shape, strict=True):
+        if isinstance(item, NonAffine):
+            item.refuse()
+        if isinstance(item, Index):
+            constants.append(item.constant)
+            slopes.append((0,) * (ndim - item.ndim) + item.coefficients)
+            shapes.append(item.shape)
+        else:
+            position = _position(tensor, item)
+            constants.append(position + size if position < 0 else position)
+            slopes.append((0,) * ndim)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        sizes = ", ".join(str(list(each)) for each in shapes)
+        refuse(
+            "NK603", f"the indices of {describe(tensor)} have shapes {sizes}, which do not broadcast", about=(tensor,)
+        )
+    if tensor.on_chip:
+        _check_partition(tensor, slopes, shape)
+    return Access(tensor, constants, pattern_of(tuple(slopes), shape))
+
+
+def _position(tensor: NkiTensor, item: Any) -> int:
+    """An integer of an advanced index tuple; what does not mix with indices is refused."""
+    number = whole(item)
+    if number is None:
+        _no_position(tensor, item)
+    return number
+
+
+def _no_position(tensor: NkiTensor, item: Any) -> NoReturn:
+    if isinstance(item, (slice, DynamicSlice)) or item is Ellipsis or item is None:
+        refuse(
+            "NK603",
+            f"an index tuple of {describe(tensor)} mixes slices with indices made of nl.arange or nl.mgrid "
+            "(err_unsupported_mixing_basic_advanced_tensor_indexing)",
+            about=(tensor,),
+            remedy="Write every dimension as a slice, or every dimension as an index: nl.arange(n)[None, :] for `:`.",
+        )
+    refuse("NK603", f"{item!r} ({type(item).__name__}) is no index of {describe(tensor)}", about=(tensor,))
+
+
+def _check_form(tensor: NkiTensor, items: tuple[Any, ...], ndim: int) -> None:
+    for item in items:
+        if not is_advanced(item):
+            _position(tensor, item)
+    if ndim == 1:
+        refuse(
+            "NK603",
+            f"{describe(tensor)} is indexed with an nl.arange of one dimension; indices of a tile have at least two "
+            "(err_1d_arange_not_supported)",
+            about=(tensor,),
+            remedy="Write nl.arange(n)[:, None] for the partition dimension, nl.arange(n)[None, :] for the free one.",
+        )
+    if len(items) != len(tensor.shape):
+        refuse(
+            "NK603",
+            f"{len(items)} indices are given for {describe(tensor)}; advanced indexing names every one of the "
+            f"{len(tensor.shape)} dimensions",
+            about=(tensor,),
+        )
+
+
+def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tuple[int, ...]) -> None:
+    """On chip axis 0 of the tile is the partition dimension and nothing else.
+
+    "Such flexible indexing is not supported along the partition dimension" (NKI Programming Model).
+    """
+    partition, *free = slopes
+    if any(partition[1:]) or any(each[0] for each in free):
+        refuse(
+            "NK603",
+            f"axis 0 of a tile must index the partition dimension of {describe(tensor)} and no other; data moves "
+            "between partitions only by an instruction (err_failed_to_infer_tile_from_local_tensor)",
+            about=(tensor,),
+            remedy="Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps two dimensions.",
+        )
+    if shape[0] > 1 and partition[0] == 0:
+        refuse(
+            "NK111",
+            f"a tile of {shape[0]} partitions is asked of one partition of {describe(tensor)}",
+            about=(tensor,),
+            remedy="Broadcast it first: tile.broadcast_to(shape) or nl.broadcast_to(tile, shape=shape).",
+        )
+    if shape[0] > 1 and partition[0] != 1:
+        refuse(
+            "NK603",
+            f"the partitions of {describe(tensor)} are indexed with a step of {partition[0]}, not 1",
+            about=(tensor,),
+        )

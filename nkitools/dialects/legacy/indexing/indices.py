@@ -1,0 +1,327 @@
+"""Symbolic indices: what ``nl.arange`` and ``nl.mgrid`` make, and what arithmetic keeps of them.
+
+An index is an affine expression over the axes of the tile that it describes: constant + sum of coefficient *
+position. An axis is its place in the tile's shape and its size, so that two ``nl.arange(128)[:, None]`` are the same
+axis, as they are to AWS's compiler (NKI API Common Fields, Masking). Loop counters and program ids are integers here
+and end up in the constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.dialects.legacy.indexing.masks import Mask, compare, not_affine
+from nkitools.rules.finding import refuse
+
+Box: TypeAlias = tuple[tuple[int, int], ...]  # first and end position along each axis of a tile
+
+
+def whole(value: Any) -> int | None:
+    """``value`` as a Python integer, or None where it is none."""
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__") or hasattr(value, "is_runtime"):
+        return None
+    return int(value.__index__())
+
+
+class Index:
+    """An affine expression over the axes of a tile.
+
+    ``shape`` is the shape that the expression has as an array (size 1 where it does not vary), ``coefficients`` its
+    slope along each axis. Sums, differences, and products with integers stay affine; everything else does not (NK603,
+    in a mask NK604).
+    """
+
+    __slots__ = ("coefficients", "constant", "shape")
+    __array_ufunc__ = None  # an integer of NumPy on the left leaves the arithmetic to this class
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, constant: int, coefficients: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        self.constant = constant
+        self.coefficients = coefficients
+        self.shape = shape
+
+    def __repr__(self) -> str:
+        terms = [f"{slope}*axis{axis}" for axis, slope in enumerate(self.coefficients) if slope]
+        return f"<index {' + '.join([str(self.constant), *terms])} of shape {list(self.shape)}>"
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def bounds(self, box: Box | None = None) -> tuple[int, int]:
+        """Smallest and largest value over a box (default: over all of the shape)."""
+        low = high = self.constant
+        for axis, slope in enumerate(self.coefficients):
+            if slope:
+                first, end = (0, self.shape[axis]) if box is None else box[axis]
+                ends = (slope * first, slope * (end - 1))
+                low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def values(self, box: Box) -> Array:
+        """The values over a box, in a shape that broadcasts to the box's."""
+        result = np.asarray(self.constant).reshape((1,) * len(box))
+        for axis, slope in enumerate(self.coefficients):
+            if slope:
+                first, end = box[axis]
+                line = [1] * len(box)
+                line[axis] = end - first
+                result = result + slope * np.arange(first, end).reshape(line)
+        return result
+
+    # --- arithmetic ------------------------------------------------------------------------------------------------
+
+    def _plus(self, other: Any, sign: int, sign_of_other: int, symbol: str) -> Any:
+        """``sign * self + sign_of_other * other``."""
+        number = whole(other)
+        if number is not None:
+            scaled = self if sign == 1 else self._times(sign)
+            return Index(scaled.constant + sign_of_other * number, scaled.coefficients, scaled.shape)
+        if isinstance(other, Index):
+            return _sum(self, other, sign, sign_of_other)
+        return _other_operand(symbol, other)
+
+    def _times(self, factor: int) -> Index:
+        return Index(self.constant * factor, tuple(slope * factor for slope in self.coefficients), self.shape)
+
+    def __add__(self, other: Any) -> Any:
+        return self._plus(other, 1, 1, "+")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._plus(other, 1, -1, "-")
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._plus(other, -1, 1, "-")
+
+    def __mul__(self, other: Any) -> Any:
+        number = whole(other)
+        if number is not None:
+            return self._times(number)
+        return NonAffine("the product of two indices") if isinstance(other, Index) else _other_operand("*", other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Index:
+        return self._times(-1)
+
+    def __pos__(self) -> Index:
+        return self
+
+    def __floordiv__(self, other: Any) -> NonAffine:
+        return NonAffine("a floor division (//)")
+
+    def __mod__(self, other: Any) -> NonAffine:
+        return NonAffine("a remainder (%)")
+
+    def __truediv__(self, other: Any) -> NonAffine:
+        return NonAffine("a division (/)")
+
+    def __pow__(self, other: Any) -> NonAffine:
+        return NonAffine("a power (**)")
+
+    __rfloordiv__, __rmod__, __rtruediv__, __rpow__ = __floordiv__, __mod__, __truediv__, __pow__
+
+    # --- comparisons: masks ----------------------------------------------------------------------------------------
+
+    def __lt__(self, other: Any) -> Mask:
+        return compare(self, "<", other)
+
+    def __le__(self, other: Any) -> Mask:
+        return compare(self, "<=", other)
+
+    def __gt__(self, other: Any) -> Mask:
+        return compare(self, ">", other)
+
+    def __ge__(self, other: Any) -> Mask:
+        return compare(self, ">=", other)
+
+    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
+        return compare(self, "==", other)
+
+    def __ne__(self, other: object) -> Mask:  # type: ignore[override]
+        return compare(self, "!=", other)
+
+    # --- what an index is not --------------------------------------------------------------------------------------
+
+    def __bool__(self) -> NoReturn:
+        refuse(
+            "NK602",
+            "control flow depends on an index made of nl.arange or nl.mgrid, which stands for all positions of a tile "
+            "(err_control_flow_condition_depending_on_arange)",
+            remedy="Pass the condition as mask= to the calls that it concerns.",
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        refuse(
+            "NK603",
+            "an index does not support item assignment (err_cannot_assign_to_index)",
+            remedy="Make a tile of it with nisa.iota(index, dtype=nl.int32) and assign to that.",
+        )
+
+    def __iter__(self) -> NoReturn:
+        refuse("NK603", "an index cannot be iterated over; it stands for all positions of a tile at once")
+
+    def __getitem__(self, key: Any) -> Index:
+        """New axes (None) and slices, as NumPy has them: ``nl.arange(128)[:, None]``."""
+        items = list(key) if isinstance(key, tuple) else [key]
+        taken = sum(item is not None and item is not Ellipsis for item in items)
+        if items.count(Ellipsis) > 1 or taken > self.ndim:
+            refuse("NK603", f"{key!r} does not fit an index of {self.ndim} dimensions")
+        if Ellipsis not in items:
+            items.append(Ellipsis)
+        at = items.index(Ellipsis)
+        items[at : at + 1] = [slice(None)] * (self.ndim - taken)
+        return self._sliced(items)
+
+    def _sliced(self, items: list[Any]) -> Index:
+        constant, coefficients, shape = self.constant, [], []
+        axes = iter(range(self.ndim))
+        for item in items:
+            if item is None:
+                coefficients.append(0)
+                shape.append(1)
+                continue
+            axis = next(axes)
+            if not isinstance(item, slice):
+                refuse("NK603", f"an index is subscripted with `:`, slices and None, not with {item!r}")
+            positions = range(*item.indices(self.shape[axis]))
+            if not positions:
+                refuse("NK603", f"slice {item} of an index of shape {list(self.shape)} holds no position")
+            constant += self.coefficients[axis] * positions[0]
+            coefficients.append(self.coefficients[axis] * positions.step if len(positions) > 1 else 0)
+            shape.append(len(positions))
+        return Index(constant, tuple(coefficients), tuple(shape))
+
+
+def _sum(first: Index, second: Index, sign: int, sign_of_second: int) -> Index:
+    """``sign * first + sign_of_second * second``, their shapes broadcast as NumPy does."""
+    ndim = max(first.ndim, second.ndim)
+    shapes = [(1,) * (ndim - each.ndim) + each.shape for each in (first, second)]
+    slopes = [(0,) * (ndim - each.ndim) + each.coefficients for each in (first, second)]
+    for size, other in zip(*shapes, strict=True):
+        if size != other and 1 not in (size, other):
+            refuse("NK603", f"indices of shapes {list(first.shape)} and {list(second.shape)} do not broadcast")
+    return Index(
+        sign * first.constant + sign_of_second * second.constant,
+        tuple(sign * slope + sign_of_second * other for slope, other in zip(*slopes, strict=True)),
+        tuple(max(size, other) for size, other in zip(*shapes, strict=True)),
+    )
+
+
+def _other_operand(symbol: str, other: Any) -> Any:
+    if isinstance(other, NonAffine):
+        return other
+    if isinstance(other, (float, np.floating)):
+        return NonAffine(f"`{symbol}` with the fraction {other!r}")
+    return NotImplemented
+
+
+class NonAffine:
+    """What is left of an index after arithmetic that is not affine: refused where it is used (NK603, NK604)."""
+
+    __slots__ = ("reason",)
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def refuse(self) -> NoReturn:
+        """Used as an index."""
+        refuse(
+            "NK603",
+            "an index must be an affine expression of nl.arange, loop counters and program ids; this one holds "
+            f"{self.reason}",
+            remedy="Split the axis into two nl.arange of their own: outer * size + inner instead of // and %.",
+        )
+
+    def _same(self, other: Any = None) -> NonAffine:
+        return self
+
+    def _in_mask(self, other: object) -> NoReturn:
+        not_affine(f"it holds {self.reason}")
+
+    def __bool__(self) -> NoReturn:
+        self.refuse()
+
+    def __getitem__(self, key: Any) -> NonAffine:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _same
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = _same
+    __lt__ = __le__ = __gt__ = __ge__ = _in_mask
+    __eq__ = __ne__ = _in_mask
+
+
+def _line(first: int, end: int, step: int) -> Index:
+    positions = range(first, end, step)
+    if not positions:
+        refuse("NK603", f"nl.arange({first}, {end}, {step}) holds no position")
+    return Index(positions[0], (step if len(positions) > 1 else 0,), (len(positions),))
+
+
+def arange(*args: Any) -> Index:
+    """``nl.arange(end)``, ``nl.arange(first, end[, step])``: an index of one dimension.
+
+    An index of a tensor has at least two: add them with ``[:, None]`` or ``[None, :]``. Errors: NK603, NK609.
+    """
+    numbers = [whole(arg) for arg in args]
+    if not 1 <= len(args) <= 3 or None in numbers:
+        refuse("NK609", f"nl.arange takes one to three integers, it is given {args!r}")
+    found = [number for number in numbers if number is not None]
+    first, end = (0, found[0]) if len(found) == 1 else (found[0], found[1])
+    step = found[2] if len(found) == 3 else 1
+    if step == 0:
+        refuse("NK609", "nl.arange: the step is 0")
+    return _line(first, end, step)
+
+
+class Grid(tuple[Index, ...]):
+    """The indices of a mesh grid; ``.p`` is the partition's, ``.x .y .z .w`` are those of the free dimensions."""
+
+    __slots__ = ()
+
+    def _axis(self, number: int, name: str) -> Index:
+        if number >= len(self):
+            refuse("NK603", f"a grid of {len(self)} dimensions has no `.{name}`")
+        return self[number]
+
+    p = property(lambda self: self._axis(0, "p"), doc="Index of the partition dimension.")
+    x = property(lambda self: self._axis(1, "x"), doc="Index of the first free dimension.")
+    y = property(lambda self: self._axis(2, "y"), doc="Index of the second free dimension.")
+    z = property(lambda self: self._axis(3, "z"), doc="Index of the third free dimension.")
+    w = property(lambda self: self._axis(4, "w"), doc="Index of the fourth free dimension.")
+
+
+class MeshGrid:
+    """``nl.mgrid[0:128, 0:512]``: one index for each dimension, all of the grid's shape."""
+
+    def __getitem__(self, key: Any) -> Grid:
+        slices: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+        lines = [self._dimension(item) for item in slices]
+        shape = tuple(line.shape[0] for line in lines)
+        return Grid(
+            Index(
+                line.constant, tuple(line.coefficients[0] if axis == number else 0 for axis in range(len(shape))), shape
+            )
+            for number, line in enumerate(lines)
+        )
+
+    def _dimension(self, item: Any) -> Index:
+        parts = [item.start or 0, item.stop, item.step or 1] if isinstance(item, slice) else [None]
+        numbers = [number for part in parts if (number := whole(part)) is not None]
+        if len(numbers) != 3:
+            refuse("NK609", f"nl.mgrid is subscripted with slices of integers, first:end[:step], not with {item!r}")
+        return _line(*numbers)
+
+
+mgrid = MeshGrid()

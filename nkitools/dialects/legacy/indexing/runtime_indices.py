@@ -1,0 +1,249 @@
+"""Indices that are known only when the kernel runs: tiles of row numbers in HBM, and scalars in SBUF.
+
+A tile of shape (n, 1) chooses the rows of a tensor in HBM, one for each partition (gather and scatter). A tile of one
+element, alone or plus an affine index, moves a whole access: along the block dimensions of HBM, and along the free
+dimensions of a tile on chip, which only nisa.tensor_copy_dynamic_src and nisa.tensor_copy_dynamic_dst take.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+from nkitools.chip.pictures import OUTSIDE, picture_of
+from nkitools.chip.runtime_views import DynamicTensor, Term, VectorTensor, checked_source, chosen_rows
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.aws_names.enums import translated
+from nkitools.dialects.legacy.indexing.access import Access, access_of, bare_index_error
+from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine, whole
+from nkitools.dialects.legacy.indexing.masks import not_affine
+from nkitools.dialects.legacy.tiles.result_tiles import Tile
+from nkitools.engines.enums import oob_mode
+from nkitools.rules.finding import not_modelled, refuse
+
+_FREE = "(err_indirect_indices_free_dim)"
+
+
+class DynamicIndex:
+    """The value of a tile of one element plus an affine index: ``offset_tile + nl.arange(64)[None, :]``."""
+
+    __slots__ = ("index", "tile")
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, tile: Any, index: Any) -> None:
+        self.tile = tile
+        self.index = index
+
+    def _plus(self, other: Any, sign: int) -> Any:
+        if whole(other) is None and not isinstance(other, Index):
+            return NonAffine("arithmetic of a dynamic offset with something that is no index")
+        return DynamicIndex(self.tile, self.index + other * sign)
+
+    def __add__(self, other: Any) -> Any:
+        return self._plus(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._plus(other, -1)
+
+    def _other_operator(self, other: Any = None) -> NonAffine:
+        return NonAffine("a dynamic offset under another operator than + and -")
+
+    __mul__ = __rmul__ = __rsub__ = __floordiv__ = __mod__ = __truediv__ = __neg__ = _other_operator
+
+    def _in_mask(self, other: object) -> NoReturn:
+        not_affine("it compares an offset that is known only when the kernel runs")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _in_mask
+    __eq__ = __ne__ = _in_mask
+
+    def __bool__(self) -> NoReturn:
+        refuse("NK602", "control flow depends on a dynamic offset (err_dynamic_control_flow_not_supported)")
+
+
+def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> RowAccess | OffsetAccess:
+    """What an index tuple with one tile in it addresses. Errors: NK402, NK603, NK607."""
+    places = [dim for dim, item in enumerate(items) if is_tile(item)]
+    if len(places) > 1:
+        not_modelled(f"indirect addressing by several tiles is not modelled; it is asked of {describe(tensor)}")
+    place = places[0]
+    item = items[place]
+    tile = item.tile if isinstance(item, DynamicIndex) else item
+    if math.prod(tile.shape[1:]) != 1:
+        refuse(
+            "NK603",
+            f"an index tile has one element a partition, it is {describe(tile.base)}",
+            about=(tile.base,),
+            remedy="Load the indices into a tile of shape (n, 1), and index it: tile[nl.arange(n)[:, None], 0].",
+        )
+    if tensor.on_chip or isinstance(item, DynamicIndex) or (tile.shape[0] == 1 and _has_partitions(items)):
+        return _moved(tensor, items, place)
+    return _gathered(tensor, items, place)
+
+
+def _has_partitions(items: tuple[Any, ...]) -> bool:
+    return any(isinstance(item, Index) and item.ndim > 1 and item.coefficients[0] for item in items)
+
+
+# --- rows of HBM, one for each partition -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RowAccess:
+    """Rows of a tensor that an index tile names; ``rows`` is the access of all that may be named, in axis 0."""
+
+    rows: Access
+    index: Tile
+
+    @property
+    def tensor(self) -> NkiTensor:
+        """The tensor whose rows they are."""
+        return self.rows.tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One row for each partition of the index tile."""
+        return (self.index.shape[0], *self.rows.shape[1:])
+
+    def violation(self, box: Box) -> tuple[int, int, int, int] | None:
+        """What leaves the tensor apart from the row numbers, which are known when the kernel runs."""
+        return self.rows.violation(((0, self.rows.shape[0]), *box[1:]))
+
+    def view(self, box: Box | None = None) -> NkiTensor:
+        """The rows of the box's partitions, and of them the box's part. Errors: NK402."""
+        lanes = tuple((0, size) for size in self.shape) if box is None else box
+        found = self.rows.view(((0, self.rows.shape[0]), *lanes[1:]))
+        partitions = (lanes[0], *((0, size) for size in self.index.shape[1:]))
+        return chosen_rows(found, self.index.within(self.index.shape, partitions))
+
+
+def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAccess:
+    """``tensor[idx, i_f]``: the rows that ``idx``, a tile of shape (n, 1), names."""
+    if any(whole(item) is None for item in items[:place]):
+        refuse(
+            "NK603",
+            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension {_FREE}",
+            about=(tensor,),
+            remedy="A tile stands first, or behind integers: tensor[b, tile, nl.arange(n)[None, :]].",
+        )
+    ndim = max((item.ndim for item in items if isinstance(item, Index)), default=2)
+    rows = Index(0, (1, *[0] * (ndim - 1)), (tensor.shape[place], *[1] * (ndim - 1)))
+    free = tuple(_without_partitions(item) for item in items[place + 1 :])
+    return RowAccess(access_of(tensor, (*items[:place], rows, *free)), items[place])
+
+
+def _without_partitions(item: Any) -> Any:
+    """An index of a dense grid that does not vary along axis 0 says nothing about how many rows there are."""
+    if isinstance(item, Index) and item.coefficients[0] == 0:
+        return Index(item.constant, item.coefficients, (1, *item.shape[1:]))
+    return item
+
+
+def check_rows(mode: Any, *tensors: NkiTensor) -> None:
+    """NK402: a row that an index tile names lies outside; an IndexError with AWS's text, which counts elements."""
+    if translated(mode) is oob_mode.skip:
+        return
+    for tensor in tensors:
+        if isinstance(tensor, VectorTensor):
+            invalid = tensor.first_invalid()
+            if invalid is not None:
+                row = tensor.rows.array.strides[0] // tensor.dtype.itemsize
+                size = row * tensor.rows.shape[0]
+                bare_index_error(
+                    tensor,
+                    f"index {invalid[1] * row} is out of bounds for axis 0 with size {size}",
+                    partial(picture_of, ~tensor.chosen()[1], OUTSIDE, "entries of the index"),
+                )
+
+
+# --- an access that a scalar moves -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shifted(Term):
+    """An offset whose own smallest position is not 0: ``tile + shift`` steps."""
+
+    shift: int = 0
+
+    def value(self, what: str) -> int:
+        return super().value(what) + self.shift
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetAccess:
+    """An affine access that the value of a tile of one element moves along dimension ``dim``."""
+
+    affine: Access
+    dim: int
+    source: Tile
+
+    @property
+    def tensor(self) -> NkiTensor:
+        """The tensor."""
+        return self.affine.tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tile."""
+        return self.affine.shape
+
+    def violation(self, box: Box) -> tuple[int, int, int, int] | None:
+        """What leaves the tensor wherever the access is moved to."""
+        return self._at_start(box)[0].violation(box)
+
+    def view(self, box: Box | None = None) -> NkiTensor:
+        """The moved view in HBM. On chip no instruction but the two dynamic copies has such an address (NK603)."""
+        if self.tensor.on_chip:
+            refuse(
+                "NK603",
+                f"{describe(self.tensor)} is addressed by an offset that is known only when the kernel runs "
+                "(err_copy_dynamic_indirect_indices_not_natively_supported)",
+                about=(self.tensor,),
+                remedy="Copy the tile out with nisa.tensor_copy_dynamic_src, or in with nisa.tensor_copy_dynamic_dst.",
+            )
+        return self.moved(box)
+
+    def moved(self, box: Box | None = None) -> NkiTensor:
+        """The view that is moved when an instruction uses it. Errors: NK402."""
+        lanes = self.affine.pattern.box if box is None else box
+        access, low, high = self._at_start(lanes)
+        stride = self.tensor.array.strides[self.dim]
+        limit = self.tensor.shape[self.dim] - 1 - (high - low)
+        source = checked_source(self.tensor, self.source.resolved(), "a dynamic offset")
+        return DynamicTensor.of(access.view(lanes), _Shifted(source, stride, limit, low))
+
+    def _at_start(self, box: Box) -> tuple[Access, int, int]:
+        """The access with its smallest position in the moved dimension at 0; the smallest and the largest there."""
+        constants, slopes = self.affine.constants, self.affine.pattern.slopes
+        low, high = Index(constants[self.dim], slopes[self.dim], self.shape).bounds(box)
+        moved = (*constants[: self.dim], constants[self.dim] - low, *constants[self.dim + 1 :])
+        return Access(self.tensor, moved, self.affine.pattern), low, high
+
+
+def _moved(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> OffsetAccess:
+    """``tensor[i_p, offset + i_f]``: an access that begins where ``offset`` says."""
+    item = items[place]
+    tile, index = (item.tile, item.index) if isinstance(item, DynamicIndex) else (item, 0)
+    if tile.shape[0] != 1:
+        refuse(
+            "NK603",
+            f"{describe(tensor)} is addressed by a tile of {tile.shape[0]} partitions along dimension {place}; one "
+            f"value moves such an access {_FREE}",
+            about=(tensor,),
+            remedy="Loop over the offsets and copy one tile for each; rows of HBM are chosen by tensor[tile, i_f].",
+        )
+    if tensor.on_chip and place == 0:
+        refuse(
+            "NK603",
+            f"a tile chooses a partition of {describe(tensor)}; a dynamic offset lies within each partition",
+            about=(tensor,),
+        )
+    others = [each for dim, each in enumerate(items) if dim != place]
+    if not any(isinstance(each, Index) for each in (*others, index)):
+        index = Index(whole(index) or 0, (0, 0), (1, 1))
+    return OffsetAccess(access_of(tensor, (*items[:place], index, *items[place + 1 :])), place, tile)

@@ -1,0 +1,1 @@
+"""Kernels of the legacy dialect: their source, state and checks."""

@@ -1,0 +1,133 @@
+"""Kernels with direct allocation (NK614): all tensors on chip are allocated by hand, and nothing else needs one.
+
+Judged at the end of the kernel, since the first tensor may be an automatic one and the last allocated directly. The
+record says what is left of values that calls returned: those that were assigned at once were written in place
+(`folding`), what remains needed a tensor of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import LAYOUTS, ON_CHIP
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.kernels.error_codes import placed
+from nkitools.dialects.legacy.kernels.kernel_state import Form
+from nkitools.launch.results import tensors_of
+from nkitools.rules.finding import report
+
+_LOW = (1 << 32) - 1
+_TRANSPOSE = "err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel"
+_BIAS = "err_bias_tensor_must_be_specified_in_allocation"
+
+
+def check_allocated(form: Form, result: Any) -> None:
+    """NK614 for what a kernel with direct allocation may not do; nothing where no tensor was allocated directly."""
+    direct = [tensor for tensor in form.declared if tensor.storage.physical is not None]
+    if not direct or form.automatic:
+        return
+    _check_hbm(form, result)
+    _check_automatic(form, direct[0])
+    _check_instructions(form, form.created)
+
+
+def _at(site: int) -> AbstractContextManager[None]:
+    return placed(current_core("nki.jit").record.sites[site])
+
+
+def _check_hbm(form: Form, result: Any) -> None:
+    outputs = {tensor.storage.id for tensor in tensors_of(result)}
+    others = [each for each in form.declared if not each.on_chip and each.storage.id not in outputs]
+    if others:
+        record = current_core("nki.jit").record
+        names = ", ".join(record.name_of(each.storage.id) or describe(each) for each in others)
+        with _at(others[0].storage.site):
+            report(
+                "NK614",
+                f"Non IO HBM tensor is not supported in allocated NKI kernel: {names}",
+                about=others,
+                remedy="With direct allocation only tensors that the kernel returns may be created in HBM.",
+            )
+
+
+def _check_automatic(form: Form, direct: NkiTensor) -> None:
+    for tensor in form.declared:
+        if tensor.on_chip and tensor.storage.physical is None:
+            with _at(tensor.storage.site):
+                report(
+                    "NK614",
+                    f"{describe(tensor)} is allocated automatically and {describe(direct)} directly; in one kernel all "
+                    "tensors are allocated one way",
+                    about=(tensor, direct),
+                    remedy="Give it a place too, buffer=nki.compiler.sbuf.mod_alloc(base_addr=...), or give none any.",
+                )
+
+
+# --- the instructions ------------------------------------------------------------------------------------------------
+
+
+def _check_instructions(form: Form, declared: set[int]) -> None:
+    told: set[int] = set()
+    for position, plan, site, operands in _issued(form):
+        if plan.name == "nc_transpose" and plan.engine == "tensor":
+            told.update(word >> 32 for word in operands)
+            _report_transpose(site)
+            continue
+        unbiased = plan.written.count(False) == 1 or position in form.unbiased
+        if plan.name.startswith("activation") and unbiased:
+            _report_bias(site, plan.name)
+        for word, written in zip(operands, plan.written, strict=True):
+            storage = word >> 32
+            if written and storage not in declared and storage not in told and storage not in form.assigned:
+                layout = LAYOUTS[word & _LOW]
+                if layout.memory in ON_CHIP:
+                    told.add(storage)
+                    _report_implicit(
+                        site, plan.name, f"({layout.memory.name.upper()}, {layout.dtype} {list(layout.shape)})"
+                    )
+
+
+def _issued(form: Form) -> Iterator[tuple[int, Any, int, list[int]]]:
+    """Position, plan, site and operands' words of each instruction of the kernel."""
+    record = current_core("nki.jit").record
+    position, row = form.began
+    rows = record.rows
+    while row < len(rows):
+        head = rows[row]
+        planned = record.plans[head >> 32]
+        yield position, planned.plan, head & _LOW, list(rows[row + 1 : row + planned.words : 2])
+        position += 1
+        row += planned.words
+
+
+def _report_transpose(site: int) -> None:
+    with _at(site):
+        report(
+            "NK614",
+            f"nc_transpose on the Tensor Engine reads an identity matrix that nobody has allocated ({_TRANSPOSE})",
+            remedy="Load an identity matrix of your own and call nisa.nc_matmul(tile, identity); up to 32 x 32 pass "
+            "engine=nisa.vector_engine; call nl.matmul with transpose_x=True.",
+        )
+
+
+def _report_bias(site: int, name: str) -> None:
+    with _at(site):
+        report(
+            "NK614",
+            f"{name} without `bias` reads a bias of zeros that nobody has allocated ({_BIAS})",
+            remedy="Call nisa.activation with bias=, an allocated (partitions, 1) tile that you have filled with 0.",
+        )
+
+
+def _report_implicit(site: int, name: str, tensor: str) -> None:
+    with _at(site):
+        report(
+            "NK614",
+            f"{name} writes to a tensor {tensor} that the call made and nobody has allocated",
+            remedy="Assign the call's result at once to an allocated tensor, tile[...] = nl.load(x); write calls that "
+            "need tensors in between (nl.softmax and the like) as nisa calls.",
+        )

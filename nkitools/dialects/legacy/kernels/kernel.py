@@ -1,0 +1,225 @@
+"""``nki.jit`` and the other ways in: without a Neuron device all of them run the simulator."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from nkitools.dialects.legacy.aws_names.typing import FakeInput
+from nkitools.dialects.legacy.indexing.indices import whole
+from nkitools.dialects.legacy.kernels.error_codes import with_codes
+from nkitools.dialects.legacy.kernels.kernel_checks import as_program
+from nkitools.dialects.legacy.kernels.kernel_state import switches_of
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.launch.kernel import KernelObject, grid_of
+from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.tracebacks import AuthorsTraceback
+from nkitools.rules.finding import refuse
+
+MODES = ("auto", "jax", "torchxla", "baremetal", "benchmark", "simulation", "trace")
+_ON_DEVICE = ("baremetal", "benchmark", "profile")
+
+# AWS's own ways to simulate compute in float32 whatever the dtype, and old test suites were tuned to that.
+# Source: NKI Known Issues, Unexpected Behavior, Simulation (SDK 2.26), which names bfloat16 and the float8 dtypes.
+FULL = "full"
+
+# Keywords that speak to AWS's compiler, runtime or profiler and change no result of a simulated kernel.
+COMPILER_KEYWORDS = frozenset(
+    {
+        "additional_compile_opt",
+        "artifacts_dir",
+        "debug_kernel",
+        "disable_allocation_opt",
+        "enable_out_of_bound_check",
+        "experimental_flags",
+        "iters",
+        "kernel_return",
+        "num_execs",
+        "overwrite",
+        "profile_nth",
+        "save_neff_name",
+        "save_trace_name",
+        "show_compiler_tb",
+        "warmup",
+        "working_directory",
+    }
+)
+
+
+class NoDevice(RuntimeError):
+    """A measurement was asked for that only a Neuron device can make."""
+
+
+class Latency:
+    """``benchmark_result.nc_latency``: what only a device can measure."""
+
+    def get_latency_percentile(self, percentile: int) -> NoReturn:
+        """Refused: the simulator measures no time."""
+        raise NoDevice(
+            f"latency percentile {percentile}: there is no Neuron device on this machine, and the simulator measures "
+            "no time. Run nki.benchmark on a Trainium or Inferentia2 instance."
+        )
+
+
+class BenchmarkResult:
+    """``kernel.benchmark_result``."""
+
+    def __init__(self) -> None:
+        self.nc_latency = Latency()
+
+
+class Kernel(KernelObject):
+    """A kernel of the legacy dialect. ``kernel[4, 2]`` sets the launch grid; inside a running kernel it runs inline."""
+
+    def __getitem__(self, grid: Any) -> KernelObject:
+        with AuthorsTraceback():
+            return self.with_grid(grid_of(grid))
+
+    @property
+    def mode(self) -> str:
+        """How the kernel was declared: a mode of jit, or ``profile``."""
+        return str(self.options.get("mode", "auto"))
+
+    @property
+    def benchmark_result(self) -> BenchmarkResult:
+        """The latencies of the last benchmark; asking for one is refused without a device."""
+        return BenchmarkResult()
+
+    @property
+    def _returns_outputs(self) -> bool:
+        """Whether outputs are returned and inputs are immutable; older kernels write their outputs by reference."""
+        returns = self.options.get("kernel_return", self.options.get("declared") == "jit")
+        return bool(returns) and self.mode != "trace"
+
+    def launch(self) -> Launch:
+        """How a call of this kernel is launched."""
+        return Launch(
+            as_program(
+                self.function,
+                returns_outputs=self._returns_outputs,
+                switches=switches_of(self.function, self.options),
+            ),
+            self.__name__,
+            grid=self.grid,
+            chip=self.options.get("platform_target"),
+            wrap=Tensor,
+            undefined_travels=True,
+            returns_on_chip=True,
+            reported=with_codes,
+        )
+
+    def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, usual_precision: str = "precise") -> Any:
+        """Run the kernel on the simulator; device prints reach stdout as they come, as AWS's simulator does it."""
+        real = tuple(_real(value) for value in args)
+        named = {name: _real(value) for name, value in kwargs.items()}
+        launch = replace(self.launch(), echo=_print_now, usual_precision=usual_precision, results_as_declared=True)
+        return run_launch(launch, real, named).outputs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        with AuthorsTraceback():
+            if self.is_inside:
+                return self.inline(args, kwargs)
+            if self.mode in _ON_DEVICE:
+                _say_that_there_is_no_device(self.mode)
+            return self.simulate(args, kwargs, usual_precision=FULL if self.mode == "simulation" else "precise")
+
+
+def _print_now(text: str) -> None:
+    print(text, flush=True)
+
+
+def _real(value: Any) -> Any:
+    return value.array() if isinstance(value, FakeInput) else value
+
+
+@functools.cache
+def _say_that_there_is_no_device(mode: str) -> None:
+    """Once a process and way in."""
+    print(f"nkitools: no Neuron device here, nki.{mode} runs the simulator and measures nothing", file=sys.stderr)
+
+
+# Of these the values are looked at: how often, and which files.
+_COUNTS = frozenset({"iters", "num_execs", "profile_nth", "warmup"})
+_NAMES = frozenset({"artifacts_dir", "save_neff_name", "save_trace_name", "working_directory"})
+
+
+def _checked(name: str, kwargs: dict[str, Any]) -> None:
+    unknown = sorted(set(kwargs) - COMPILER_KEYWORDS - {"platform_target"})
+    if unknown:
+        known = ", ".join(sorted(COMPILER_KEYWORDS | {"platform_target"}))
+        refuse("NK609", f"nki.{name} does not know {', '.join(unknown)}", remedy=f"It knows {known}.")
+    for keyword, value in kwargs.items():
+        number = whole(value)
+        if keyword in _COUNTS and (number is None or number < 0):
+            refuse("NK609", f"nki.{name}: `{keyword}` must be a number of executions, it is {value!r}")
+        if keyword in _NAMES and not isinstance(value, (str, os.PathLike)):
+            refuse("NK609", f"nki.{name}: `{keyword}` must be a path, it is {value!r}")
+    directory = kwargs.get("working_directory")
+    if directory is not None and not os.path.isabs(directory):
+        refuse("NK609", f"nki.{name}: `working_directory` must be an absolute path, it is {directory!r}")
+
+
+def _decorated(name: str, function: Any, mode: str, kwargs: dict[str, Any]) -> Any:
+    with AuthorsTraceback():
+        _checked(name, kwargs)
+        if function is None:
+            return lambda found: _decorated(name, found, mode, kwargs)
+        if not callable(function):
+            refuse("NK609", f"nki.{name} decorates a function, it is given {type(function).__name__}")
+        # Declared again it stays what it was declared first: nki.benchmark(jit_kernel) still returns its outputs.
+        declared = function.options.get("declared", name) if isinstance(function, Kernel) else name
+        return Kernel(function, mode=mode, declared=declared, **kwargs)
+
+
+def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
+    """Make a function a kernel, with or without keywords.
+
+    ``mode``: ``auto jax torchxla baremetal benchmark simulation``, which here all run the simulator, or ``trace``.
+    ``simulation`` does as `simulate_kernel`; the others round each value to its dtype, as the chip does.
+    The kernel's inputs are immutable (NK406) except those annotated ``nt.mutable_tensor``. ``platform_target`` picks
+    the chip; keywords of the compiler and the profiler change nothing; others are refused (NK609).
+    """
+    with AuthorsTraceback():
+        if mode not in MODES:
+            refuse("NK609", f"nki.jit: `mode` must be one of {', '.join(MODES)}, it is {mode!r}")
+    return _decorated("jit", func, mode, kwargs)
+
+
+def trace(func: Any = None, **kwargs: Any) -> Any:
+    """A kernel, or a helper of kernels, that takes its outputs by reference and returns nothing."""
+    return _decorated("trace", func, "trace", kwargs)
+
+
+def baremetal(kernel: Any = None, **kwargs: Any) -> Any:
+    """A kernel that runs on the local device; without one on the simulator, which is said once on stderr."""
+    return _decorated("baremetal", kernel, "baremetal", kwargs)
+
+
+def benchmark(kernel: Any = None, **kwargs: Any) -> Any:
+    """A kernel whose latency is measured on the local device; without one it runs on the simulator, unmeasured."""
+    return _decorated("benchmark", kernel, "benchmark", kwargs)
+
+
+def profile(func: Any = None, **kwargs: Any) -> Any:
+    """A kernel that is profiled on the local device; without one it runs on the simulator and writes no profile."""
+    return _decorated("profile", func, "profile", kwargs)
+
+
+def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run a kernel (or ``kernel[grid]``, or a plain function) on the simulator; returns what the kernel returns.
+
+    A kernel that takes its outputs by reference writes them into the arrays passed. Values of bfloat16, float16 and
+    other narrow floating-point dtypes are kept in float32 and rounded to them at the end, as AWS documents it of its
+    simulator (it names bfloat16 and float8); ``NKI_PRECISE_FP=1`` or the option ``precision`` rounds each of them, as
+    `nkitools.simulate` does.
+    """
+    __tracebackhide__ = True
+    with AuthorsTraceback():
+        if (isinstance(kernel, KernelObject) and not isinstance(kernel, Kernel)) or not callable(kernel):
+            refuse("NK609", f"nki.simulate_kernel takes a kernel of neuronxcc.nki, it is given {kernel!r}")
+        target = kernel if isinstance(kernel, Kernel) else Kernel(kernel, mode="trace")
+        return target.simulate(args, kwargs, usual_precision=FULL)

@@ -1,0 +1,154 @@
+"""A kernel's function as a program of this dialect: what is known before it runs, and judged when it has returned."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import ContextVar
+from types import CodeType
+from typing import Any
+
+from nkitools.chip.core import current_core
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.kernels.allocated_kernels import check_allocated
+from nkitools.dialects.legacy.kernels.annotations import checked_annotations
+from nkitools.dialects.legacy.kernels.error_codes import placed
+from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
+from nkitools.dialects.legacy.kernels.kernel_source import place_of, report_source
+from nkitools.dialects.legacy.kernels.kernel_state import (
+    FORM,
+    SKIP_MIDDLE_END,
+    SKIP_MUTABLE_RETURN_CHECK,
+    STACK_ALLOCATOR,
+    Form,
+)
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.launch.results import tensors_of
+from nkitools.launch.tracebacks import hands_over
+from nkitools.record.source_sites import Site
+from nkitools.rules.finding import report
+
+
+def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches: frozenset[str]) -> Callable[..., Any]:
+    """``function`` as a program: it knows which inputs are immutable, and its end is judged."""
+    signature = inspect.signature(function)
+    mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
+    code = getattr(inspect.unwrap(function), "__code__", None)
+
+    @hands_over
+    def program(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(*args, **kwargs).arguments
+        free = {name: _storages(arguments.get(name)) for name in mutable}
+        with ExitStack() as stack:
+            form = _enter(stack, code, switches, returns_outputs, set().union(*free.values()))
+            _before(function, code, switches)
+            result = function(*args, **kwargs)
+            _after(form, result, free if returns_outputs else {}, function)
+            return result
+
+    return functools.wraps(function)(program)
+
+
+def _enter(
+    stack: ExitStack, code: CodeType | None, switches: frozenset[str], returns_outputs: bool, free: set[int]
+) -> Form:
+    core = current_core("nki.jit")
+    record = core.record
+    form = Form(switches, code, (record.count, len(record.rows)))
+    _set(stack, FORM, form)
+    _set(stack, IMMUTABLE, core.input_ids - free if returns_outputs else frozenset())
+    stack.enter_context(checked_annotations(code))
+    return form
+
+
+def _set(stack: ExitStack, variable: ContextVar[Any], value: Any) -> None:
+    stack.callback(variable.reset, variable.set(value))
+
+
+def _storages(value: Any) -> set[int]:
+    """The ids of the storages in an argument, which may be a list or tuple of tensors."""
+    if isinstance(value, Tensor):
+        return {value.storage.id}
+    return {id_ for item in value for id_ in _storages(item)} if isinstance(value, (list, tuple)) else set()
+
+
+def _is_first() -> bool:
+    """Whether this is the launch's first program: what is the same for all of them is said once."""
+    return not any(current_core("nki.jit").program)
+
+
+def _before(function: Callable[..., Any], code: CodeType | None, switches: frozenset[str]) -> None:
+    if not _is_first():
+        return
+    report_source(function)
+    if STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches:
+        with placed(_site(place_of(function).function)):
+            report(
+                "NK614",
+                "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations",
+                remedy="Put @nki.compiler.skip_middle_end_transformations below it.",
+            )
+
+
+def _after(form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:
+    core = current_core("nki.jit")
+    if _is_first():
+        _check_returned(form, result, mutable, function)
+        _check_in_hbm(result, function)
+        check_allocated(form, result)
+    if all(index == size - 1 for index, size in zip(core.program, core.grid, strict=True)):
+        _check_outputs(result, function)
+
+
+def _check_returned(form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:
+    """NK407: parameters annotated as mutable come back."""
+    if SKIP_MUTABLE_RETURN_CHECK in form.switches:
+        return
+    returned = {tensor.storage.id for tensor in tensors_of(result)}
+    for name, storages in mutable.items():
+        if storages - returned:
+            place = place_of(function)
+            with placed(_site(place.returned or place.function)):
+                report("NK407", f"parameter `{name}` is annotated nt.mutable_tensor and is not returned")
+
+
+def _check_in_hbm(result: Any, function: Callable[..., Any]) -> None:
+    """NK209: on chip there is nothing that could be handed to the host."""
+    for tensor in tensors_of(result):
+        if tensor.on_chip:
+            place = place_of(function)
+            with placed(_site(place.returned or place.function)):
+                report("NK209", f"the kernel returns {describe(tensor)}", about=(tensor,))
+
+
+def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
+    """NK403: a kernel that returns nothing has written to some argument at least."""
+    if tensors_of(result) or _writes_inputs():
+        return
+    with placed(_site(place_of(function).function)):
+        report(
+            "NK403",
+            "the kernel returns no tensor and has written to none of its arguments",
+            remedy="Return what it computes: a tensor created in nl.shared_hbm. If it does store, look for loops that "
+            "run zero times.",
+        )
+
+
+def _writes_inputs() -> bool:
+    """Whether any program of the run has written to an argument."""
+    core = current_core("nki.jit")
+    rows, plans, position = core.record.rows, core.record.plans, 0
+    while position < len(rows):
+        planned = plans[rows[position] >> 32]
+        for number, written in enumerate(planned.plan.written):
+            if written and rows[position + 1 + 2 * number] >> 32 in core.input_ids:
+                return True
+        position += planned.words
+    return False
+
+
+def _site(place: tuple[str, int, str]) -> Site:
+    file, line, function = place
+    return Site(file, line, None, function)

@@ -1,0 +1,128 @@
+"""The source of a kernel and of the functions it calls: parsed once, and read for the rules that only it can show.
+
+Where there is no source (a session without history, a compiled module) nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from nkitools.dialects.legacy.kernels.error_codes import placed
+from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
+from nkitools.lint.called_functions import named_functions, nested_codes, plain_function
+from nkitools.lint.ignores import is_ignored
+from nkitools.lint.legacy_scopes import Scopes, SourceFinding
+from nkitools.record.source_sites import Site
+from nkitools.rules.finding import report
+
+_NKI = "neuronxcc"
+_ANY = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class File:
+    """One source file: its functions by first line and name, and what its imports of NKI are called."""
+
+    functions: dict[tuple[int, str], ast.FunctionDef]
+    imports: dict[str, str]
+
+
+@lru_cache(maxsize=64)
+def parsed(source: str) -> File:
+    """The functions and the NKI imports of a source text; nothing where it does not parse."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return File({}, {})
+    imports: dict[str, str] = {}
+    functions: dict[tuple[int, str], ast.FunctionDef] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports.update({each.asname: each.name for each in node.names if each.asname and _is_nki(each.name)})
+        elif isinstance(node, ast.ImportFrom) and _is_nki(node.module or ""):
+            imports.update({each.asname or each.name: f"{node.module}.{each.name}" for each in node.names})
+        elif isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            functions[first, node.name] = node
+    return File(functions, imports)
+
+
+def _is_nki(module: str) -> bool:
+    return module.partition(".")[0] == _NKI
+
+
+def source_of(file: str) -> str:
+    """The text of a file, or of a notebook's cell; '' where it is not at hand."""
+    linecache.checkcache(file)
+    return "".join(linecache.getlines(file))
+
+
+# --- findings --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _findings(source: str, first: int, name: str) -> tuple[SourceFinding, ...]:
+    if _NKI not in source:
+        return ()
+    file = parsed(source)
+    node = file.functions.get((first, name))
+    return tuple(Scopes(file.imports).function(node)) if node is not None and file.imports else ()
+
+
+def report_source(function: Callable[..., Any]) -> None:
+    """NK208, NK601, NK605: report what the source of a kernel, and of the author's functions that it calls, shows."""
+    shared_anywhere = SKIP_SHARED_HBM_CHECK in form_of().switches
+    for code in _codes(function):
+        source = source_of(code.co_filename)
+        for found in _findings(source, code.co_firstlineno, code.co_name):
+            if (found.rule == "NK208" and shared_anywhere) or is_ignored(source, found.rule, found.line):
+                continue
+            with placed(Site(code.co_filename, found.line, found.column, code.co_name)):
+                report(found.rule, found.message, remedy=found.remedy)
+
+
+def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
+    """The code of a function, of those defined in it, and of the author's functions that all of these name."""
+    plain = plain_function(function)
+    for each in () if plain is None else named_functions(plain):
+        yield from nested_codes(each.__code__)
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a function begins, and where it returns, if it does so in one place: (file, line, function)."""
+
+    function: tuple[str, int, str]
+    returned: tuple[str, int, str] | None = None
+
+
+def place_of(function: Callable[..., Any]) -> Place:
+    """The lines of ``def`` and of the only ``return``; of what has no code line 0 of nowhere."""
+    plain = plain_function(function)
+    if plain is None:
+        return Place(("<unknown>", 0, ""))
+    code = plain.__code__
+    file, name = code.co_filename, code.co_name
+    node = parsed(source_of(file)).functions.get((code.co_firstlineno, name))
+    if node is None:
+        return Place((file, code.co_firstlineno, name))
+    returns = [each.lineno for each in _own_statements(node) if isinstance(each, ast.Return)]
+    returned = (file, returns[0], name) if len(returns) == 1 else None
+    return Place((file, node.lineno, name), returned)
+
+
+def _own_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function without those of functions defined in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (*_ANY, ast.Lambda)):
+            yield child
+            yield from _own_statements(child)

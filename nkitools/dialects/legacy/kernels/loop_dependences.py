@@ -1,0 +1,291 @@
+"""What one iteration of nl.affine_range writes no other may write or read (NK501): AWS runs them in any order, or at
+once. Sums and products into one place, ``+=`` and its kin, are no dependence.
+
+Judged when the loop has ended, from the record: which elements of the tensors that are older than the loop each
+iteration has written and read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import CORE, Core
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.numerics import Array
+from nkitools.dialects.legacy.kernels.error_codes import placed
+from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
+from nkitools.dialects.legacy.kernels.kernel_state import form_of
+from nkitools.dialects.legacy.kernels.traced_loops import TracedRange
+from nkitools.record.source_sites import author_frame
+from nkitools.rules.finding import report
+
+_LOW = (1 << 32) - 1
+
+# How an instruction writes: it overwrites, or it updates what is there in a way that takes any order.
+PLAIN, SUM, PRODUCT, MAXIMUM, MINIMUM = 1, 2, 3, 4, 5
+_FAMILIES = {
+    "add": SUM,
+    "subtract": SUM,
+    "multiply": PRODUCT,
+    "divide": PRODUCT,
+    "maximum": MAXIMUM,
+    "minimum": MINIMUM,
+}
+
+
+class AffineRange(TracedRange):
+    """``nl.affine_range``: a loop whose iterations are compared when it has ended."""
+
+    def __iter__(self) -> Iterator[int]:
+        core = CORE.get()
+        if core is None or len(self.range) < 2:
+            yield from super().__iter__()
+            return
+        loop = _Loop(core)
+        try:
+            for value in super().__iter__():
+                loop.begin(value)
+                yield value
+        finally:
+            loop.close()
+        loop.compare()
+
+
+def note_update(what: str, count: int) -> None:
+    """The instructions issued since the record held ``count`` of them update their destination by ``what``."""
+    core = CORE.get()
+    form = form_of()
+    if core is not None and form.loops:
+        for position in range(count, core.record.count):
+            form.updates[position] = _FAMILIES.get(what, PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One operand of an instruction: by which iteration, at which site, which elements."""
+
+    iteration: int
+    position: int
+    site: int
+    kind: int
+    layout: Layout
+    byte_offset: int
+    part: Any
+
+
+@dataclass(slots=True)
+class _Accesses:
+    """All writes and reads of one storage in a loop."""
+
+    writes: list[_Access] = field(default_factory=list)
+    reads: list[_Access] = field(default_factory=list)
+
+    @property
+    def may_depend(self) -> bool:
+        """Whether the elements matter: not where all writes are sums, say, and nothing else reads them."""
+        kinds = {each.kind for each in self.writes}
+        only_updates = len(kinds) == 1 and PLAIN not in kinds and all(each.kind != PLAIN for each in self.reads)
+        return bool(kinds) and not only_updates
+
+
+class _Loop:
+    """The iterations of one loop: their numbers, and where the record stood when each began."""
+
+    def __init__(self, core: Core) -> None:
+        record = core.record
+        self.core = core
+        self.form = form_of()
+        self.form.loops += 1
+        self.site = record.site()
+        self.newest = next(reversed(record.storages), -1)
+        self.values: list[int] = []
+        self.starts: list[tuple[int, int]] = []
+        self.turns = len(record.programs)
+        self.kept = record.keeps_parts, record.keeps_all_parts
+        record.keeps_parts = record.keeps_all_parts = True
+
+    def begin(self, value: int) -> None:
+        """An iteration begins."""
+        self.values.append(value)
+        self.starts.append((self.core.record.count, len(self.core.record.rows)))
+
+    def close(self) -> None:
+        """The loop is left, at its end or before."""
+        record = self.core.record
+        record.keeps_parts, record.keeps_all_parts = self.kept
+        self.form.loops -= 1
+
+    def compare(self) -> None:
+        """All iterations have ended: compare them."""
+        for storage, accesses in self._accesses().items():
+            if accesses.may_depend and not self.form.told & {(storage, each.site) for each in accesses.writes}:
+                self._compare(storage, accesses)
+        if not self.form.loops:
+            self.form.updates.clear()
+
+    # --- the record --------------------------------------------------------------------------------------------------
+
+    def _accesses(self) -> dict[int, _Accesses]:
+        """The accesses to storages older than the loop, in program order."""
+        record, found = self.core.record, dict[int, _Accesses]()
+        rows, plans, parts, updates = record.rows, record.plans, record.parts, self.form.updates
+        oldest, left_out = self.newest + 1, IMMUTABLE.get()
+        others = len(record.programs) > self.turns  # had a turn in between
+        ends = [*self.starts[1:], (record.count, len(rows))]
+        for iteration, ((position, row), (_, last)) in enumerate(zip(self.starts, ends, strict=True)):
+            while row < last:
+                head = rows[row]
+                planned = plans[head >> 32]
+                mine = not others or record.program_at(position) == self.core.program
+                for number, written in enumerate(planned.plan.written if mine else ()):
+                    word = rows[row + 1 + 2 * number]
+                    storage = word >> 32
+                    if storage < oldest and storage not in left_out:
+                        accesses = found.get(storage)
+                        if accesses is None:
+                            accesses = found[storage] = _Accesses()
+                        (accesses.writes if written else accesses.reads).append(
+                            _Access(
+                                iteration,
+                                position,
+                                head & _LOW,
+                                updates.get(position, PLAIN),
+                                LAYOUTS[word & _LOW],
+                                rows[row + 2 + 2 * number],
+                                parts[position].get(number) if position in parts else None,
+                            )
+                        )
+                position += 1
+                row += planned.words
+        return found
+
+    # --- the comparison ----------------------------------------------------------------------------------------------
+
+    def _compare(self, storage: int, accesses: _Accesses) -> None:
+        if len({each.iteration for each in (*accesses.writes, *accesses.reads)}) < 2:
+            return
+        elements = _Elements(self.core.record.storages[storage], self.form.physical_bytes(storage), accesses)
+        for access in accesses.writes:
+            other = elements.write(access)
+            if other is not None:
+                self._report(storage, access, other, "write")
+                return
+        if self.form.physical_bytes(storage):
+            return  # in allocated kernels AWS keeps the order of dependent instructions; its own pipelines rely on it
+        for access in accesses.reads:
+            other = None if access.kind != PLAIN else elements.read(access)
+            if other is not None:
+                self._report(storage, access, other, "read")
+                return
+
+    def _report(self, storage: int, access: _Access, other: int, verb: str) -> None:
+        record = self.core.record
+        known, loop = record.storages[storage], record.sites[self.site]
+        self.form.told.add((storage, access.site))
+        counter = loop.bound or "i"
+        first, second = self.values[other], self.values[access.iteration]
+        tensor = f"\x00{storage}\x00({known.memory}, {known.dtype} {list(known.shape)})"
+        where = f"of the nl.affine_range in line {loop.line}"
+        if verb == "write":
+            both = f"iterations {counter}={first} and {counter}={second}"
+            sentence = f"{both} {where} write the same elements of {tensor}"
+        else:
+            sentence = f"iteration {counter}={second} {where} reads elements of {tensor} that {counter}={first} writes"
+        loops = record.loops(record.states[access.position])
+        with placed(record.sites[access.site], author_frame(2), program=self.core.program, loops=loops):
+            report(
+                "NK501",
+                sentence,
+                remedy=f"Index the tensor with `{counter}`, create it inside the loop, add up with +=, or loop over "
+                "nl.sequential_range.",
+            )
+
+
+class _Elements:
+    """Which iteration wrote each element of a storage, in units that divide everything accessed."""
+
+    def __init__(self, known: Any, physical_bytes: int, accesses: _Accesses) -> None:
+        on_chip = known.memory in ("SBUF", "PSUM")
+        total = prod(known.shape) * as_dtype(known.dtype).itemsize
+        self.free_bytes = total // known.shape[0] if on_chip else total
+        self.partition_bytes = (physical_bytes or self.free_bytes) if on_chip else 0
+        self.known: dict[tuple[int, int], Array] = {}
+        self.unit = gcd(self.free_bytes, *map(self._grain, (*accesses.writes, *accesses.reads)))
+        size = total // self.unit
+        self.owners: Array = np.full(size, -1, np.int32)
+        self.kinds: Array = np.zeros(size, np.int8)
+        self.shared: Array = np.zeros(size, np.bool_)
+
+    def write(self, access: _Access) -> int | None:
+        """Take the elements for an iteration; another one that has written them, where that is a dependence."""
+        places = self._places(access)
+        owners, kinds, shared = (each[places] for each in (self.owners, self.kinds, self.shared))
+        others = (owners >= 0) & (owners != access.iteration)
+        wrong = others | shared
+        if access.kind != PLAIN:
+            wrong = wrong & (kinds != access.kind)
+        if wrong.any():
+            return int(owners[wrong & others][0]) if (wrong & others).any() else access.iteration - 1
+        self.owners[places] = access.iteration
+        self.kinds[places] = np.where((kinds == 0) | (kinds == access.kind), access.kind, PLAIN)
+        self.shared[places] = shared | others
+        return None
+
+    def read(self, access: _Access) -> int | None:
+        """An iteration that has written elements which another one reads."""
+        places = self._places(access)
+        owners = self.owners[places]
+        wrong = ((owners >= 0) & (owners != access.iteration)) | self.shared[places]
+        if not wrong.any():
+            return None
+        found = owners[wrong & (owners != access.iteration)]
+        return int(found[0]) if found.size else access.iteration - 1
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def _places(self, access: _Access) -> Array:
+        """The numbers of the units that an access covers."""
+        layout, offset, dimensions, run, chosen = _form(access)
+        key = (layout.id, offset)
+        known = self.known.get(key) if chosen is None else None
+        if known is not None:
+            return known
+        starts = np.asarray(offset)
+        for size, stride in dimensions:
+            starts = starts[..., None] + np.arange(size) * stride
+        if chosen is not None:
+            starts = starts[chosen]
+        starts = starts.reshape(-1)
+        if self.partition_bytes:
+            partitions, inside = np.divmod(starts, self.partition_bytes)
+            starts = partitions * self.free_bytes + inside
+        places = (starts[:, None] // self.unit + np.arange(run // self.unit)).reshape(-1)
+        if chosen is None:
+            self.known[key] = places
+        return places
+
+    def _grain(self, access: _Access) -> int:
+        """What divides the run and the offsets of an access, within a partition."""
+        _, offset, dimensions, run, _ = _form(access)
+        inside = offset % self.partition_bytes if self.partition_bytes else offset
+        strides = [stride for _, stride in dimensions]
+        if self.partition_bytes:
+            strides = [abs(stride) % self.partition_bytes for stride in strides]
+        return gcd(run, inside, *strides)
+
+
+def _form(access: _Access) -> tuple[Layout, int, Any, int, Any]:
+    """Layout, offset, the (size, stride) of the runs, their bytes, and which of them are touched (None: all)."""
+    part = access.part
+    if part is None:
+        return access.layout, access.byte_offset, access.layout.runs, access.layout.run, None
+    layout = part.layout
+    dimensions = tuple(zip(layout.shape, layout.strides, strict=True))
+    chosen = part.rows if part.lanes is None else np.broadcast_to(part.lanes, layout.shape)
+    return layout, part.byte_offset, dimensions, layout.dtype.itemsize, chosen

@@ -1,0 +1,121 @@
+"""``nisa.*``: the Vector Engine's instructions of several operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, new_result
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import OPERATORS, token_name
+from nkitools.isa import elementwise as _elementwise
+from nkitools.isa import fused as _fused
+from nkitools.isa.move import tensor_copy
+from nkitools.isa.reduce import tensor_reduce
+
+
+def scalar_tensor_tensor(
+    *,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    op1: Any,
+    operand1: Any,
+    reverse0: Any = False,
+    reverse1: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``(data <op0> operand0) <op1> operand1``: a number or (partitions, 1) vector, then a tile of ``data``'s shape.
+
+    The result has ``data``'s dtype. Errors: those of nkitools.isa.fused.scalar_tensor_tensor, NK604.
+    """
+    what = "nisa.scalar_tensor_tensor"
+    check_tile(what, "operand1", operand1)
+    dst, lanes = new_result(what, data, dtype, mask, kwargs)
+
+    def into(target: NkiTensor, tile: NkiTensor, first: Any, second: NkiTensor) -> None:
+        _fused.scalar_tensor_tensor(target, tile, op0, first, op1, second, bool(reverse0), bool(reverse1))
+
+    write_lanes(into, dst, (data, operand0, operand1), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_tensor_scan(
+    data0: Any,
+    data1: Any,
+    initial: Any,
+    op0: Any,
+    op1: Any,
+    reverse0: Any = False,
+    reverse1: Any = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``result[i] = (data0[i] <op0> result[i - 1]) <op1> data1[i]`` in each partition, from ``initial`` on.
+
+    The result has the promoted dtype of the two tiles. Under a mask the scan begins at the first element that it
+    leaves. Errors: those of nkitools.isa.fused.tensor_tensor_scan, NK604.
+    """
+    what = "nisa.tensor_tensor_scan"
+    for role, tile in (("data0", data0), ("data1", data1)):
+        check_tile(what, role, tile)
+    dst, lanes = new_result(what, data0, dtype, mask, kwargs, data1)
+    check_box(what, lanes)
+
+    def into(target: NkiTensor, first: NkiTensor, second: NkiTensor, start: Any) -> None:
+        _fused.tensor_tensor_scan(target, first, second, start, op0, op1, bool(reverse0), bool(reverse1))
+
+    write_lanes(into, dst, (data0, data1, initial), defined(lanes, data0, data1, initial))
+    return Tensor.made(dst, lanes)
+
+
+def tensor_scalar_reduce(
+    *,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reduce_op: Any,
+    reduce_res: Any,
+    reverse0: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``data <op0> operand0``, and its reduction along all free dimensions into ``reduce_res``, in place.
+
+    ``reduce_op``: add, subtract, multiply, max or min. NKI 0.6 has no ``subtract``; the reference does not say which
+    elements it subtracts from which, and here it is as in nisa.tensor_reduce: the first minus all the others, by an
+    instruction of its own.
+    Errors: those of nkitools.isa.fused.tensor_scalar_reduce, NK604.
+    """
+    what = "nisa.tensor_scalar_reduce"
+    dst, lanes = new_result(what, data, dtype, mask, kwargs)
+    check_box(what, lanes)
+    check_tile(what, "reduce_res", reduce_res)
+    subtracts = token_name(reduce_op) == "subtract"
+
+    def into(target: NkiTensor, tile: NkiTensor, operand: Any, result: NkiTensor) -> None:
+        if subtracts:
+            _reduce_by_subtracting(target, tile, op0, operand, result, reverse0)
+        else:
+            _fused.tensor_scalar_reduce(target, tile, op0, operand, reduce_op, result, bool(reverse0))
+
+    write_lanes(into, dst, (data, operand0, reduce_res), defined(lanes, data, operand0))
+    return Tensor.made(dst, lanes)
+
+
+def _reduce_by_subtracting(
+    dst: NkiTensor, data: NkiTensor, op0: Any, operand0: Any, reduce_res: NkiTensor, reverse0: Any
+) -> None:
+    """The results are reduced in float32, before they are cast."""
+    results = new_tile(data.shape, float32)
+    _elementwise.tensor_scalar(results, data, op0, operand0, bool(reverse0))
+    tensor_reduce(reduce_res, OPERATORS["subtract"], results, tuple(range(1, results.ndim)))
+    tensor_copy(dst, results)

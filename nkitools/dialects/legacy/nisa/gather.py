@@ -1,0 +1,131 @@
+"""Gathers and shuffles on chip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.indexing.indices import whole
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, rows_of
+from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.reshaping import converted
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.isa import gather as _gather
+from nkitools.isa.gather import QUADRANT, UNMODIFIED
+from nkitools.isa.move import fill, tensor_copy
+from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
+from nkitools.rules.finding import refuse
+
+
+def local_gather(
+    src_buffer: Any, index: Any, num_elem_per_idx: Any = 1, num_valid_indices: Any = None, *, mask: Any = None
+) -> Tensor:
+    """``src_buffer`` at one list of indices for each 16 partitions, ``num_elem_per_idx`` elements from each on.
+
+    The result has the dtype of ``src_buffer`` and the shape (partitions, *free dimensions of ``index``, 16,
+    num_elem_per_idx), as AWS's example annotates it; where only some of the indices are valid, (partitions,
+    num_valid_indices, num_elem_per_idx), which no document says. A mask may choose partitions only (NK604).
+    Errors: those of nkitools.isa.gather.local_gather, NK604.
+    """
+    what = "nisa.local_gather"
+    for role, tile in (("src_buffer", src_buffer), ("index", index)):
+        check_tile(what, role, tile)
+    lanes = _partitions(what, mask, index.shape)
+    each, valid = whole(num_elem_per_idx), whole(num_valid_indices)
+    if each is None or (valid is None and num_valid_indices is not None):
+        refuse("NK609", f"{what}: `num_elem_per_idx` and `num_valid_indices` must be integers")
+    lists = (*index.shape[1:], PARTITIONS_PER_CORE)
+    free = lists if valid in (None, int(np.prod(lists))) else (valid,)
+    dst = new_tile((index.shape[0], *(int(size) for size in free if size), each), src_buffer.element)
+    rows = (0, index.shape[0]) if lanes is None else lanes.box[0]
+    if lanes is None or not lanes.empty:
+        target = part(dst, dst.shape, (rows, *((0, size) for size in dst.shape[1:])))
+        _gather.local_gather(target, rows_of(src_buffer, rows), rows_of(index, rows), each, valid)
+    kept = None if lanes is None else Lanes((rows, *((0, size) for size in dst.shape[1:])))
+    return Tensor.made(dst, kept)
+
+
+def _partitions(what: str, mask: Any, shape: tuple[int, ...]) -> Lanes | None:
+    """The partitions that a mask chooses; NK604 where it chooses among the elements of one."""
+    lanes = box_lanes(what, mask, shape)
+    if lanes is not None and not lanes.empty and lanes.box[1:] != tuple((0, size) for size in shape[1:]):
+        not_affine(f"{what}: a mask may choose partitions, not elements of one")
+    return lanes
+
+
+def nc_stream_shuffle(
+    src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any
+) -> None:
+    """``dst`` partition i becomes ``src`` partition ``shuffle_mask[i]`` in each quadrant of 32, in place.
+
+    255 leaves a partition as it was, and so does ``mask``, which applies to ``dst``. ``dtype``, where given, is that of
+    ``dst``. Errors: those of nkitools.isa.gather.nc_stream_shuffle, NK301, NK604.
+    """
+    what = "nisa.nc_stream_shuffle"
+    lanes = in_place_lanes(what, dst, mask, dtype, kwargs, src=src)
+    entries = shuffle_mask
+    if isinstance(shuffle_mask, (list, tuple)):
+        entries = [each if whole(each) is None else whole(each) for each in shuffle_mask]
+    if lanes is None:
+        _gather.nc_stream_shuffle(dst.resolved(), src.resolved(), entries)
+    elif not lanes.empty:
+        _shuffle_lanes(src, dst, entries, lanes)
+
+
+def _shuffle_lanes(src: Any, dst: Any, entries: Any, lanes: Lanes) -> None:
+    """Shuffle whole quadrants, as the instruction does, but write only the lanes of a mask."""
+    (first, end), *free = lanes.box
+    target = dst.within(dst.shape, ((0, end), *free))
+    source = src.resolved()
+    if src.shape[1:] == dst.shape[1:]:
+        source = src.within(src.shape, ((0, src.shape[0]), *free))
+    if first and end <= QUADRANT and isinstance(entries, list):
+        entries = [UNMODIFIED if row < first else entry for row, entry in enumerate(entries)]
+        first = 0
+    if first or lanes.where is not None:
+        where = np.zeros(target.shape, np.bool_)
+        where[lanes.box[0][0] :] = True if lanes.where is None else lanes.where
+        target = MaskedTensor.of(target, where)
+    _gather.nc_stream_shuffle(target, source, entries)
+
+
+def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices`` (uint32).
+
+    An index beyond a partition, which "will return garbage", is refused when the kernel runs (NK402). A mask applies to
+    ``indices``. Errors: those of nkitools.isa.gather.nc_n_gather, NK110, NK604.
+    """
+    what = "nl.gather_flattened"
+    check_keywords(what, kwargs)
+    for role, tile in (("data", data), ("indices", indices)):
+        check_tile(what, role, tile)
+        if not 2 <= len(tile.shape) <= 4:
+            refuse("NK110", f"{what}: `{role}` must have 2 to 4 dimensions, it is {describe(tile.base)}")
+    lanes = lanes_of(mask, indices.shape, what)
+    dst = new_tile(indices.shape, data.element)
+    if lanes is None:
+        _gather.nc_n_gather(dst, data.resolved(), indices.resolved())
+    elif not lanes.empty:
+        target, chosen = part(dst, dst.shape, lanes.box), indices.within(indices.shape, lanes.box)
+        if lanes.where is not None:
+            chosen = _zero_elsewhere(chosen, lanes.where)
+            target = MaskedTensor.of(target, lanes.where)
+        _gather.nc_n_gather(target, rows_of(data, lanes.box[0]), chosen)
+    kind = result_type(dtype, what, data)
+    return Tensor.made(dst if kind is data.element else converted(dst, kind), lanes)
+
+
+def _zero_elsewhere(indices: NkiTensor, where: Array) -> NkiTensor:
+    """A copy of indices that are of no use where the mask does not hold: whatever stands there may be out of bounds."""
+    copied = new_tile(indices.shape, indices.dtype)
+    fill(copied, 0)
+    tensor_copy(MaskedTensor.of(copied, where), indices)
+    return copied

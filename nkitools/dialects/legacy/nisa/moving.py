@@ -1,0 +1,220 @@
+"""Filling tiles, copying them to and from run-time addresses, and moving them by DMA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.memory import Storage
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.aws_names.enums import dge_mode as dge_modes
+from nkitools.dialects.legacy.aws_names.enums import engine as engines
+from nkitools.dialects.legacy.aws_names.enums import oob_mode as oob_modes
+from nkitools.dialects.legacy.aws_names.enums import translated
+from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine, whole
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.runtime_indices import OffsetAccess, RowAccess
+from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, memory_of, sbuf
+from nkitools.dialects.legacy.nl.transfer import check_in_hbm, copy_lanes
+from nkitools.dialects.legacy.tiles import accumulating
+from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number, result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.reshaping import converted
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.isa import move as _move
+from nkitools.isa.dma import AXES
+from nkitools.isa.dma import dma_transpose as _dma_transpose
+from nkitools.language.creation import checked_shape, ndarray
+from nkitools.rules.finding import refuse
+
+# --- filling ---------------------------------------------------------------------------------------------------------
+
+
+def memset(
+    shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = engines.unknown, **kwargs: Any
+) -> Tensor:
+    """A new tile filled with a number; its first dimension is the partition dimension.
+
+    Errors: those of the instruction, NK604.
+    """
+    memory = memory_of("nisa.memset", kwargs)
+    if not is_number(value):
+        refuse("NK609", f"nisa.memset: `value` must be a number, it is {type(value).__name__}")
+    dst = ndarray(checked_shape(shape, "nisa.memset"), element_type(dtype), memory)
+    lanes = lanes_of(mask, dst.shape, "nisa.memset")
+    chosen = translated(engine)
+    write_lanes(lambda target: _move.fill(target, value, chosen), dst, (), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def iota(expr: Any, dtype: Any, *, mask: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile with the values of an index expression. Errors: those of the instruction, NK603, NK604."""
+    memory = memory_of("nisa.iota", kwargs)
+    if isinstance(expr, NonAffine):
+        expr.refuse()
+    number = whole(expr)
+    index = expr if number is None else Index(number, (0, 0), (1, 1))
+    if not isinstance(index, Index) or index.ndim < 2:
+        refuse(
+            "NK603",
+            "nisa.iota takes an affine expression of indices with at least two dimensions: nl.arange(n)[None, :]",
+        )
+    dst = new_tile(index.shape, element_type(dtype), memory)
+    lanes = lanes_of(mask, dst.shape, "nisa.iota")
+    firsts = [0] * index.ndim if lanes is None else [first for first, _ in lanes.box]
+    start = index.constant + sum(slope * first for slope, first in zip(index.coefficients, firsts, strict=True))
+
+    def into(target: NkiTensor) -> None:
+        pattern = tuple(zip(index.coefficients[1:], target.shape[1:], strict=True))
+        _move.iota(target, pattern, start, index.coefficients[0])
+
+    write_lanes(into, dst, (), lanes)
+    return Tensor.made(dst, lanes)
+
+
+# --- copies to and from run-time addresses on chip -------------------------------------------------------------------
+
+
+def tensor_copy_dynamic_src(
+    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+) -> Tensor:
+    """A copy, in SBUF, of a tile that an offset moves: ``src[i_p, offset[0, i] + i_f]``.
+
+    The offset is an integer in SBUF and lies within each partition; it is read when the copy runs. Errors: those of
+    nkitools.isa.move.tensor_copy, NK402, NK603, NK604.
+    """
+    what = "nisa.tensor_copy_dynamic_src"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "src", src)
+    lanes = lanes_of(mask, src.shape, what)
+    dst = new_tile(src.shape, result_type(dtype, what, src), memory)
+    write_lanes(_copying(engine), dst, (_Moved(src),), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_copy_dynamic_dst(
+    *, dst: Any, src: Any, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+) -> None:
+    """Copy ``src`` into a tile that an offset moves, in place: ``dst[i_p, offset[0, i] + i_f]``.
+
+    ``dtype``, where given, is that of ``dst``. Errors: as tensor_copy_dynamic_src.
+    """
+    lanes = in_place_lanes("nisa.tensor_copy_dynamic_dst", dst, mask, dtype, kwargs, src=src)
+    write_lanes(_copying(engine), _Moved(dst), (src,), lanes)
+
+
+def _copying(engine: Any) -> Any:
+    chosen = translated(engine)
+    return lambda target, tile: _move.tensor_copy(target, tile, chosen)
+
+
+class _Moved:
+    """A tile with leave to lie at a run-time address on chip."""
+
+    def __init__(self, tile: Any) -> None:
+        self.tile = tile
+        self.shape: tuple[int, ...] = tile.shape
+        self.element = tile.element
+        self.storage: Storage = tile.storage
+
+    def resolved(self) -> NkiTensor:
+        """The view, wherever it is moved to. Errors: NK402."""
+        access = self.tile.access
+        found: NkiTensor = access.moved() if isinstance(access, OffsetAccess) else self.tile.resolved()
+        return found
+
+    def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
+        """The part in a box of a tile of ``shape``. Errors: NK402, NK604."""
+        access = self.tile.access
+        if isinstance(access, OffsetAccess) and self.shape == shape:
+            return access.moved(box)
+        found: NkiTensor = self.tile.within(shape, box)
+        return found
+
+
+# --- DMA -------------------------------------------------------------------------------------------------------------
+
+
+def dma_copy(
+    *,
+    dst: Any,
+    src: Any,
+    mask: Any = None,
+    dst_rmw_op: Any = None,
+    oob_mode: Any = oob_modes.error,
+    dge_mode: Any = dge_modes.unknown,
+) -> None:
+    """``dst = src`` by DMA, in place, on the lanes of the mask; with ``dst_rmw_op=np.add``, ``dst += src``.
+
+    Rows that an addition names more than once get all that is added to them, one after the other ("the compiler
+    automatically adds synchronization"); it goes with oob_mode=error only.
+    Errors: those of nkitools.isa.move.dma_copy and nkitools.isa.dma.dma_compute, NK306, NK402, NK406, NK604, NK609.
+    """
+    what = "nisa.dma_copy"
+    for role, tile in (("dst", dst), ("src", src)):
+        check_tile(what, role, tile)
+    check_writable(what, dst)
+    lanes = lanes_of(mask, dst.shape, what)
+    if dst_rmw_op is None:
+        copy_lanes(dst, src, lanes, oob_mode, dge_mode)
+        return
+    accumulating.check_addition(what, "dst_rmw_op", dst_rmw_op)
+    if translated(oob_mode) is not translated(oob_modes.error):
+        refuse("NK609", f"{what}: `dst_rmw_op` goes with oob_mode=error only, `oob_mode` is {oob_mode!r}")
+    accumulating.add_lanes(dst, src, lanes)
+
+
+def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile with the dimensions of ``src`` (HBM or SBUF) permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0).
+
+    ``dge_mode``: with ``none`` and ``swdge``, which SDK 2.26 documents here and NKI 0.6 does not, no rule beyond those
+    of ``unknown`` is known. A ``dtype`` other than ``src``'s takes a copy on chip. Errors: those of
+    nkitools.isa.dma.dma_transpose, NK603, NK604.
+    """
+    mode = kwargs.pop("dge_mode", dge_modes.unknown)
+    memory = memory_of("nisa.dma_transpose", kwargs)
+    if memory is not sbuf:
+        refuse("NK201", "nisa.dma_transpose: DMA writes to SBUF, `buffer` names another memory")
+    return transposed_by_dma("nisa.dma_transpose", src, axes, mask, dtype, mode)
+
+
+def transposed_by_dma(what: str, src: Any, axes: Any, mask: Any, dtype: Any, mode: Any = dge_modes.unknown) -> Tensor:
+    """The transposed tile, of which a mask, which chooses among the elements of ``src``, leaves the part it names."""
+    check_tile(what, "src", src)
+    if isinstance(src.access, (OffsetAccess, RowAccess)):
+        refuse(
+            "NK603",
+            f"{what}: {describe(src.base)} is addressed by another tensor "
+            "(err_indirect_indices_are_not_supported_with_nki_api)",
+            about=(src.base,),
+            remedy="Load the rows with nl.load, and transpose the tile with nisa.nc_transpose.",
+        )
+    order = AXES.get(len(src.shape), tuple(range(len(src.shape))))
+    given = None if axes is None else tuple(whole(axis) if whole(axis) is not None else axis for axis in axes)
+    lanes = box_lanes(what, mask, src.shape)
+    dst = new_tile(tuple(src.shape[axis] for axis in order), src.element)
+    chosen = translated(mode if mode is dge_modes.hwdge or not isinstance(mode, dge_modes) else dge_modes.unknown)
+    kept = None if lanes is None else Lanes(tuple(lanes.box[axis] for axis in order))
+    if lanes is None or kept is None:
+        _dma_transpose(dst, src.resolved(), given, dge_mode=chosen)
+    elif not lanes.empty:
+        _dma_transpose(part(dst, dst.shape, kept.box), src.within(src.shape, lanes.box), given, dge_mode=chosen)
+    kind = result_type(dtype, what, src)
+    return Tensor.made(dst if kind is src.element else converted(dst, kind), kept)
+
+
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile [P, F] of an HBM tensor [F, P], P up to 128; a mask chooses among the elements of ``src``.
+
+    Errors: those of nkitools.isa.dma.dma_transpose, NK110, NK201, NK603, NK604.
+    """
+    what = "nl.load_transpose2d"
+    check_keywords(what, kwargs)
+    check_tile(what, "src", src)
+    check_in_hbm(what, "src", src)
+    if len(src.shape) != 2:
+        refuse("NK110", f"{what}: `src` must have 2 dimensions, it is {describe(src.base)}", about=(src.base,))
+    return transposed_by_dma(what, src, None, mask, dtype)

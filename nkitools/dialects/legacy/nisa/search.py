@@ -1,0 +1,122 @@
+"""``nisa.*``: the largest values of each partition, where values stand, and replacing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.dtypes import uint32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
+from nkitools.dialects.legacy.nisa.value_calls import (
+    box_lanes,
+    check_box,
+    defined,
+    first_in_row,
+    memory_of,
+    new_result,
+    per_partition,
+    rows_of,
+)
+from nkitools.dialects.legacy.tiles.dtypes import element_type, result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.isa import search as _search
+from nkitools.isa.move import tensor_copy
+from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
+
+
+def max8(*, src: Any, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """The 8 largest values of each partition as a (partitions, 8) tile, in descending order.
+
+    ``src``: 8 to 16384 elements per partition, in up to five dimensions. Errors: those of nkitools.isa.search.max8,
+    NK604.
+    """
+    what = "nisa.max8"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "src", src)
+    lanes = box_lanes(what, mask, src.shape)
+
+    def into(dst: NkiTensor, tile: NkiTensor) -> None:
+        _search.max8(dst, _folded(tile))
+
+    return per_partition(what, into, src, (FOUND,), result_type(dtype, what, src), lanes, memory)
+
+
+def nc_find_index8(*, data: Any, vals: Any, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """Where each of the 8 ``vals`` of a partition first stands in its ``data``: a (partitions, 8) tile of uint32.
+
+    ``dtype`` may be uint16. A mask applies to ``data``; the places are still counted from the first element of the
+    whole tile, and what the mask leaves begins there (NK604). Values that are not there are "undefined" in SDK 2.26
+    and have the index of all ones here, as in NKI 0.6. Errors: those of nkitools.isa.search.nc_find_index8, NK604.
+    """
+    what = "nisa.nc_find_index8"
+    memory = memory_of(what, kwargs)
+    for role, tile in (("data", data), ("vals", vals)):
+        check_tile(what, role, tile)
+    lanes = box_lanes(what, mask, data.shape)
+    if first_in_row(what, lanes, data.shape):
+        not_affine(f"{what}: places are counted from the first element of a partition, which the mask leaves out")
+
+    def into(dst: NkiTensor, tile: NkiTensor, wanted: NkiTensor) -> None:
+        _search.nc_find_index8(dst, _folded(tile), wanted)
+
+    kind = uint32 if dtype is None else element_type(dtype)
+    return per_partition(what, into, data, (FOUND,), kind, lanes, memory, vals)
+
+
+def nc_match_replace8(
+    *,
+    data: Any,
+    vals: Any,
+    imm: Any,
+    dst_idx: Any = None,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``data`` with the first occurrence of each of its partition's 8 ``vals`` replaced by the number ``imm``.
+
+    ``dst_idx`` takes the places, in place. A mask is "applied to the data tensor", and the result is "the modified data
+    tensor": what the mask leaves out is there as it was (doubt: on the chip it may be undefined, as it is after other
+    calls under a mask; AWS's example stores it). With ``dst_idx`` what it leaves begins at the first element of a
+    partition (NK604). Of equal ``vals`` the one in the highest column has the first place: so NKI
+    0.6 describes the hardware, where the NumPy code of SDK 2.26 has them the other way round. What is not found is
+    "undefined" there and replaces nothing here. Errors: those of nkitools.isa.search.nc_match_replace8, NK604.
+    """
+    what = "nisa.nc_match_replace8"
+    check_tile(what, "vals", vals)
+    dst, lanes = new_result(what, data, dtype, mask, kwargs)
+    check_box(what, lanes)
+    if dst_idx is not None:
+        check_tile(what, "dst_idx", dst_idx)
+        if first_in_row(what, lanes, data.shape):
+            not_affine(f"{what}: places are counted from the first element of a partition, which the mask leaves out")
+
+    issued = defined(lanes, data, vals)
+    others = [_on_partitions(each, issued) for each in (vals, dst_idx)]
+    if lanes is not None and data.access is None:
+        write_lanes(tensor_copy, dst, (data,), None)
+
+    def into(target: NkiTensor, tile: NkiTensor) -> None:
+        _search.nc_match_replace8(target, tile, others[0], imm, others[1])
+
+    write_lanes(into, dst, (data,), issued)
+    return Tensor.made(dst, lanes)
+
+
+def _on_partitions(tile: Any, lanes: Lanes | None) -> Any:
+    """The partitions of ``lanes`` of a tile that has free dimensions of its own."""
+    if tile is None or lanes is None:
+        return None if tile is None else tile.resolved()
+    return None if lanes.empty else rows_of(tile, lanes.box[0])
+
+
+def _folded(tile: NkiTensor) -> NkiTensor:
+    """SDK 2.26 documents five dimensions, NKI 0.6 three: those that lie one behind the other become one."""
+    dim = tile.ndim - 2
+    while tile.ndim > SEARCHED_DIMENSIONS and dim > 0:
+        if tile.layout.strides[dim] == tile.layout.strides[dim + 1] * tile.shape[dim + 1]:
+            tile = tile.flatten_dims(dim, dim + 1)
+        dim -= 1
+    return tile

@@ -1,0 +1,206 @@
+"""``nisa.*``: choosing between values, by an affine predicate, by a range of indices, by a predicate tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import int32, uint32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.aws_names.enums import reduce_cmd as commands
+from nkitools.dialects.legacy.aws_names.enums import translated
+from nkitools.dialects.legacy.aws_names.limits import fp32
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
+from nkitools.dialects.legacy.indexing.masks import Constraint, Mask, not_affine
+from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, first_in_row, in_place_lanes, new_result
+from nkitools.dialects.legacy.tiles import reshaping
+from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import OPERATORS
+from nkitools.isa import select as _select
+from nkitools.rules.finding import refuse
+
+# --- by an affine predicate ------------------------------------------------------------------------------------------
+
+
+def affine_select(
+    pred: Any, on_true_tile: Any, on_false_value: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any
+) -> Tensor:
+    """``on_true_tile`` where ``pred``, one comparison of affine expressions, holds, else the number ``on_false_value``.
+
+    ``pred`` may also be an affine expression, which holds where it is above 0. The tile: a float or an 8-bit or 16-bit
+    integer dtype, which the result has too; from PSUM it is copied first, as the GpSimd Engine does not reach that
+    (AWS's attention kernels pass it so). Errors: those of nkitools.isa.select.affine_select, NK604.
+    """
+    what = "nisa.affine_select"
+    check_tile(what, "on_true_tile", on_true_tile)
+    predicate = _predicate(what, pred, on_true_tile.shape)
+    dst, lanes = new_result(what, on_true_tile, dtype, mask, kwargs)
+    for role, tensor in (("on_true_tile", on_true_tile.base), ("dtype", dst)):
+        if tensor.dtype in (int32, uint32):
+            refuse("NK301", f"{what}: `{role}` cannot be of 32-bit integers, it is {describe(tensor)}", about=(tensor,))
+    expression = predicate.expression
+    comparison = OPERATORS["equal" if predicate.equality else "greater_equal"]
+    firsts = [0] * len(dst.shape) if lanes is None else [first for first, _ in lanes.box]
+    start = expression.constant + sum(
+        slope * first for slope, first in zip(expression.coefficients, firsts, strict=True)
+    )
+
+    def into(target: NkiTensor, tile: NkiTensor) -> None:
+        pattern = tuple(zip(expression.coefficients[1:], target.shape[1:], strict=True))
+        if tile.buffer is MemoryRegion.psum:
+            tile = reshaping.converted(tile, tile.dtype)
+        _select.affine_select(
+            target, pattern, expression.coefficients[0], tile, on_false_value, comparison, offset=start
+        )
+
+    write_lanes(into, dst, (on_true_tile,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def _predicate(what: str, pred: Any, shape: tuple[int, ...]) -> Constraint:
+    """The one comparison of a predicate, over the axes of the tile (NK604)."""
+    if isinstance(pred, NonAffine):
+        not_affine(f"{what}: `pred` holds {pred.reason}")
+    if isinstance(pred, Index):
+        pred = pred > 0
+    if isinstance(pred, (bool, np.bool_)):
+        return Constraint(Index(0 if pred else -1, (0,) * len(shape), shape), False)
+    if not isinstance(pred, Mask):
+        not_affine(f"{what}: `pred` is {type(pred).__name__}")
+    if len(pred.constraints) != 1 or pred.never:
+        not_affine(
+            f"{what}: `pred` joins {len(pred.constraints)} comparisons with &; it takes one, nl.where takes more"
+        )
+    pred.lanes(shape, what)  # its axes are those of the tile
+    found: Constraint = pred.constraints[0]
+    expression = found.expression
+    slopes = expression.coefficients if expression.ndim == len(shape) else (0,) * len(shape)
+    return Constraint(Index(expression.constant, slopes, shape), found.equality)
+
+
+# --- by a range of indices -------------------------------------------------------------------------------------------
+
+
+def range_select(
+    *,
+    on_true_tile: Any,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: Any,
+    bound1: Any,
+    reduce_cmd: Any = commands.idle,
+    reduce_res: Any = None,
+    reduce_op: Any = np.amax,
+    range_start: Any = 0,
+    on_false_value: Any = fp32.min,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``on_true_tile`` where ``range_start`` plus an element's index lies between two bounds, else FP32_MIN.
+
+    ``reduce_res`` receives the maximum, in place. With it and ``reduce_cmd=idle``, the default, that is the maximum of
+    this call alone: the reference stores "the reduction result", and the compiler of that time reset the registers
+    whatever it was told (release notes of NKI 0.3). Under a mask an element keeps the index that it has in the whole
+    tile; what the mask leaves of a partition follows one another (NK604).
+    Errors: those of nkitools.isa.select.range_select, NK604.
+    """
+    what = "nisa.range_select"
+    for role, tile in (("on_true_tile", on_true_tile), ("bound0", bound0), ("bound1", bound1)):
+        check_tile(what, role, tile)
+    dst, lanes = new_result(what, on_true_tile, dtype, mask, kwargs)
+    check_box(what, lanes)
+    first = first_in_row(what, lanes, dst.shape)
+    start = range_start + first if first else range_start
+    command = commands.reset_reduce if reduce_cmd is commands.idle and reduce_res is not None else reduce_cmd
+
+    def into(target: NkiTensor, tile: NkiTensor, low: NkiTensor, high: NkiTensor, result: NkiTensor | None) -> None:
+        _select.range_select(
+            target, tile, comp_op0, comp_op1, low, high, translated(command), result, reduce_op, start, on_false_value
+        )
+
+    issued = defined(lanes, on_true_tile, bound0, bound1)
+    write_lanes(into, dst, (on_true_tile, bound0, bound1, reduce_res), issued)
+    return Tensor.made(dst, lanes)
+
+
+# --- by a predicate tile ---------------------------------------------------------------------------------------------
+
+
+def select_reduce(
+    *,
+    dst: Any,
+    predicate: Any,
+    on_true: Any,
+    on_false: Any,
+    reduce_res: Any = None,
+    reduce_cmd: Any = commands.idle,
+    reduce_op: Any = np.amax,
+    reverse_pred: Any = False,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> None:
+    """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``, in place; the maximum into ``reduce_res``.
+
+    ``on_false``: a number or a (partitions, 1) vector. ``dtype``, where given, is that of ``dst``.
+    Errors: those of nkitools.isa.select.select_reduce, NK301, NK604.
+    """
+    what = "nisa.select_reduce"
+    lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate, on_true=on_true)
+    reduces = translated(reduce_cmd) is not translated(commands.idle) or reduce_res is not None
+    if reduces:
+        check_box(what, lanes)
+
+    def into(target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: Any, result: NkiTensor | None) -> None:
+        command = translated(reduce_cmd)
+        _select.select_reduce(target, choice, first, second, result, command, reduce_op, bool(reverse_pred))
+
+    issued = defined(lanes, predicate, on_true) if reduces else lanes
+    write_lanes(into, dst, (predicate, on_true, on_false, reduce_res), issued)
+
+
+def tensor_copy_predicated(
+    *,
+    src: Any,
+    dst: Any,
+    predicate: Any,
+    reverse_pred: Any = False,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> None:
+    """``dst = src``, a tile or a number, where ``predicate`` is not 0 (with ``reverse_pred``: is 0), in place.
+
+    ``dtype``, where given, is that of ``dst``. Errors: those of nkitools.isa.select.tensor_copy_predicated, NK301,
+    NK604.
+    """
+    what = "nisa.tensor_copy_predicated"
+    lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate)
+
+    def into(target: NkiTensor, values: Any, choice: NkiTensor) -> None:
+        _select.tensor_copy_predicated(target, values, choice, bool(reverse_pred))
+
+    write_lanes(into, dst, (src, predicate), lanes)
+
+
+# --- bounds of segments ----------------------------------------------------------------------------------------------
+
+
+def sequence_bounds(*, segment_ids: Any, dtype: Any = None) -> Tensor:
+    """Where the segment of each of the (1, n) ids begins and where it ends: a (1, 2, n) tile, n and -1 for padding.
+
+    ``dtype``: float32 or int32, by default that of the ids. Errors: those of nkitools.isa.select.sequence_bounds.
+    """
+    what = "nisa.sequence_bounds"
+    check_tile(what, "segment_ids", segment_ids)
+    ids = segment_ids.resolved()
+    dst = new_tile((ids.shape[0], 2, ids.layout.free_elements), result_type(dtype, what, segment_ids))
+    _select.sequence_bounds(dst, ids)
+    return Tensor.made(dst)

@@ -1,0 +1,68 @@
+"""``nisa.*``: mean and variance of each partition, and reductions across partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, memory_of, per_partition
+from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.isa import statistics as _statistics
+
+MOMENTS = 6  # count, mean and variance * count of the even elements, then of the odd ones
+
+
+def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """Count, mean and variance * count of the even and of the odd elements of each partition: a (partitions, 6) tile.
+
+    The result has ``data``'s dtype. A mask may choose partitions only (NK604): SDK 2.26, Known Issues. Errors: those of
+    nkitools.isa.statistics.bn_stats, NK604.
+    """
+    what = "nisa.bn_stats"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "data", data)
+    lanes = box_lanes(what, mask, data.shape)
+    whole = tuple((0, size) for size in data.shape[1:])
+    if lanes is not None and not lanes.empty and lanes.box[1:] != whole:
+        not_affine(f"{what}: it chooses among the elements of a partition, which bn_stats does not support")
+    kind = result_type(dtype, what, data)
+    return per_partition(what, _statistics.bn_stats, data, (MOMENTS,), kind, lanes, memory)
+
+
+def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """Mean and variance of each partition out of what nisa.bn_stats made: a (partitions, 2) tile of ``data``'s dtype.
+
+    Errors: those of nkitools.isa.statistics.bn_aggr, NK604.
+    """
+    what = "nisa.bn_aggr"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "data", data)
+    lanes = box_lanes(what, mask, data.shape)
+    return per_partition(what, _statistics.bn_aggr, data, (2,), result_type(dtype, what, data), lanes, memory)
+
+
+def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """All partitions of ``data`` reduced to one, element by element: add, max, bitwise_or or bitwise_and.
+
+    Errors: those of nkitools.isa.statistics.tensor_partition_reduce, NK604.
+    """
+    what = "nisa.tensor_partition_reduce"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "data", data)
+    lanes = box_lanes(what, mask, data.shape)
+    dst = new_tile((1, *data.shape[1:]), result_type(dtype, what, data), memory)
+
+    def into(target: NkiTensor, tile: NkiTensor) -> None:
+        _statistics.tensor_partition_reduce(target, op, tile)
+
+    if lanes is None:
+        into(dst, data.resolved())
+        return Tensor.made(dst)
+    kept = Lanes(((0, 0 if lanes.empty else 1), *lanes.box[1:]))
+    if not lanes.empty:
+        into(part(dst, dst.shape, kept.box), data.within(data.shape, lanes.box))
+    return Tensor.made(dst, kept)

@@ -1,0 +1,151 @@
+"""What value-returning instructions share: the memory and dtype of the result, the lanes of a mask, undefined rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import DType
+from nkitools.chip.masked_out import inherit, leave_out
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.tiles.dtypes import element_type, result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import Into, new_tile, part
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.language.creation import region
+from nkitools.rules.finding import refuse
+
+sbuf = MemoryRegion.sbuf
+
+
+def memory_of(what: str, kwargs: dict[str, Any]) -> MemoryRegion:
+    """``buffer=``, of which only nisa.activation's text speaks, but which public kernels also pass elsewhere."""
+    memory = region(kwargs.pop("buffer", None) or sbuf)
+    check_keywords(what, kwargs)
+    return memory
+
+
+def new_result(
+    what: str, data: Any, dtype: Any, mask: Any, kwargs: dict[str, Any], *operands: Any
+) -> tuple[NkiTensor, Lanes | None]:
+    """A new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves.
+
+    Its dtype is ``dtype``, else that of ``data``, promoted with ``operands``.
+    """
+    memory = memory_of(what, kwargs)
+    check_tile(what, "data", data)
+    lanes = lanes_of(mask, data.shape, what)
+    return new_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
+
+
+def in_place_lanes(what: str, dst: Any, mask: Any, dtype: Any, kwargs: dict[str, Any], **tiles: Any) -> Lanes | None:
+    """The lanes of ``dst`` that a mask leaves, after a look at what an instruction that returns nothing is given."""
+    check_keywords(what, kwargs)
+    for role, tile in (("dst", dst), *tiles.items()):
+        check_tile(what, role, tile)
+    if dtype is not None and element_type(dtype) is not dst.element:
+        refuse(
+            "NK301",
+            f"{what}: `dtype` is {element_type(dtype)}, but the result goes into {describe(dst.base)}",
+            about=(dst.base,),
+        )
+    lanes = lanes_of(mask, dst.shape, what)
+    if lanes is not None and not dst.storage.full:
+        leave_out(dst.storage, current_core(what).record.site(), dst.tensor)
+    return lanes
+
+
+def box_lanes(what: str, mask: Any, shape: tuple[int, ...]) -> Lanes | None:
+    """The lanes of a mask that leaves a smaller tile: a box (NK604 for any other)."""
+    lanes = lanes_of(mask, shape, what)
+    check_box(what, lanes)
+    return lanes
+
+
+def check_box(what: str, lanes: Lanes | None) -> None:
+    """NK604: the instruction combines elements of a partition, so what the mask leaves must be a tile."""
+    if lanes is not None and lanes.where is not None:
+        not_affine(f"{what}: the mask must leave a box of the tile")
+
+
+def first_in_row(what: str, lanes: Lanes | None, shape: tuple[int, ...]) -> int:
+    """The place, in a partition, of the first element of a box whose elements follow one another (NK604 if not)."""
+    if lanes is None or lanes.empty:
+        return 0
+    first, inner = 0, 1
+    cut = False  # whether an outer dimension may have more than one position left
+    for size, (start, end) in reversed(list(zip(shape[1:], lanes.box[1:], strict=True))):
+        if cut and end - start > 1:
+            not_affine(f"{what}: the elements that the mask leaves of a partition must follow one another")
+        cut = cut or (start, end) != (0, size)
+        first += start * inner
+        inner *= size
+    return first
+
+
+def defined(lanes: Lanes | None, *inputs: Any) -> Lanes | None:
+    """The lanes without the first and last partitions in which some tile holds nothing at all.
+
+    A tile loaded under a mask has partitions without any data, and kernels compute on it without a mask as long as
+    those are not stored (AWS's rmsnorm and layernorm examples). What an instruction makes of them stays undefined.
+    """
+    if lanes is not None and (lanes.empty or lanes.where is not None):
+        return lanes
+    bounds: tuple[int, int] | None = None
+    for tile in inputs:
+        if not isinstance(tile, Tensor) or tile.access is not None or tile.base.storage.full:
+            continue
+        missing = tile.base.unwritten()
+        if missing is None:
+            continue
+        filled = np.flatnonzero(~missing.reshape(missing.shape[0], -1).all(axis=1))
+        first, end = (int(filled[0]), int(filled[-1]) + 1) if filled.size else (0, 0)
+        bounds = (first, end) if bounds is None else (max(bounds[0], first), min(bounds[1], end))
+    if bounds is None:
+        return lanes
+    shape = inputs[0].shape
+    box = tuple((0, size) for size in shape) if lanes is None else lanes.box
+    return Lanes(((max(box[0][0], bounds[0]), min(box[0][1], bounds[1])), *box[1:]))
+
+
+def per_partition(
+    what: str,
+    into: Into,
+    data: Any,
+    columns: tuple[int, ...],
+    dtype: DType,
+    lanes: Lanes | None,
+    memory: MemoryRegion,
+    *operands: Any,
+) -> Tensor:
+    """A new tile of ``columns`` elements per partition, which ``into(dst, data, *operands)`` writes.
+
+    ``lanes`` are those of ``data`` and leave a box; of the result and of the operands, which have dimensions of their
+    own, only its partitions.
+    """
+    check_box(what, lanes)
+    dst = new_tile((data.shape[0], *columns), dtype, memory)
+    whole = tuple((0, size) for size in columns)
+    kept = None if lanes is None else Lanes(((0, 0) if lanes.empty else lanes.box[0], *whole))
+    issued = defined(lanes, data, *operands)
+    if issued is None:
+        into(dst, data.resolved(), *(each.resolved() if isinstance(each, Tensor) else each for each in operands))
+    if issued is not None:
+        inherit(dst.storage, (data, *operands))
+    if issued is not None and not issued.empty:
+        rows = issued.box[0]
+        others = [rows_of(each, rows) if isinstance(each, Tensor) else each for each in operands]
+        into(part(dst, dst.shape, (rows, *whole)), data.within(data.shape, issued.box), *others)
+    return Tensor.made(dst, kept)
+
+
+def rows_of(tile: Any, rows: tuple[int, int]) -> NkiTensor:
+    """Some partitions of a tile, whole."""
+    found: NkiTensor = tile.within(tile.shape, (rows, *((0, size) for size in tile.shape[1:])))
+    return found

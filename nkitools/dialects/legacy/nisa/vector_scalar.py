@@ -1,0 +1,213 @@
+"""``nisa.*``: instructions of the Vector, Scalar and GpSimd Engines that return their result as a new tile."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nkitools.chip import dtypes
+from nkitools.chip.core import current_core
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.aws_names.enums import engine, reduce_cmd, translated
+from nkitools.dialects.legacy.indexing.masks import lanes_of
+from nkitools.dialects.legacy.kernels.kernel_state import form_of
+from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, memory_of, new_result
+from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.reductions import reduce
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.isa import activation as _activation
+from nkitools.isa import activation_fused as _fused
+from nkitools.isa import elementwise as _elementwise
+from nkitools.isa import move as _move
+from nkitools.isa import reduce as _reduce
+from nkitools.rules.finding import report
+
+_BIAS = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+
+
+def activation(
+    op: Any,
+    data: Any,
+    *,
+    bias: Any = None,
+    scale: Any = 1.0,
+    reduce_op: Any = None,
+    reduce_res: Any = None,
+    reduce_cmd: Any = reduce_cmd.idle,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``op(data * scale + bias)`` on the Scalar Engine; ``reduce_res`` receives the reduce registers in place.
+
+    Errors: those of nkitools.isa.activation, NK604.
+    """
+    dst, lanes = new_result("nisa.activation", data, dtype, mask, kwargs)
+    if reduce_op is not None or reduce_res is not None:
+        check_box("nisa.activation", lanes)
+    _check_bias("nisa.activation", bias)
+    command = translated(reduce_cmd)
+
+    def into(target: NkiTensor, tile: NkiTensor, bias: Any, scale: Any, result: Any) -> None:
+        _activation.activation(target, op, tile, bias, scale, reduce_op, result, command)
+
+    issued = lanes if reduce_op is None else defined(lanes, data)
+    write_lanes(into, dst, (data, bias, scale, reduce_res), issued)
+    return Tensor.made(dst, lanes)
+
+
+def _check_bias(what: str, bias: Any) -> None:
+    """NK301 in AWS's words; that there is no bias is noted, for kernels that must have one (NK614)."""
+    if bias is None:
+        form_of().unbiased.add(current_core(what).record.count)
+    if isinstance(bias, Tensor) and bias.element not in _BIAS:
+        report(
+            "NK301",
+            f"{what}: `bias` must be float32, float16 or bfloat16, it is {describe(bias.base)} "
+            "(err_activation_bias_invalid_type)",
+            about=(bias.base,),
+        )
+
+
+def activation_reduce(
+    op: Any,
+    data: Any,
+    *,
+    reduce_op: Any,
+    reduce_res: Any,
+    bias: Any = None,
+    scale: Any = 1.0,
+    mask: Any = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``op(data * scale + bias)``, and its sum along all free dimensions into ``reduce_res``, in place.
+
+    Errors: those of nkitools.isa.activation_fused.activation_reduce, NK604.
+    """
+    what = "nisa.activation_reduce"
+    dst, lanes = new_result(what, data, dtype, mask, kwargs)
+    check_box(what, lanes)
+    check_tile(what, "reduce_res", reduce_res)
+    _check_bias(what, bias)
+
+    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: Any, scale: Any) -> None:
+        _fused.activation_reduce(target, op, tile, reduce_op, result, bias, scale)
+
+    write_lanes(into, dst, (data, reduce_res, bias, scale), defined(lanes, data))
+    return Tensor.made(dst, lanes)
+
+
+def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
+    dst, lanes = new_result("nisa.reciprocal", data, dtype, mask, kwargs)
+    write_lanes(_elementwise.reciprocal, dst, (data,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_copy(
+    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **kwargs: Any
+) -> Tensor:
+    """A copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
+    dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
+    chosen = translated(engine)
+    write_lanes(lambda target, tile: _move.tensor_copy(target, tile, chosen), dst, (src,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_tensor(
+    data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = engine.unknown, **kwargs: Any
+) -> Tensor:
+    """``data1 <op> data2`` of tiles with equally many partitions and elements, or of a free dimension 1 (broadcast).
+
+    Errors: those of the instruction, NK604.
+    """
+    what = "nisa.tensor_tensor"
+    memory = memory_of(what, kwargs)
+    check_tile(what, "data1", data1)
+    check_tile(what, "data2", data2)
+    shape = _broadcast(data1.shape, data2.shape)
+    dst = new_tile(shape, result_type(dtype, what, data1, data2), memory)
+    lanes = lanes_of(mask, shape, what)
+    chosen = translated(engine)
+
+    def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
+        _elementwise.tensor_tensor(target, _spread(first, target), _spread(second, target), op, chosen)
+
+    write_lanes(into, dst, (data1, data2), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The form of the first operand, with free dimensions of 1 as wide as the second's.
+
+    "If you need broadcasting capability in the free dimension for either input tile, you should consider using
+    tensor_scalar instead, which has better performance": it works, and AWS's double_row_matmul does it.
+    """
+    if len(first) != len(second) or math.prod(first[1:]) == math.prod(second[1:]):
+        return first
+    return (first[0], *(other if size == 1 else size for size, other in zip(first[1:], second[1:], strict=True)))
+
+
+def _spread(tile: NkiTensor, target: NkiTensor) -> NkiTensor:
+    """A tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
+    if tile.shape == target.shape or tile.ndim != target.ndim or tile.size == target.size:
+        return tile
+    for dim, size in enumerate(target.shape):
+        if dim and tile.shape[dim] == 1 < size:
+            tile = tile.broadcast(dim, size)
+    return tile
+
+
+def tensor_scalar(
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reverse0: Any = False,
+    op1: Any = None,
+    operand1: Any = None,
+    reverse1: Any = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+    engine: Any = engine.unknown,
+    **kwargs: Any,
+) -> Tensor:
+    """``(data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors.
+
+    Errors: those of the instruction, NK604.
+    """
+    dst, lanes = new_result("nisa.tensor_scalar", data, dtype, mask, kwargs)
+
+    chosen = translated(engine)
+
+    def into(target: NkiTensor, tile: NkiTensor, first: Any, second: Any) -> None:
+        _elementwise.tensor_scalar(target, tile, op0, first, bool(reverse0), op1, second, bool(reverse1), chosen)
+
+    write_lanes(into, dst, (data, operand0, operand1), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def tensor_reduce(
+    op: Any,
+    data: Any,
+    axis: Any,
+    *,
+    mask: Any = None,
+    dtype: Any = None,
+    negate: Any = False,
+    keepdims: Any = False,
+    **kwargs: Any,
+) -> Tensor:
+    """``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
+    memory = memory_of("nisa.tensor_reduce", kwargs)
+    check_tile("nisa.tensor_reduce", "data", data)
+
+    def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
+        _reduce.tensor_reduce(dst, op, tile, axes, negate=bool(negate))
+
+    kind = result_type(dtype, "nisa.tensor_reduce", data)
+    return reduce("nisa.tensor_reduce", into, data, axis, kind, mask, bool(keepdims), memory)

@@ -1,0 +1,1 @@
+"""Functions of the legacy nki.language."""

@@ -1,0 +1,144 @@
+"""``nl.*``: creating tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import DType
+from nkitools.chip.memory import ON_CHIP, MemoryRegion
+from nkitools.chip.numerics import cast
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.aws_names.allocation import Allocation, Allocator
+from nkitools.dialects.legacy.kernels.kernel_state import form_of
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.shared_hbm_scope import check_kernel_level
+from nkitools.dialects.legacy.tiles.blocks import block_dimensions, new_blocks
+from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.isa.move import fill as fill_with
+from nkitools.language import creation
+from nkitools.language.creation import checked_shape, region
+from nkitools.rules.finding import refuse, report
+
+sbuf = MemoryRegion.sbuf
+
+
+def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = None) -> Tensor:
+    memory, allocation = _placed(buffer)
+    sizes = checked_shape(shape, what)
+    if fill is not None:
+        _check_value(what, memory, allocation)
+    if memory is MemoryRegion.shared_hbm:
+        check_kernel_level(what)
+
+    def make(tile_shape: tuple[int, ...], kind: DType, block: tuple[int, ...] = ()) -> NkiTensor:
+        where = None if allocation is None else allocation.address(what, block, tile_shape, kind.itemsize)
+        tensor = creation.ndarray(tile_shape, kind, memory, name, where)
+        form_of().declare(tensor)
+        if fill is not None:
+            fill_with(tensor, fill)
+        return tensor
+
+    kind = element_type(dtype)
+    blocks = block_dimensions(shape) if memory in ON_CHIP else 0
+    if blocks:
+        return new_blocks(sizes, blocks, kind, make)
+    return Tensor(make(sizes, kind)) if fill is None else Tensor.made(make(sizes, kind))
+
+
+def _placed(buffer: Any) -> tuple[MemoryRegion, Allocation | None]:
+    """The memory that ``buffer=`` names, and where in it the author places the tensor, if they do."""
+    if isinstance(buffer, Allocation):
+        return buffer.memory, None if form_of().automatic else buffer
+    if isinstance(buffer, Allocator):
+        return buffer.memory, None
+    return sbuf if buffer is None else region(buffer), None
+
+
+def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None) -> None:
+    if memory not in ON_CHIP:
+        refuse(
+            "NK205",
+            f"{what}: a tensor in HBM cannot be created with a value (err_hbm_tensor_with_init_value_not_supported)",
+        )
+    if allocation is not None:
+        report(
+            "NK614",
+            f"{what}: a tensor that is allocated directly cannot be created with a value "
+            "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)",
+            remedy="Create it with nl.ndarray and assign the value: tensor[...] = 0.",
+        )
+
+
+def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+    """A new tensor (in SBUF unless ``buffer`` says otherwise), not initialised.
+
+    ``buffer``: a memory, or where in SBUF or PSUM it is placed (``nki.compiler.sbuf.mod_alloc(...)``).
+    Errors: NK106, NK108, NK110, NK208, NK301, NK402, NK609, NK612, NK614.
+    """
+    check_keywords("nl.ndarray", kwargs)
+    return _new("nl.ndarray", shape, dtype, buffer, name)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+    """A new tensor on chip, filled with a number.
+
+    Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK612, NK614.
+    """
+    check_keywords("nl.full", kwargs)
+    if not is_number(fill_value):
+        refuse("NK609", f"nl.full: `fill_value` must be a number, it is {type(fill_value).__name__}")
+    return _new("nl.full", shape, dtype, buffer, name, fill_value)
+
+
+def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+    """A new tensor of zeros on chip. Errors: as nl.full."""
+    check_keywords("nl.zeros", kwargs)
+    return _new("nl.zeros", shape, dtype, buffer, name, 0)
+
+
+def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+    """A new tensor of ones on chip. Errors: as nl.full."""
+    check_keywords("nl.ones", kwargs)
+    return _new("nl.ones", shape, dtype, buffer, name, 1)
+
+
+def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+    """Zeros of the shape of ``a`` (and its dtype, where none is given), in SBUF by default. Errors: as nl.full."""
+    check_keywords("nl.zeros_like", kwargs)
+    check_tile("nl.zeros_like", "a", a)
+    return _new("nl.zeros_like", a.shape, a.element if dtype is None else dtype, buffer, name, 0)
+
+
+def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+    """A new tensor of the shape of ``a`` (and its dtype, where none is given), in SBUF by default.
+
+    Errors: as nl.ndarray.
+    """
+    check_keywords("nl.empty_like", kwargs)
+    check_tile("nl.empty_like", "a", a)
+    return _new("nl.empty_like", a.shape, a.element if dtype is None else dtype, buffer, name)
+
+
+def shared_constant(constant: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A tensor in HBM that holds a NumPy array's values. Errors: NK301, NK609."""
+    check_keywords("nl.shared_constant", kwargs)
+    if not isinstance(constant, np.ndarray) or constant.ndim == 0:
+        refuse("NK609", f"nl.shared_constant takes a NumPy array, it is given {type(constant).__name__}")
+    kind = element_type(constant.dtype if dtype is None else dtype)
+    storage = current_core("nl.shared_constant").allocate(constant.shape, kind, MemoryRegion.private_hbm)
+    np.copyto(storage.array, cast(constant, kind))
+    tensor = NkiTensor.whole(storage)
+    storage.mark_written(tensor.layout, 0)
+    return Tensor(tensor)
+
+
+def shared_identity_matrix(n: Any, dtype: Any = np.uint8, **kwargs: Any) -> Tensor:
+    """The identity matrix of ``n`` rows in HBM. Errors: NK301, NK609."""
+    check_keywords("nl.shared_identity_matrix", kwargs)
+    (size,) = checked_shape(n, "nl.shared_identity_matrix")
+    return shared_constant(np.eye(size, dtype=np.float32), dtype)

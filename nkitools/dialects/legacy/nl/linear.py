@@ -1,0 +1,227 @@
+"""Matrix products and transposes of tiles, as ``nl.*`` and as ``nisa.*`` values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.aws_names.enums import engine as engines
+from nkitools.dialects.legacy.aws_names.enums import translated
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.kernels.kernel_state import form_of
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, first_in_row
+from nkitools.dialects.legacy.tiles import reshaping
+from nkitools.dialects.legacy.tiles.dtypes import element_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.tensor import MaskedOperand, Tensor
+from nkitools.engines.enums import engine as modern_engines
+from nkitools.engines.enums import matmul_perf_mode
+from nkitools.isa.matmul import nc_matmul as _nc_matmul
+from nkitools.isa.matmul import nc_transpose as _nc_transpose
+from nkitools.isa.move import tensor_copy
+from nkitools.rules.finding import not_modelled, refuse
+
+PSUM = MemoryRegion.psum
+
+
+def _two_dimensional(what: str, **tiles: Any) -> None:
+    for role, tile in tiles.items():
+        check_tile(what, role, tile)
+        if len(tile.shape) != 2:
+            refuse(
+                "NK110",
+                f"{what}: `{role}` must have 2 dimensions, it is {describe(tile.base)}",
+                about=(tile.base,),
+            )
+
+
+def matmul(x: Any, y: Any, *, transpose_x: Any = False, mask: Any = None, **kwargs: Any) -> Tensor:
+    """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM.
+
+    Errors: NK102 to NK106, NK110, NK201, NK302, NK604, NK609.
+    """
+    check_keywords("nl.matmul", kwargs)
+    _two_dimensional("nl.matmul", x=x, y=y)
+    if not transpose_x:
+        if isinstance(x, MaskedOperand):
+            not_affine("nl.matmul takes an operand mask of `x` with transpose_x=True only")
+        x = Tensor(transposed(x.resolved()))
+    return product("nl.matmul", x, y, mask)
+
+
+def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options: Any) -> Tensor:
+    """``stationary.T @ moving`` on the Tensor Engine: a float32 tile in PSUM, of the free sizes of both.
+
+    Operand masks (``tile[mask]``) choose lanes of each operand; ``mask`` can only choose contracted partitions, since
+    the axes of the two operands' free dimensions are the same to it (NKI API Common Fields, Masking).
+    """
+    for role, tile in (("stationary", stationary), ("moving", moving)):
+        check_tile(what, role, tile)
+    left, chosen_left = _operand(what, stationary, mask)
+    right, chosen_right = _operand(what, moving, mask)
+    double = 1 if options.get("perf_mode") is None else 2
+    rows, columns = math.prod(stationary.shape[double:]), moving.shape[double:]
+    dst = new_tile((rows, *columns), float32, PSUM)
+    if left is None or right is None:
+        return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
+    left, right = _evicted(left), _evicted(right)
+    if chosen_left is None and chosen_right is None:
+        _nc_matmul(dst, left, right, **options)
+        return Tensor.made(dst)
+    box = (_free(chosen_left, stationary), _free(chosen_right, moving))
+    _nc_matmul(part(dst, dst.shape, box), left, right, **options)
+    return Tensor.made(dst, Lanes(box))
+
+
+def _evicted(view: NkiTensor) -> NkiTensor:
+    """An operand that is a call's result in PSUM, copied to SBUF; one that the author has declared there stays (NK201).
+
+    AWS's flash attention (backward) multiplies what nisa.nc_transpose returns: "the compiler may aid in the support of
+    these instruction calls by adding additional instructions" (known issues, SDK 2.26).
+    """
+    is_result = view.buffer is PSUM and view.storage.id not in form_of().created
+    return reshaping.converted(view, view.dtype) if is_result else view
+
+
+def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes | None]:
+    """The view of an operand that takes part (None: nothing does), and its lanes where an operand mask chose them."""
+    partitions = _contracted(what, mask, tile)
+    if not isinstance(tile, MaskedOperand):
+        if partitions is None:
+            return tile.resolved(), None
+        return (None if partitions.empty else tile.within(tile.shape, partitions.box)), None
+    if len(tile.shape) != 2:
+        not_affine(f"{what}: an operand mask goes with tiles of 2 dimensions")
+    box = tile.chosen.box
+    if partitions is not None:
+        box = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, partitions.box, strict=True))
+    chosen = Lanes(box)
+    return (None if chosen.empty else tile.within(tile.shape, box)), chosen
+
+
+def _contracted(what: str, mask: Any, tile: Any) -> Lanes | None:
+    """The partitions that ``mask`` chooses; NK604 where it speaks of free dimensions."""
+    lanes = lanes_of(mask, tile.shape, what)
+    if lanes is None or lanes.empty:
+        return lanes
+    if lanes.where is not None or any(
+        lane != (0, size) for lane, size in zip(lanes.box[1:], tile.shape[1:], strict=True)
+    ):
+        not_affine(
+            f"{what}: mask= cannot tell the free dimension of one operand from the other's; mask the operands: "
+            "x[i_f < 64], y[...]"
+        )
+    return lanes
+
+
+def _free(lanes: Lanes | None, tile: Any) -> tuple[int, int]:
+    return (0, tile.shape[1]) if lanes is None else lanes.box[1]
+
+
+def transposed(x: NkiTensor) -> NkiTensor:
+    """A new SBUF tile with the dimensions of ``x`` swapped, by the Vector Engine if it is small, else through PSUM."""
+    shape = (x.shape[1], x.shape[0])
+    small = 32  # what the Vector Engine transposes (nc_transpose docs)
+    if max(shape) <= small:
+        dst = new_tile(shape, x.dtype)
+        _nc_transpose(dst, x, modern_engines.vector)
+        return dst
+    swapped = new_tile(shape, x.dtype, PSUM)
+    _nc_transpose(swapped, x, modern_engines.tensor)
+    return reshaping.converted(swapped, x.dtype)
+
+
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
+
+    Errors: NK101, NK104, NK110, NK201, NK301, NK604, NK609.
+    """
+    check_keywords("nl.transpose", kwargs)
+    _two_dimensional("nl.transpose", x=x)
+    kind = x.element if dtype is None else element_type(dtype)
+    lanes = lanes_of(mask, x.shape, "nl.transpose")
+    if lanes is None:
+        swapped = transposed(x.resolved())
+        return Tensor.made(swapped if swapped.dtype is kind else reshaping.converted(swapped, kind))
+    if lanes.where is not None:
+        not_affine("nl.transpose: the mask must leave a box of the tile")
+    dst = new_tile((x.shape[1], x.shape[0]), kind)
+    kept = Lanes((lanes.box[1], lanes.box[0]))
+    if not lanes.empty:
+        tensor_copy(part(dst, dst.shape, kept.box), transposed(x.within(x.shape, lanes.box)))
+    return Tensor.made(dst, kept)
+
+
+# --- nisa ---
+
+
+def nc_matmul(
+    stationary: Any,
+    moving: Any,
+    *,
+    is_stationary_onezero: Any = False,
+    is_moving_onezero: Any = False,
+    is_transpose: Any = False,
+    tile_position: Any = (),
+    tile_size: Any = (),
+    mask: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``stationary.T @ moving`` as a float32 tile in PSUM. Errors: those of nkitools.isa.matmul.nc_matmul, NK604.
+
+    ``perf_mode="double_row_gen3"`` is undocumented, but AWS's own test passes it.
+    """
+    mode = kwargs.pop("perf_mode", None)
+    check_keywords("nisa.nc_matmul", kwargs)
+    options = {} if mode is None else {"perf_mode": _performance_mode(mode)}
+    return product(
+        "nisa.nc_matmul",
+        stationary,
+        moving,
+        mask,
+        is_stationary_onezero=bool(is_stationary_onezero),
+        is_moving_onezero=bool(is_moving_onezero),
+        is_transpose=bool(is_transpose),
+        tile_position=tuple(tile_position),
+        tile_size=tuple(tile_size),
+        **options,
+    )
+
+
+def _performance_mode(mode: Any) -> matmul_perf_mode:
+    if mode not in (matmul_perf_mode.double_row, "double_row", "double_row_gen3"):
+        not_modelled(f"nisa.nc_matmul(perf_mode={mode!r})", remedy='Leave perf_mode out, or pass "double_row_gen3".')
+    return matmul_perf_mode.double_row
+
+
+def nc_transpose(
+    data: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+) -> Tensor:
+    """Partition and free dimension swapped: in PSUM by the Tensor Engine, in SBUF by the Vector Engine.
+
+    With a mask only the part that it leaves is transposed. Errors: those of nkitools.isa.matmul.nc_transpose, NK604.
+    """
+    what = "nisa.nc_transpose"
+    check_keywords(what, kwargs)
+    check_tile(what, "data", data)
+    lanes = box_lanes(what, mask, data.shape)
+    chosen = translated(engine)
+    memory = MemoryRegion.sbuf if chosen is modern_engines.vector else MemoryRegion.psum
+    dst = new_tile((math.prod(data.shape[1:]), data.shape[0]), data.element, memory)
+    kept = None
+    if lanes is None:
+        _nc_transpose(dst, data.resolved(), chosen)
+    else:
+        first = first_in_row(what, lanes, data.shape)
+        count = math.prod(end - start for start, end in lanes.box[1:])
+        kept = Lanes(((first, first + count), lanes.box[0]))
+        if not lanes.empty:
+            _nc_transpose(part(dst, dst.shape, kept.box), data.within(data.shape, lanes.box), chosen)
+    kind = data.element if dtype is None else element_type(dtype)
+    return Tensor.made(dst if kind is data.element else reshaping.converted(dst, kind), kept)

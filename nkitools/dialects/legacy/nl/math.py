@@ -1,0 +1,206 @@
+"""``nl.*``: element-wise functions and reductions; each is also the token of its operator, as in ``op=nl.exp``."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.indexing.masks import lanes_of
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.tiles import elementwise
+from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.reductions import reduce, reduce_into, trailing
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
+from nkitools.language.math import mean_into
+from nkitools.language.select import where_into
+
+Function = Callable[..., Tensor]
+
+
+def _named(function: Any, name: str, doc: str) -> Function:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} Errors: NK101, NK109, NK201, NK301, NK602 to NK604, NK609."
+    marked: Function = token(name)(function) if name in OPERATORS or name in ACTIVATIONS else function
+    return marked
+
+
+def _binary(name: str, doc: str) -> Function:
+    def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+        check_keywords(f"nl.{name}", kwargs)
+        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
+
+    return _named(
+        function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
+    )
+
+
+def _remainder(name: str, doc: str) -> Function:
+    def function(x: Any, y: Any, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+        check_keywords(f"nl.{name}", kwargs)
+        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
+
+    sentence = "Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
+    return _named(function, name, f"{doc} {sentence} Only NKI 0.6 says that chips lack it (nkitools.language.modulo).")
+
+
+def _comparison(name: str, doc: str) -> Function:
+    def function(x: Any, y: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any) -> Tensor:
+        check_keywords(f"nl.{name}", kwargs)
+        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
+
+    return _named(function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of dtype bool.")
+
+
+def _unary(name: str, doc: str, default: Any = None) -> Function:
+    def function(x: Any, *, dtype: Any = default, mask: Any = None, **kwargs: Any) -> Tensor:
+        check_keywords(f"nl.{name}", kwargs)
+        return Tensor.made(*elementwise.unary(name, x, dtype=dtype, mask=mask))
+
+    return _named(function, name, f"{doc} The result is in SBUF, of the input's dtype unless ``dtype`` is given.")
+
+
+add = _binary("add", "``x + y``.")
+subtract = _binary("subtract", "``x - y``.")
+multiply = _binary("multiply", "``x * y``.")
+divide = _binary("divide", "``x / y``, of integers float32.")
+maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
+minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
+power = _binary("power", "``x ** y``.")
+mod = _remainder("mod", "The remainder of ``x / y`` with the sign of ``y``, as Python's ``%`` has it.")
+fmod = _remainder("fmod", "The remainder of ``x / y`` with the sign of ``x``.")
+bitwise_and = _binary("bitwise_and", "``x & y`` of integers.")
+bitwise_or = _binary("bitwise_or", "``x | y`` of integers.")
+bitwise_xor = _binary("bitwise_xor", "``x ^ y`` of integers.")
+left_shift = _binary("left_shift", "``x << y`` of integers.")
+right_shift = _binary("right_shift", "``x >> y`` of integers, filling with zeros.")
+
+equal = _comparison("equal", "Whether ``x == y``.")
+not_equal = _comparison("not_equal", "Whether ``x != y``.")
+less = _comparison("less", "Whether ``x < y``.")
+less_equal = _comparison("less_equal", "Whether ``x <= y``.")
+greater = _comparison("greater", "Whether ``x > y``.")
+greater_equal = _comparison("greater_equal", "Whether ``x >= y``.")
+logical_and = _comparison("logical_and", "Whether both are not 0.")
+logical_or = _comparison("logical_or", "Whether one is not 0.")
+logical_xor = _comparison("logical_xor", "Whether exactly one is not 0.")
+
+exp = _unary("exp", "``e ** x``.")
+log = _unary("log", "The natural logarithm.")
+sqrt = _unary("sqrt", "The square root.")
+rsqrt = _unary("rsqrt", "``1 / sqrt(x)``.")
+tanh = _unary("tanh", "The hyperbolic tangent.")
+sigmoid = _unary("sigmoid", "``1 / (1 + exp(-x))``.")
+relu = _unary("relu", "``max(x, 0)``.")
+gelu = _unary("gelu", "``x * Phi(x)`` with the normal distribution function.")
+gelu_dx = _unary("gelu_dx", "The derivative of gelu.")
+gelu_apprx_tanh = _unary("gelu_apprx_tanh", "Gelu with the tanh approximation.")
+gelu_apprx_sigmoid = _unary("gelu_apprx_sigmoid", "Gelu as ``x * sigmoid(1.702 x)``.")
+silu = _unary("silu", "``x * sigmoid(x)``.")
+silu_dx = _unary("silu_dx", "The derivative of silu.")
+softplus = _unary("softplus", "``log(1 + exp(x))``.")
+mish = _unary("mish", "``x * tanh(softplus(x))``.")
+erf = _unary("erf", "The error function.")
+erf_dx = _unary("erf_dx", "The derivative of the error function.")
+square = _unary("square", "``x * x``.")
+sign = _unary("sign", "-1, 0 or 1.")
+sin = _unary("sin", "The sine.")
+cos = _unary("cos", "The cosine.")
+tan = _unary("tan", "The tangent.")
+arctan = _unary("arctan", "The inverse tangent.")
+floor = _unary("floor", "The largest integer that is not above ``x``.")
+ceil = _unary("ceil", "The smallest integer that is not below ``x``.")
+trunc = _unary("trunc", "``x`` rounded towards zero.")
+abs = _unary("abs", "``|x|``.")
+reciprocal = _unary("reciprocal", "``1 / x``.")
+invert = _unary("invert", "``~x`` of integers.")
+negative = _unary("negative", "``-x``.")
+logical_not = _unary("logical_not", "Whether ``x`` is 0; of dtype bool.", default=bool)
+
+
+def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """``x`` where ``condition`` is not 0, else ``y``: tiles or numbers, at least one of the two a tile.
+
+    Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype. Errors: NK101, NK109, NK201, NK301,
+    NK604, NK609.
+    """
+    what = "nl.where"
+    check_keywords(what, kwargs)
+    check_tile(what, "condition", condition)
+    shapes = [elementwise.common_shape(what, condition, each, partitions=True) for each in (x, y)]
+    elementwise.common_shape(what, x, y, partitions=True)
+    shape = tuple(builtins.max(sizes) for sizes in zip(*shapes, strict=True))
+    lanes = lanes_of(mask, shape, what)
+    dst = new_tile(shape, result_type(dtype, what, x, y))
+
+    def into(target: NkiTensor, *operands: Any) -> None:
+        where_into(target, *(elementwise.spread(each, target) for each in operands))
+
+    write_lanes(into, dst, (condition, x, y), lanes)
+    return Tensor.made(dst, lanes)
+
+
+# --- reductions -----------------------------------------------------------------------------------------------------
+
+
+def _reduction(name: str, operator: str, doc: str) -> Function:
+    def function(
+        x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, **kwargs: Any
+    ) -> Tensor:
+        check_keywords(f"nl.{name}", kwargs)
+        check_tile(f"nl.{name}", "x", x)
+        kind = result_type(dtype, f"nl.{name}", x)
+
+        def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
+            reduce_into(dst, operator, tile, axes)
+
+        return reduce(f"nl.{name}", into, x, axis, kind, mask, keepdims)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} along free dimensions. Errors: NK112, NK201, NK301, NK604, NK609."
+    marked: Function = token(operator)(function)
+    return marked
+
+
+sum = _reduction("sum", "add", "The sum")
+max = _reduction("max", "maximum", "The maximum")
+min = _reduction("min", "minimum", "The minimum")
+prod = _reduction("prod", "multiply", "The product")
+
+
+def all(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any) -> Tensor:
+    """Whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
+    check_keywords("nl.all", kwargs)
+    check_tile("nl.all", "x", x)
+
+    def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
+        reduce_into(dst, "logical_and", tile, axes)
+
+    return reduce("nl.all", into, x, axis, result_type(dtype, "nl.all", x), mask, False)
+
+
+def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, **kwargs: Any) -> Tensor:
+    """The mean along free dimensions; float32 for integers. Errors: NK112, NK201, NK301, NK604, NK609."""
+    check_keywords("nl.mean", kwargs)
+    check_tile("nl.mean", "x", x)
+    kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.mean", x)
+
+    def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
+        mean_into(dst, trailing(tile, axes), tuple(range(tile.ndim - len(axes), tile.ndim)))
+
+    return reduce("nl.mean", into, x, axis, kind, mask, keepdims)
+
+
+def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    """The variance along free dimensions: the mean of the squared distances from the mean. Errors: as nl.mean."""
+    check_keywords("nl.var", kwargs)
+    centred = subtract(x, mean(x, axis, dtype=np.float32, mask=mask, keepdims=True), dtype=np.float32, mask=mask)
+    kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.var", x)
+    return mean(square(centred, mask=mask), axis, dtype=kind, mask=mask)

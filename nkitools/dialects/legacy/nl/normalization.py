@@ -1,0 +1,102 @@
+"""``nl.*``: normalising tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, defined
+from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number, result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile, common_shape, spread
+from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduce_into, reduced_lanes, reduction_axes
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.enums import engine
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import tensor_scalar
+from nkitools.language.math import binary_into, softmax_into
+from nkitools.rules.finding import refuse
+
+_ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqrt"))
+
+
+def softmax(
+    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **kwargs: Any
+) -> Tensor:
+    """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s); ``compute_dtype`` is another ``dtype``.
+
+    Errors: NK112, NK201, NK301, NK604, NK609.
+    """
+    check_keywords("nl.softmax", kwargs)
+    check_tile("nl.softmax", "x", x)
+    axes = reduction_axes("nl.softmax", x, axis)
+    lanes, _ = reduced_lanes("nl.softmax", mask, x.shape, axes)
+    dst = new_tile(
+        x.shape, result_type(dtype if dtype is not None else compute_dtype, "nl.softmax", x), MemoryRegion.sbuf
+    )
+    if lanes is None:
+        reduce_defined(softmax_into, dst, x.resolved(), axes)
+    elif not lanes.empty:
+        reduce_defined(softmax_into, part(dst, x.shape, lanes.box), x.within(x.shape, lanes.box), axes)
+    return Tensor.made(dst, lanes)
+
+
+def rms_norm(
+    x: Any,
+    w: Any,
+    axis: Any,
+    n: Any,
+    epsilon: Any = 1e-06,
+    *,
+    dtype: Any = None,
+    compute_dtype: Any = None,
+    mask: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """``x / sqrt(sum(x ** 2) / n + epsilon) * w`` along free dimensions: a new SBUF tile of the shape of ``x``.
+
+    ``w`` broadcasts to ``x``, partitions too. ``dtype`` and ``compute_dtype``, either of them, set the dtype of the
+    result and of every tile on the way; without them the result has that of ``x`` and the others are float32, which the
+    reference does not say. How AWS composes it is not published.
+    Errors: NK101, NK109, NK112, NK201, NK301, NK604, NK609.
+    """
+    what = "nl.rms_norm"
+    check_keywords(what, kwargs)
+    for role, tile in (("x", x), ("w", w)):
+        check_tile(what, role, tile)
+    if not is_number(n) or n <= 0 or not is_number(epsilon) or epsilon < 0:
+        refuse(
+            "NK609", f"{what}: `n` must be a number above 0 and `epsilon` one from 0 on, they are {n!r}, {epsilon!r}"
+        )
+    axes = reduction_axes(what, x, axis)
+    if common_shape(what, x, w, partitions=True) != x.shape:
+        refuse("NK109", f"{what}: {describe(w.base)} is larger than {describe(x.base)}", about=(w.base, x.base))
+    given = dtype if dtype is not None else compute_dtype
+    working = float32 if given is None else element_type(given)
+    lanes = box_lanes(what, mask, x.shape)
+    dst = new_tile(x.shape, result_type(given, what, x))
+
+    def into(target: NkiTensor, tile: NkiTensor, weight: NkiTensor) -> None:
+        _normalise(target, tile, axes, spread(weight, target), 1 / n, epsilon, working)
+
+    write_lanes(into, dst, (x, w), defined(lanes, x))
+    return Tensor.made(dst, lanes)
+
+
+def _normalise(
+    dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...], w: NkiTensor, share: float, epsilon: float, working: DType
+) -> None:
+    """A square on the Scalar Engine, a sum, ``* share + epsilon``, nl.rsqrt on the GpSimd Engine, two products."""
+    values = new_tile(x.shape, working)
+    activation(values, ACTIVATIONS["square"], x)
+    scale = new_tile(tuple(1 if dim in axes else size for dim, size in enumerate(x.shape)), working)
+    reduce_into(scale, "add", values, axes)
+    tensor_scalar(scale, scale, _MULTIPLY, share, False, _ADD, epsilon)
+    tensor_scalar(scale, scale, _RSQRT, None, engine=engine.gpsimd)
+    binary_into(values, "multiply", x, scale)
+    binary_into(dst, "multiply", values, w)

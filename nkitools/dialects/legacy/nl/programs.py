@@ -1,0 +1,97 @@
+"""``nl.*``: program ids, launch grids and ranges."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nkitools.dialects.legacy.indexing.indices import whole
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.loop_dependences import AffineRange
+from nkitools.dialects.legacy.kernels.traced_loops import TracedRange
+from nkitools.dialects.legacy.tiles.blocks import ParDim
+from nkitools.language import programs
+from nkitools.language.programs import LoopRange
+from nkitools.rules.finding import refuse, report
+
+program_ndim = programs.program_ndim
+
+
+class ProgramId(int):
+    """The number of the running program, which also stands for the axis of the grid (``program_axes=[id]``)."""
+
+    axis: int
+
+    @classmethod
+    def along(cls, axis: int) -> ProgramId:
+        """The running program's along ``axis``. Errors: NK609, NK611."""
+        found = cls(programs.program_id(axis))
+        found.axis = axis
+        return found
+
+
+def program_id(axis: Any) -> int:
+    """The number of the running program along ``axis`` of the launch grid. Errors: NK609, NK611."""
+    return ProgramId.along(axis)
+
+
+def num_programs(axes: Any = None) -> int:
+    """Number of programs along ``axes`` of the launch grid, by default in all of it. Errors: NK609, NK611."""
+    return programs.num_programs(axes)
+
+
+_RANGES = {"affine_range": AffineRange, "sequential_range": TracedRange, "static_range": LoopRange}
+
+
+def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
+    numbers = [whole(arg) for arg in args]
+    if not 1 <= len(args) <= 3 or None in numbers:
+        refuse("NK609", f"nl.{kind} takes one to three integers, it is given {args!r}")
+    if any(isinstance(arg, ParDim) for arg in args):
+        report(
+            "NK609",
+            f"nl.{kind} takes a number of iterations, it is given {args!r}: nl.par_dim marks a dimension of a shape",
+            remedy=f"Write the number itself: nl.{kind}(4).",
+        )
+    start, stop, *step = numbers if len(numbers) > 1 else (0, numbers[0])
+    return _RANGES[kind].of(kind, start, stop, step[0] if step else 1)
+
+
+def affine_range(*args: Any, **kwargs: Any) -> LoopRange:
+    """A range whose iterations do not depend on each other, sums aside. Errors: NK501, NK609."""
+    check_keywords("nl.affine_range", kwargs)
+    return _range("affine_range", args)
+
+
+def sequential_range(*args: Any, **kwargs: Any) -> LoopRange:
+    """A range whose iterations may depend on each other. Errors: NK609."""
+    check_keywords("nl.sequential_range", kwargs)
+    return _range("sequential_range", args)
+
+
+def static_range(*args: Any) -> LoopRange:
+    """A range that the compiler unrolls. Errors: NK609."""
+    return _range("static_range", args)
+
+
+class NcDim(int):
+    """``nl.nc(2)``: a dimension of a launch grid spread over physical cores. Programs run one after the other here."""
+
+    def __repr__(self) -> str:
+        return f"nl.nc({int(self)})"
+
+
+def nc(cores: Any) -> NcDim:
+    """A dimension of ``cores`` physical NeuronCores; ``nl.nc(2) * 4`` is one of 8 programs. Errors: NK609."""
+    number = whole(cores)
+    if number is None or number < 1:
+        refuse("NK609", f"nl.nc takes a number of cores, it is given {cores!r}")
+    return NcDim(number)
+
+
+def spmd_dim(*sizes: Any) -> int:
+    """A dimension of a launch grid made of several: as many programs as their product. Errors: NK609."""
+    numbers = [number for size in sizes if (number := whole(size)) is not None]
+    if not sizes or len(numbers) != len(sizes):
+        refuse("NK609", f"nl.spmd_dim takes integers and nl.nc(...), it is given {sizes!r}")
+    return math.prod(numbers)

@@ -1,0 +1,196 @@
+"""``nl.*``: loading, storing, copying and printing tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.runtime_views import VectorTensor
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.aws_names.enums import dge_mode, oob_mode, translated
+from nkitools.dialects.legacy.indexing.indices import Box
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_rows
+from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
+from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.tiles.assignment import fitted
+from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
+from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import token
+from nkitools.isa.move import dma_copy, fill, tensor_copy
+from nkitools.issue.guards import HBM
+from nkitools.language.broadcast import broadcast
+from nkitools.language.programs import current_generation, print_tensor, print_values, printed_values
+from nkitools.rules.finding import report
+
+
+def copy_lanes(dst: Any, src: Any, lanes: Lanes | None, mode: Any = None, dge: Any = dge_mode.unknown) -> None:
+    """DMA from ``src`` to ``dst``, tiles of one shape, on the lanes of a mask.
+
+    Where masked lanes lie outside of a tensor, only the lanes inside are addressed: the predicate becomes one DMA for
+    each run.
+    """
+    mode = oob_mode.error if mode is None else mode
+    if lanes is None:
+        _copy(dst.resolved(), src.resolved(), mode, dge)
+        return
+    if lanes.empty:
+        return
+    if lanes.where is None:
+        _copy(dst.within(dst.shape, lanes.box), src.within(dst.shape, lanes.box), mode, dge)
+    elif dst.reaches(lanes.box) and src.reaches(lanes.box) and not isinstance(dst.access, RowAccess):
+        target = MaskedTensor.of(dst.within(dst.shape, lanes.box), lanes.where)
+        _copy(target, src.within(dst.shape, lanes.box), mode, dge)
+    else:
+        for box in lanes.boxes():
+            _copy(dst.within(dst.shape, box), src.within(dst.shape, box), mode, dge)
+
+
+def _copy(dst: NkiTensor, src: NkiTensor, mode: Any, dge: Any) -> None:
+    check_rows(mode, dst, src)
+    dma_copy(dst, src, oob_mode=translated(mode), dge_mode=translated(dge))
+    if isinstance(dst, VectorTensor):
+        dst.storage.excused.add("NK403")  # which rows are written is up to the data: AWS's own examples write half
+
+
+def check_in_hbm(what: str, role: str, tile: Any) -> None:
+    """NK201: loads and stores have an end in HBM."""
+    if tile.buffer not in HBM:
+        report(
+            "NK201",
+            f"{what}: `{role}` must be in HBM, it is {describe(tile.base)}",
+            about=(tile.base,),
+            remedy="Assign between tiles on chip (dst[...] = src), or use nl.copy.",
+        )
+
+
+def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A new SBUF tile with the values of an HBM tensor (1-D becomes a column); with a mask only its lanes are read.
+
+    Errors: NK101, NK107, NK201, NK301, NK402, NK604, NK609.
+    """
+    check_keywords("nl.load", kwargs)
+    check_tile("nl.load", "src", src)
+    check_in_hbm("nl.load", "src", src)
+    if len(src.shape) == 1:
+        src = src.reshape((src.shape[0], 1))
+    lanes = lanes_of(mask, src.shape, "nl.load")
+    dst = Tensor(new_tile(src.shape, result_type(dtype, "nl.load", src)))
+    _check_partitions(src, dst.base)
+    copy_lanes(dst, src, lanes, kwargs.get("mode"))
+    return Tensor.made(dst.base, lanes)
+
+
+def _check_partitions(src: Any, tile: NkiTensor) -> None:
+    """NK101 about the tensor that is loaded, which has a name, instead of the new tile, which has none yet."""
+    limit = current_generation().partitions
+    if tile.shape[0] > limit:
+        tile.storage.excused.add("NK101")
+        report(
+            "NK101",
+            f"nl.load: `src`, {describe(src.base)}, has {tile.shape[0]} rows for partitions; a NeuronCore has {limit}",
+            about=(src.base,),
+        )
+
+
+def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
+    """Copy a tile (from PSUM by way of SBUF) or a number into an HBM tensor; with a mask only its lanes are written.
+
+    Errors: NK109, NK201, NK402, NK406, NK604, NK609.
+    """
+    check_keywords("nl.store", kwargs)
+    check_tile("nl.store", "dst", dst)
+    check_in_hbm("nl.store", "dst", dst)
+    check_writable("nl.store", dst)
+    lanes = lanes_of(mask, dst.shape, "nl.store")
+    if lanes is not None and lanes.empty:
+        return
+    if is_number(value):
+        value = Tensor(_filled(dst, value))
+    check_tile("nl.store", "value", value)
+    if not value.base.on_chip:
+        report("NK201", f"nl.store: `value` must be on chip, it is {describe(value.base)}", about=(value.base,))
+    copy_lanes(dst, _in_sbuf(value, dst, lanes), lanes, kwargs.get("mode"))
+
+
+def _filled(dst: Any, number: Any) -> NkiTensor:
+    shape = dst.shape if len(dst.shape) > 1 else (dst.shape[0], 1)
+    tile = new_tile(shape, dst.element)
+    fill(tile, number)
+    return tile
+
+
+def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
+    """The tile to be stored, in SBUF and of the destination's form."""
+    if lanes is not None and value.shape != dst.shape and value.access is None:
+        value = Tensor(broadcast(value.resolved(), dst.shape))
+    if value.buffer is MemoryRegion.psum:
+        evicted = new_tile(value.shape, value.element)
+        write_lanes(tensor_copy, evicted, (value,), lanes)
+        value = Tensor(evicted)
+    return value if lanes is not None else Tensor(fitted(value.resolved(), dst.resolved()))
+
+
+@token("copy")
+def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """A copy of a tile, in SBUF. Errors: NK201, NK301, NK604, NK609."""
+    check_keywords("nl.copy", kwargs)
+    check_tile("nl.copy", "src", src)
+    lanes = lanes_of(mask, src.shape, "nl.copy")
+    dst = new_tile(src.shape, result_type(dtype, "nl.copy", src))
+    write_lanes(tensor_copy, dst, (src,), lanes)
+    return Tensor.made(dst, lanes)
+
+
+def broadcast_to(src: Any, *, shape: Any, **kwargs: Any) -> Tensor:
+    """``src`` broadcast to ``shape`` as NumPy does it, partitions too; ``src`` itself where it has that shape.
+
+    Errors: NK109.
+    """
+    check_keywords("nl.broadcast_to", kwargs)
+    check_tile("nl.broadcast_to", "src", src)
+    found: Tensor = src if src.shape == tuple(shape) else src.broadcast_to(shape)
+    return found
+
+
+def expand_dims(data: Any, axis: Any) -> Tensor:
+    """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+    check_tile("nl.expand_dims", "data", data)
+    expanded: Tensor = data.expand_dims(axis)
+    return expanded
+
+
+def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> None:
+    """Print a tensor: it becomes a record of the run; lanes that a mask leaves out are masked in it.
+
+    A mask that leaves no lane prints nothing. Errors: NK402, NK604, NK609, NK611.
+    """
+    check_keywords("nl.device_print", kwargs)
+    current_core("nl.device_print")
+    check_tile("nl.device_print", "x", x)
+    lanes = lanes_of(mask, x.shape, "nl.device_print")
+    if lanes is None:
+        print_tensor(prefix, x.resolved())
+        return
+    parts = [(box, x.within(x.shape, box)) for box in lanes.boxes()] if not lanes.empty else []
+    if parts:
+        print_values(prefix, parts[0][1], *_assembled(x.shape, parts))
+
+
+def _assembled(shape: tuple[int, ...], parts: list[tuple[Box, NkiTensor]]) -> tuple[Array, Array | None, Array]:
+    """The values of a tile of which only some boxes are printed, which were never written, and which are left out."""
+    found = [(tuple(slice(first, end) for first, end in box), *printed_values(tensor)) for box, tensor in parts]
+    value = np.zeros(shape, found[0][1].dtype)
+    mask, missing = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
+    for at, shown, unwritten in found:
+        value[at] = shown
+        mask[at] = False
+        missing[at] = False if unwritten is None else unwritten
+    return value, missing if missing.any() else None, mask

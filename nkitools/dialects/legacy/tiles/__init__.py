@@ -1,0 +1,1 @@
+"""Tensors of the legacy dialect: operators, assignment, result tiles."""

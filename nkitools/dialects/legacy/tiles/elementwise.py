@@ -1,0 +1,174 @@
+"""Element-wise computations of tiles: shapes and dtypes of results, broadcasting, and the instruction that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex
+from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, view_of, write_lanes
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS
+from nkitools.isa.activation import activation
+from nkitools.isa.elementwise import reciprocal, tensor_scalar
+from nkitools.isa.move import tensor_copy
+from nkitools.language.broadcast import spread_partitions
+from nkitools.language.math import binary_into
+from nkitools.language.rounding import ceil_into, floor_into, trunc_into
+from nkitools.language.trigonometry import cos_into, sin_into, tan_into
+from nkitools.rules.finding import refuse
+
+
+def not_a_tile(what: str, role: str, value: Any) -> NoReturn:
+    """Refuse an operand that is neither a tile nor, where that is possible, a number."""
+    if isinstance(value, np.ndarray):
+        hint = "NumPy arrays enter a kernel as its arguments."
+    elif hasattr(value, "coefficients"):
+        hint = "An index becomes a tile with nisa.iota(index, dtype=nl.int32)."
+    elif isinstance(value, DynamicIndex):
+        hint = "The sum of a tile and an index is an address. As numbers: nl.add(tile, nisa.iota(index, nl.int32))."
+    else:
+        hint = "Load tensors with nl.load first."
+    refuse("NK609", f"{what}: `{role}` must be a tile, it is {type(value).__name__}", remedy=hint)
+
+
+def check_tile(what: str, role: str, value: Any) -> None:
+    """NK609: an operand is a tensor of this dialect."""
+    if not hasattr(value, "element"):
+        not_a_tile(what, role, value)
+
+
+def common_shape(what: str, x: Any, y: Any, *, partitions: bool) -> tuple[int, ...]:
+    """The shape of a result, broadcast as NumPy does; partitions only where ``partitions`` says so (NK111)."""
+    tiles = [value for value in (x, y) if not is_number(value)]
+    for role, value in (("x", x), ("y", y)):
+        if not is_number(value):
+            check_tile(what, role, value)
+    if not tiles:
+        refuse("NK609", f"{what} needs at least one tile, it is given numbers only")
+    shape: tuple[int, ...] = tiles[0].shape
+    if len(tiles) == 1 or x.shape == y.shape:
+        return shape
+    first, second = x.resolved(), y.resolved()
+    pairs = list(zip(x.shape, y.shape, strict=False))
+    if len(x.shape) != len(y.shape) or any(a != b and 1 not in (a, b) for a, b in pairs[1:]):
+        sentence = f"{what}: the shapes of {describe(first)} and {describe(second)} do not broadcast"
+        refuse("NK109", sentence, about=(first, second))
+    if x.shape[0] != y.shape[0]:
+        _check_partitions(what, first, second, partitions)
+    return tuple(max(pair) for pair in pairs)
+
+
+def _check_partitions(what: str, x: NkiTensor, y: NkiTensor, partitions: bool) -> None:
+    counts = (x.shape[0], y.shape[0])
+    if 1 not in counts:
+        refuse("NK102", f"{what}: {describe(x)} and {describe(y)} have different numbers of partitions", about=(x, y))
+    if not partitions:
+        refuse(
+            "NK111",
+            f"{what}: {describe(x)} and {describe(y)} have different numbers of partitions, which operators do not "
+            "broadcast",
+            about=(x, y),
+            remedy="Call nl.add, nl.multiply, … or broadcast first: tile.broadcast_to(shape).",
+        )
+
+
+@cache
+def binary_instructions(what: str) -> Callable[..., None]:
+    """``dst = x <what> y``; an operand of one partition is broadcast to those of ``dst``."""
+
+    def into(dst: NkiTensor, x: Any, y: Any) -> None:
+        binary_into(dst, what, spread(x, dst), spread(y, dst))
+
+    return into
+
+
+def spread(operand: Any, dst: NkiTensor) -> Any:
+    """An operand of one partition copied to as many as ``dst`` has; all else as it is."""
+    if isinstance(operand, NkiTensor) and operand.shape[0] == 1 < dst.shape[0]:
+        return spread_partitions(operand, dst.shape[0])
+    return operand
+
+
+def binary(
+    what: str, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, partitions: bool = True, name: str = ""
+) -> tuple[NkiTensor, Lanes | None]:
+    """A new SBUF tile of ``x <what> y`` and the lanes that were computed."""
+    called = name or f"nl.{what}"
+    shape = common_shape(called, x, y, partitions=partitions)
+    lanes = lanes_of(mask, shape, called)
+    dst = new_tile(shape, _binary_type(what, dtype, called, x, y))
+    write_lanes(binary_instructions(what), dst, (x, y), lanes)
+    return dst, lanes
+
+
+def _binary_type(what: str, dtype: Any, called: str, x: Any, y: Any) -> DType:
+    """The dtype of ``x <what> y``.
+
+    A quotient of integers is float32, as NumPy's is a float. The table of type promotion would have it an integer, but
+    AWS's resize_nearest, which is tested on the chip, rounds it with nl.floor.
+    """
+    found = result_type(dtype, called, x, y)
+    return float32 if what == "divide" and dtype is None and not found.is_float else found
+
+
+def in_place(what: str, dst: Any, other: Any, name: str, where: Array | None = None) -> None:
+    """``dst <what>= other``, or only where a mask of the tiles' shape is true; the dtype stays."""
+    shape = common_shape(name, dst, other, partitions=False)
+    target = dst.resolved()
+    if shape != target.shape:
+        tensor = other.resolved()
+        refuse(
+            "NK109",
+            f"{name}: {describe(tensor)} is larger than {describe(target)}, to which it is applied "
+            "(err_store_dst_shape_smaller_than_other_shape)",
+            about=(target, tensor),
+        )
+    value = view_of(other)
+    if isinstance(value, NkiTensor) and value.buffer is target.buffer is MemoryRegion.psum:
+        copied = new_tile(value.shape, value.dtype)  # the Vector Engine reads one of its two inputs from PSUM, not both
+        tensor_copy(copied, value)
+        value = copied
+    binary_into(target if where is None else MaskedTensor.of(target, where), what, target, value)
+
+
+def _activated(what: str) -> Callable[..., Any]:
+    return lambda dst, x: activation(dst, ACTIVATIONS[what], x)
+
+
+def _with_scalar(operator: str, number: float | None) -> Callable[..., Any]:
+    return lambda dst, x: tensor_scalar(dst, x, OPERATORS[operator], number)
+
+
+UNARY: dict[str, Callable[..., Any]] = {
+    **{name: _activated(name) for name in ACTIVATIONS if name not in ("copy", "reciprocal", "abs", "sin")},
+    "sin": sin_into,
+    "cos": cos_into,
+    "tan": tan_into,
+    "floor": floor_into,
+    "ceil": ceil_into,
+    "trunc": trunc_into,
+    "abs": _with_scalar("abs", None),
+    "reciprocal": reciprocal,
+    "invert": _with_scalar("invert", None),
+    "negative": _with_scalar("multiply", -1.0),
+    "logical_not": _with_scalar("logical_xor", 1.0),
+}
+
+
+def unary(what: str, x: Any, *, dtype: Any = None, mask: Any = None) -> tuple[NkiTensor, Lanes | None]:
+    """A new SBUF tile of a function of ``x`` and the lanes that were computed."""
+    check_tile(f"nl.{what}", "x", x)
+    lanes = lanes_of(mask, x.shape, f"nl.{what}")
+    dst = new_tile(x.shape, result_type(dtype, f"nl.{what}", x))
+    write_lanes(UNARY[what], dst, (x,), lanes)
+    return dst, lanes

@@ -1,0 +1,122 @@
+"""Reductions along free dimensions: axes, shapes and masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType
+from nkitools.chip.masked_out import inherit
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import OPERATORS
+from nkitools.isa.reduce import tensor_reduce
+from nkitools.rules.finding import refuse
+
+
+def reduction_axes(what: str, x: Any, axis: Any) -> tuple[int, ...]:
+    """The axes as positions; free dimensions in any order are taken here, the partition dimension is not (NK112)."""
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = len(x.shape)
+    if not given or not all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in given):
+        refuse("NK609", f"{what}: `axis` must be an integer or integers, it is {axis!r}")
+    if not all(-ndim <= each < ndim for each in given):
+        refuse("NK112", f"{what}: `axis`={axis} names a dimension that a tile of {ndim} dimensions does not have")
+    axes = tuple(sorted({int(each) % ndim for each in given}))
+    if 0 in axes:
+        refuse(
+            "NK112",
+            f"{what}: `axis`={axis} includes the partition dimension, which the Vector Engine cannot reduce",
+            remedy="Swap the dimensions with nl.transpose first, or multiply by a column of ones with nl.matmul.",
+        )
+    return axes
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape of a reduction's result: a tile, so at least two dimensions."""
+    kept = tuple(1 if dim in axes else size for dim, size in enumerate(shape) if keepdims or dim not in axes)
+    return kept if len(kept) > 1 else (*kept, 1)
+
+
+def reduced_lanes(
+    what: str, mask: Any, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> tuple[Lanes | None, Lanes | None]:
+    """The lanes of the input, and those of a result in which the reduced axes have size 1."""
+    lanes = lanes_of(mask, shape, what)
+    if lanes is None:
+        return None, None
+    if lanes.where is not None:
+        not_affine(f"{what}: the mask of a reduction must leave a box of the tile")
+    box = tuple((0, 0 if lanes.empty else 1) if dim in axes else lane for dim, lane in enumerate(lanes.box))
+    return lanes, Lanes(box)
+
+
+def trailing(x: NkiTensor, axes: tuple[int, ...]) -> NkiTensor:
+    """``x`` with the axes to reduce at the end, where the Vector Engine wants them."""
+    order = [dim for dim in range(x.ndim) if dim not in axes] + list(axes)
+    return x if order == list(range(x.ndim)) else x.permute(order)
+
+
+def reduce_into(dst: NkiTensor, operator: str, x: NkiTensor, axes: tuple[int, ...]) -> None:
+    """``dst`` = ``x`` reduced along any free axes."""
+    tensor_reduce(dst, OPERATORS[operator], trailing(x, axes), tuple(range(x.ndim - len(axes), x.ndim)))
+
+
+Reduce = Callable[[NkiTensor, NkiTensor, tuple[int, ...]], None]
+
+
+def reduce(
+    what: str,
+    into: Reduce,
+    x: Any,
+    axis: Any,
+    dtype: DType,
+    mask: Any,
+    keepdims: bool,
+    memory: MemoryRegion = MemoryRegion.sbuf,
+) -> Tensor:
+    """A new tile of ``x``, which is a tile, reduced along ``axis``, on the lanes of the mask."""
+    axes = reduction_axes(what, x, axis)
+    lanes, kept = reduced_lanes(what, mask, x.shape, axes)
+    full = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape))
+    dst = new_tile(full, dtype, memory)
+    if lanes is None:
+        reduce_defined(into, dst, x.resolved(), axes)
+    elif kept is not None and not lanes.empty:
+        reduce_defined(into, part(dst, full, kept.box), x.within(x.shape, lanes.box), axes)
+    shape = reduced_shape(x.shape, axes, keepdims)
+    if shape == full:
+        return Tensor.made(dst, kept)
+    box = None if kept is None else tuple(lane for dim, lane in enumerate(kept.box) if dim not in axes)
+    if box is not None and len(box) < len(shape):
+        box = (*box, (0, 1))
+    return Tensor.made(dst.reshape(shape), None if box is None else Lanes(box))
+
+
+def reduce_defined(into: Reduce, dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
+    """``into(dst, x, axes)`` without the lines along ``axes`` that hold nothing: those of ``dst`` stay undefined too.
+
+    A tile loaded under a mask has rows without any data, and kernels reduce it without a mask as long as those rows
+    are not stored (AWS's rmsnorm and layernorm examples). A line that is undefined in part is a use of what was never
+    written.
+    """
+    missing = x.storage.unwritten(x.layout, x.byte_offset)
+    if missing is None:
+        into(dst, x, axes)
+        return
+    inherit(dst.storage, (x,))
+    lines = missing.all(axis=axes, keepdims=True)
+    filled = np.nonzero(~lines)
+    box = tuple((int(at.min()), int(at.max()) + 1) if at.size else (0, 0) for at in filled)
+    is_box = math.prod(end - first for first, end in box) == len(filled[0])
+    if not lines.any() or not is_box or (missing & ~lines).any():
+        into(dst, x, axes)
+    elif len(filled[0]):
+        lines_of = tuple((0, size) if dim in axes else box[dim] for dim, size in enumerate(x.shape))
+        into(part(dst, x.shape, lines_of), part(x, x.shape, lines_of), axes)

@@ -1,0 +1,109 @@
+"""What a value-returning call makes: a new tile, written by instructions on the lanes that the mask leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import DType
+from nkitools.chip.masked_out import inherit
+from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.legacy.indexing.indices import Box
+from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
+from nkitools.issue.guards import MAX_DIMENSIONS
+
+# dst and the operands as the instruction gets them: views and numbers
+Into: TypeAlias = Callable[..., Any]
+
+
+class Tile(Protocol):
+    """What these modules ask of a tensor of the dialect."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size of each dimension."""
+
+    @property
+    def element(self) -> DType:
+        """The dtype."""
+
+    @property
+    def storage(self) -> Storage:
+        """The storage behind it."""
+
+    def resolved(self) -> NkiTensor:
+        """The view that instructions work on. Errors: NK402."""
+
+    def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
+        """The part of a tile of ``shape``'s box; dimensions of size 1 broadcast."""
+
+
+def view_of(operand: Any) -> Any:
+    """A tile's view; numbers as they are."""
+    return operand.resolved() if hasattr(operand, "resolved") else operand
+
+
+def part(tensor: NkiTensor, shape: tuple[int, ...], box: Box) -> NkiTensor:
+    """The part of ``tensor`` in a box of a tile of ``shape``; dimensions of size 1 broadcast and stay whole."""
+    if len(tensor.shape) != len(shape):
+        if tensor.layout.free_elements != 1 or tensor.shape[0] != shape[0]:
+            not_affine(f"{describe(tensor)} has other dimensions than the tile {list(shape)} that the mask describes")
+        return tensor[slice(*box[0]), ...]
+    slices = [
+        slice(None) if size == 1 and whole > 1 else slice(*lane)
+        for size, whole, lane in zip(tensor.shape, shape, box, strict=True)
+    ]
+    return tensor[tuple(slices)]
+
+
+def part_of(operand: Any, shape: tuple[int, ...], box: Box) -> Any:
+    """The part of an operand; numbers as they are."""
+    within = getattr(operand, "within", None)
+    return operand if within is None else within(shape, box)
+
+
+def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], lanes: Lanes | None) -> None:
+    """Issue ``into(dst, *operands)`` on the lanes of the mask: on a box of every operand, or under a predicate.
+
+    ``dst`` is a new tile, or one of the author's, of which only those lanes need to lie within the tensor.
+    """
+    if lanes is None:
+        _issue(into, view_of(dst), [view_of(operand) for operand in operands])
+        return
+    inherit(dst.storage, operands)
+    if lanes.empty:
+        return
+    parts = [part_of(operand, dst.shape, lanes.box) for operand in operands]
+    target = part(dst, dst.shape, lanes.box) if isinstance(dst, NkiTensor) else dst.within(dst.shape, lanes.box)
+    if lanes.where is None:
+        _issue(into, target, parts)
+    else:
+        into(MaskedTensor.of(target, lanes.where), *parts)
+
+
+def _issue(into: Into, dst: NkiTensor, operands: list[Any]) -> None:
+    """Issue it once, or, as the compiler does, once for each position of dimensions that are too many for an engine."""
+    extra = len(dst.shape) - MAX_DIMENSIONS
+    if extra <= 0:
+        into(dst, *operands)
+        return
+    for position in np.ndindex(dst.shape[1 : 1 + extra]):
+        into(_at(dst, position), *[_at(each, position) if isinstance(each, NkiTensor) else each for each in operands])
+
+
+def _at(tensor: NkiTensor, position: tuple[int, ...]) -> NkiTensor:
+    """The tile at a position of the first free dimensions; a dimension of size 1 is the same everywhere."""
+    if tensor.ndim <= MAX_DIMENSIONS:
+        return tensor
+    sizes = tensor.shape[1 : 1 + len(position)]
+    return tensor[(slice(None), *(0 if size == 1 else at for size, at in zip(sizes, position, strict=True)), ...)]
+
+
+def new_tile(shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion = MemoryRegion.sbuf) -> NkiTensor:
+    """A new tile on chip, of at least two dimensions."""
+    return NkiTensor.whole(current_core("nki").allocate(shape, dtype, buffer))

@@ -1,0 +1,383 @@
+"""The tensor of the legacy dialect (``nki.tensor``): a view with operators, advanced indexing and assignment."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from nkitools.chip.core import CORE
+from nkitools.chip.dtypes import DType
+from nkitools.chip.masked_out import leave_out
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.tensor_repr import named
+from nkitools.chip.view_checks import describe
+from nkitools.dialects.absent import NotModelledAttribute
+from nkitools.dialects.legacy.indexing.access import Access, access_of
+from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine
+from nkitools.dialects.legacy.indexing.masks import Lanes, Mask, not_affine
+from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
+from nkitools.dialects.legacy.indexing.slicing import basic_view
+from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
+from nkitools.dialects.legacy.tiles import elementwise, reshaping
+from nkitools.dialects.legacy.tiles.assignment import assign, update
+from nkitools.dialects.legacy.tiles.dtypes import element_type, shown
+from nkitools.dialects.legacy.tiles.result_tiles import part
+from nkitools.language.broadcast import broadcast
+from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import finding_here, not_modelled, refuse
+
+
+class Tensor:
+    """A tensor in HBM, or a tile in SBUF or PSUM whose first dimension is the partition dimension.
+
+    An index that leaves the tensor is not refused where it is written but where it is used without a mask that leaves
+    those positions out (NK402): until then the tensor has an `Access` in place of a view. ``lanes`` are the lanes
+    that the call which made this tile has written (None: all), ``made_at`` how many instructions had been issued
+    then.
+    """
+
+    __slots__ = ("access", "base", "element", "lanes", "made_at", "shape")
+    dialect = "neuronxcc.nki"
+    __array_ufunc__ = None  # a NumPy scalar on the left leaves the arithmetic to this class
+    __hash__ = object.__hash__
+
+    def __init__(self, tensor: NkiTensor) -> None:
+        self.base = tensor
+        self.access: Access | RowAccess | OffsetAccess | None = None
+        self.element: DType = tensor.dtype
+        self.shape: tuple[int, ...] = tensor.shape
+        self.lanes: Lanes | None = None
+        self.made_at = -1
+        tell = TENSOR_MADE.get()
+        if tell is not None:
+            tell()
+
+    @classmethod
+    def beyond(cls, access: Access | RowAccess | OffsetAccess) -> Tensor:
+        """A tile that becomes a view where it is used.
+
+        Some of its positions lie outside of the tensor, which is good for calls whose mask leaves those out, or a tile
+        chooses what it addresses.
+        """
+        result = Tensor(access.tensor)
+        result.access = access
+        result.shape = access.shape
+        return result
+
+    @classmethod
+    def made(cls, tensor: NkiTensor, lanes: Lanes | None = None) -> Tensor:
+        """The result of a call: a whole tile, of which ``lanes`` were written by the last instruction issued."""
+        result = Tensor(tensor)
+        result.lanes = lanes
+        if lanes is not None:
+            leave_out(tensor.storage, tensor.storage.site)
+        core = CORE.get()
+        result.made_at = -1 if core is None else core.record.count
+        return result
+
+    @property
+    def tensor(self) -> NkiTensor | None:
+        """The view, or None for a tile that is partly outside."""
+        return self.base if self.access is None else None
+
+    def resolved(self) -> NkiTensor:
+        """The view that instructions work on. Errors: NK402."""
+        return self.base if self.access is None else self.access.view()
+
+    def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
+        """The part that belongs to a box of a tile of ``shape``. Errors: NK402, NK604."""
+        if self.access is None:
+            return part(self.base, shape, box)
+        if self.shape != shape:
+            not_affine(f"it describes a tile {list(shape)}, an operand has the shape {list(self.shape)}")
+        return self.access.view(box)
+
+    def reaches(self, box: Box) -> bool:
+        """Whether a box of the tile lies within the tensor."""
+        return self.access is None or self.access.violation(box) is None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the run's last instruction made this tile, so that an assignment takes over what that wrote."""
+        core = CORE.get()
+        return core is not None and core.record.count == self.made_at
+
+    # --- attributes ------------------------------------------------------------------------------------------------
+
+    @property
+    def storage(self) -> Any:
+        """The storage behind the view."""
+        return self.base.storage
+
+    @property
+    def buffer(self) -> MemoryRegion:
+        """The memory that the tensor lives in."""
+        return self.base.buffer
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the elements, as NumPy's dtype."""
+        return shown(self.element)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.element.itemsize
+
+    # --- indexing --------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Tensor:
+        if isinstance(key, Mask):
+            return MaskedOperand(self, key)
+        items = key if isinstance(key, tuple) else (key,)
+        advanced = False
+        for item in items:
+            if isinstance(item, (Index, NonAffine)):
+                advanced = True
+            elif isinstance(item, (Tensor, DynamicIndex)):
+                return Tensor.beyond(chosen_access(self.resolved(), items, _is_tile))
+        if not advanced:
+            found = basic_view(self.resolved(), tuple(items))
+            return Tensor.beyond(found) if isinstance(found, Access) else Tensor(found)
+        access = access_of(self.resolved(), items)
+        return Tensor(access.inside()) if access.violation() is None else Tensor.beyond(access)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        assign(self[key], value)
+
+    # --- shape and dtype -------------------------------------------------------------------------------------------
+
+    def assert_shape(self, shape: Any) -> Self:
+        """The tensor itself; AssertionError where it has another shape."""
+        expected = tuple(shape)
+        assert self.shape == expected, f"expected a tensor of shape {list(expected)}, it is {describe(self.base)}"
+        return self
+
+    def astype(self, dtype: Any) -> Tensor:
+        """A copy of the tile in another dtype. Errors: NK201, NK301."""
+        return Tensor.made(reshaping.converted(self.resolved(), element_type(dtype)))
+
+    def broadcast_to(self, shape: Any) -> Tensor:
+        """The tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""
+        return Tensor(broadcast(self.resolved(), shape))
+
+    def expand_dims(self, axis: Any) -> Tensor:
+        """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+        return Tensor(reshaping.expanded(self.resolved(), axis))
+
+    def reshape(self, shape: Any, *more: Any) -> Tensor:
+        """A view of the same elements in another shape; on chip the partition dimension stays. Errors: NK109."""
+        return Tensor(reshaping.reshaped(self.resolved(), (shape, *more) if more else shape))
+
+    def view(self, dtype: Any) -> Tensor:
+        """The same bytes as another dtype. Errors: NK109, NK301."""
+        return Tensor(self.resolved().view(element_type(dtype)))
+
+    # --- operators -------------------------------------------------------------------------------------------------
+
+    def _operate(self, what: str, other: Any, *, reverse: bool = False) -> Any:
+        if isinstance(other, (Index, NonAffine, Mask, DynamicIndex)):
+            if isinstance(other, Index) and (what == "add" or (what == "subtract" and not reverse)):
+                return DynamicIndex(self, other if what == "add" else -other)
+            not_modelled(
+                "arithmetic of a tile with an index other than its sum, a dynamic offset, is not modelled",
+                remedy="Where a tile of the index's values is wanted, make it first: nisa.iota(index, dtype=nl.int32).",
+            )
+        if not isinstance(other, (Tensor, bool, int, float, np.generic)):
+            return NotImplemented
+        x, y = (other, self) if reverse else (self, other)
+        dtype = bool if what in _COMPARISONS else None
+        return Tensor.made(*elementwise.binary(what, x, y, dtype=dtype, partitions=False, name=_OPERATORS[what]))
+
+    def __add__(self, other: Any) -> Any:
+        return self._operate("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._operate("add", other, reverse=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._operate("subtract", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._operate("subtract", other, reverse=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._operate("multiply", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._operate("multiply", other, reverse=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._operate("divide", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._operate("divide", other, reverse=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._operate("power", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._operate("power", other, reverse=True)
+
+    def __and__(self, other: Any) -> Any:
+        return self._operate("bitwise_and", other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._operate("bitwise_and", other, reverse=True)
+
+    def __or__(self, other: Any) -> Any:
+        return self._operate("bitwise_or", other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._operate("bitwise_or", other, reverse=True)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._operate("bitwise_xor", other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._operate("bitwise_xor", other, reverse=True)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._operate("left_shift", other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._operate("right_shift", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("less", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare("greater", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare("greater_equal", other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("equal", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare("not_equal", other)
+
+    def _compare(self, what: str, other: Any) -> Any:
+        if isinstance(other, (Index, NonAffine)):
+            not_affine(f"it compares an index with {describe(self.base)}")
+        return self._operate(what, other)
+
+    def __neg__(self) -> Tensor:
+        return Tensor.made(*elementwise.unary("negative", self))
+
+    def __invert__(self) -> Tensor:
+        # "Use ~ instead of not" (err_ambiguous_tensor_truth_value), but the bits of a truth value do not invert so.
+        if self.element.kind == "bool":
+            return Tensor.made(*elementwise.unary("logical_not", self))
+        return Tensor.made(*elementwise.unary("invert", self))
+
+    def __abs__(self) -> Tensor:
+        return Tensor.made(*elementwise.unary("abs", self))
+
+    def _update(self, what: str, other: Any) -> Self:
+        if isinstance(other, (Index, NonAffine, Mask)):
+            self._operate(what, other)
+        update(what, self, other)
+        return self
+
+    def __iadd__(self, other: Any) -> Self:
+        return self._update("add", other)
+
+    def __isub__(self, other: Any) -> Self:
+        return self._update("subtract", other)
+
+    def __imul__(self, other: Any) -> Self:
+        return self._update("multiply", other)
+
+    def __itruediv__(self, other: Any) -> Self:
+        return self._update("divide", other)
+
+    # --- what a tensor is not --------------------------------------------------------------------------------------
+
+    def __bool__(self) -> NoReturn:
+        scalar = all(size == 1 for size in self.shape)
+        code = "err_dynamic_control_flow_not_supported" if scalar else "err_ambiguous_tensor_truth_value"
+        refuse(
+            "NK602",
+            f"the truth value of {describe(self.base)} is asked for; its elements exist only on the chip ({code})",
+            about=(self.base,),
+        )
+
+    def __iter__(self) -> NoReturn:
+        refuse(
+            "NK601", f"{describe(self.base)} cannot be iterated over", about=(self.base,), remedy="Index it in a loop."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(
+            "NK601",
+            f"NumPy cannot work on {describe(self.base)} inside a kernel; the chip would not run it",
+            about=(self.base,),
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"a tensor has no attribute {name!r}")
+        message = f"a tensor of neuronxcc.nki has no attribute `{name}` in AWS's documentation"
+        raise NotModelledAttribute(finding_here(RULES["NK607"], message, RULES["NK607"].remedy))
+
+    def __repr__(self) -> str:
+        if self.access is not None:
+            return f"<tile {list(self.shape)} of {named(self.base)}, partly outside of it or chosen when it is used>"
+        return repr(self.base)
+
+
+def _is_tile(item: Any) -> bool:
+    """Whether an item of an index tuple is known only when the kernel runs."""
+    return isinstance(item, (Tensor, DynamicIndex))
+
+
+_OPERATORS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "left_shift": "<<",
+    "right_shift": ">>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
+
+
+class MaskedOperand(Tensor):
+    """``tile[mask]``: an operand of a matmul of which only the mask's lanes take part (NKI API, Masking)."""
+
+    __slots__ = ("chosen",)
+
+    def __init__(self, tile: Tensor, mask: Mask) -> None:
+        super().__init__(tile.base)
+        self.access, self.shape = tile.access, tile.shape
+        self.chosen = mask.lanes(tile.shape, "operand mask")
+        if self.chosen.where is not None:
+            not_affine("an operand mask must leave a box of the tile")
+
+    def resolved(self) -> NkiTensor:
+        """Refused: only matrix multiplications take operand masks."""
+        not_affine(
+            "tile[mask] is an operand mask, which only nl.matmul and nisa.nc_matmul take; pass mask= to other calls"
+        )

@@ -1,0 +1,211 @@
+"""How element-wise operators are computed: in float32, in exact 32-bit integers, or on bits.
+
+Each function here makes the ``compute(destination, data, *operands)`` of a plan. Full-size operands may have other free
+dimensions than the first (equally many elements per partition); they are brought into its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.engines.cast_on_write import like, put, widened
+from nkitools.engines.operators import Operator
+
+# Native integer arithmetic has no such operator: these are computed in float64, which holds every 32-bit integer.
+_NOT_INTEGER = frozenset({"divide", "power", "rsqrt", "reciprocal"})
+
+Step = Callable[[Any, Any, Array], Any]
+
+
+# --- two tiles -------------------------------------------------------------------------------------------------------
+
+
+def direct(operator: Operator) -> Callable[..., None]:
+    """All operands float32 and of one shape: straight into the destination."""
+    function = operator.compute
+
+    def compute(destination: Array, first: Array, second: Array) -> None:
+        function(first, second, out=destination)
+
+    return compute
+
+
+def converted(operator: Operator, dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
+    """In float32, cast once on write."""
+    return _aligned(widened(operator.compute, dtype, shape), shape)
+
+
+def exact(operator: Operator, dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
+    """int32 and uint32 in native integer arithmetic: results wrap, comparisons and logical operators give 0 or 1."""
+    function = operator.compute
+    working = working_dtype((operator,), ())
+
+    def natively(destination: Array, first: Array, second: Array) -> None:
+        out = np.empty(shape, dtype.dtype)
+        function(first, second, out=out, casting="unsafe")
+        np.copyto(destination, out.reshape(destination.shape))
+
+    def widely(destination: Array, first: Array, second: Array) -> None:
+        out = np.empty(shape, working)
+        function(first.astype(working), second.astype(working), out=out)
+        _put_wrapped(destination, out, dtype)
+
+    is_native = isinstance(function, np.ufunc) and working is np.int64
+    return _aligned(natively if is_native else widely, shape)
+
+
+def bitvec(operator: Operator, dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
+    """On the bits of both tiles."""
+
+    def compute(destination: Array, first: Array, second: Array) -> None:
+        left = bits(first, dtype)
+        out = np.empty(shape, left.dtype)
+        operator.compute(left, bits(second, dtype), out=out)
+        put_bits(destination, out, dtype)
+
+    return _aligned(compute, shape)
+
+
+def _aligned(compute: Callable[..., None], shape: tuple[int, ...]) -> Callable[..., None]:
+    def aligned(destination: Array, first: Array, second: Array) -> None:
+        compute(destination, like(first, shape), like(second, shape))
+
+    return aligned
+
+
+def _put_wrapped(destination: Array, values: Array, dtype: DType) -> None:
+    """Write integers modulo the destination's width (from float64: rounded and saturated)."""
+    if values.dtype == np.float64:
+        put(destination, values, dtype)
+    else:
+        np.copyto(destination, values.astype(dtype.dtype).reshape(destination.shape))
+
+
+# --- bits ------------------------------------------------------------------------------------------------------------
+
+
+def bits(value: Any, dtype: DType) -> Array:
+    """The bits of a tile or an integer, as unsigned integers of ``dtype``'s width (a narrower one is extended)."""
+    width = dtype.itemsize
+    holder = np.dtype(f"u{width}")
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype.dtype, copy=False).view(holder)
+    return np.asarray(int(value) & ((1 << 8 * width) - 1), holder)
+
+
+def put_bits(destination: Array, values: Array, dtype: DType) -> None:
+    """Write unsigned integers of ``dtype``'s width as they are; a bool is true where any bit is set."""
+    result = values != 0 if dtype.kind == "bool" else values.view(dtype.dtype)
+    np.copyto(destination, result.reshape(destination.shape))
+
+
+# --- a tile with numbers or vectors ----------------------------------------------------------------------------------
+
+
+def steps_of(first: Operator, second: Operator | None, reverse0: bool, reverse1: bool) -> tuple[Step, ...]:
+    """One function (value, operand, out) for each operator."""
+    pairs = ((first, reverse0), (second, reverse1))
+    return tuple(_step(operator, reverse) for operator, reverse in pairs if operator is not None)
+
+
+def _step(operator: Operator, reverse: bool) -> Step:
+    function = operator.compute
+    if operator.unary:
+        return lambda value, operand, out: function(value, out=out)
+    if reverse and operator.name != "bypass":
+        return lambda value, operand, out: function(operand, value, out=out)
+    return lambda value, operand, out: function(value, operand, out=out)
+
+
+def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
+    """All in float32: the first step writes the destination, the second works on it.
+
+    NumPy takes care of a destination that overlaps what a step reads; only the second operand must be put aside.
+    """
+    if len(steps) == 1:
+        (only,) = steps
+
+        def single(destination: Array, data: Array, operand0: Any, operand1: Any = None) -> None:
+            only(data, _float32_operand(operand0, ndim), destination)
+
+        return single
+    first, second = steps
+
+    def double(destination: Array, data: Array, operand0: Any, operand1: Any) -> None:
+        later = _float32_operand(operand1, ndim)
+        if isinstance(later, np.ndarray):
+            later = later.copy()  # it may lie in the destination
+        first(data, _float32_operand(operand0, ndim), destination)
+        second(destination, later, destination)
+
+    return double
+
+
+def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
+    """The steps in float32, the result cast once."""
+
+    in_one = steps_in_place(steps, len(shape))
+
+    def compute(destination: Array, data: Array, *operands: Any) -> None:
+        if dtype is float32 and destination.shape == shape:
+            in_one(destination, to_float32(data), *operands)
+            return
+        out = np.empty(shape, np.float32)
+        in_one(out, to_float32(data), *operands)
+        put(destination, out, dtype)
+
+    return compute
+
+
+def steps_in_integers(
+    steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...], working: Any
+) -> Callable[..., None]:
+    """The steps in 64 bits, the result cut to the 32 of ``dtype`` as native arithmetic does (see `working_dtype`)."""
+
+    def compute(destination: Array, data: Array, *operands: Any) -> None:
+        value: Array = data.astype(working)
+        out = np.empty(shape, working)
+        for step, operand in zip(steps, operands, strict=False):
+            step(value, None if operand is None else column(np.asarray(operand, working), len(shape)), out)
+            value = out
+        _put_wrapped(destination, out, dtype)
+
+    return compute
+
+
+def working_dtype(operators: tuple[Operator, ...], operands: tuple[Any, ...]) -> Any:
+    """int64, or float64 where an operator or a number among the operands is not one of integers."""
+    fractional = any(isinstance(operand, (float, np.floating)) for operand in operands)
+    return np.float64 if fractional or any(each.name in _NOT_INTEGER for each in operators) else np.int64
+
+
+def steps_on_bits(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
+    """The steps on bits."""
+
+    def compute(destination: Array, data: Array, *operands: Any) -> None:
+        value = bits(data, dtype)
+        out = np.empty(shape, value.dtype)
+        for step, operand in zip(steps, operands, strict=False):
+            step(value, None if operand is None else column(bits(operand, dtype), len(shape)), out)
+            value = out
+        put_bits(destination, out, dtype)
+
+    return compute
+
+
+def column(operand: Any, ndim: int) -> Any:
+    """A (partitions, 1) vector so that it broadcasts over all free dimensions; numbers as they are."""
+    if operand.ndim in (0, ndim):
+        return operand
+    return operand.reshape(operand.shape[0], *[1] * (ndim - 1))
+
+
+def _float32_operand(operand: Any, ndim: int) -> Any:
+    if isinstance(operand, np.ndarray):
+        return column(to_float32(operand), ndim)
+    return None if operand is None else np.float32(operand)

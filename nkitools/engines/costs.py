@@ -1,0 +1,75 @@
+"""What instructions cost, in cycles of their engine (nanoseconds of DMA).
+
+The formulas are those of the docstrings of ``nki.isa`` in the SDK 2.20 to 2.26, which are NeuronCore-v2's; later
+releases dropped them. What later generations do faster is from their architecture guides.
+"""
+
+from __future__ import annotations
+
+from nkitools.chip.generations import Generation
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.enums import engine as engines
+
+DMA_COMPLETION_NS = 1300.0  # completion of a transfer (NKI DMA overview)
+GPSIMD_START = 150.0  # startup of an instruction on the GpSimd Engine (nki.isa.iota docstring, 2.26)
+_FAST_ADD = ("add", "subtract", "multiply")
+
+
+def streaming(chip: Generation, data: NkiTensor, factor: float = 1.0) -> float:
+    """``max(MIN_II, factor * N)`` with N elements per partition."""
+    return max(float(chip.min_initiation_cycles), factor * data.layout.free_elements)
+
+
+def is_half(*tensors: NkiTensor) -> bool:
+    """Whether all operands are bfloat16 or float16."""
+    return all(tensor.dtype.name in ("bfloat16", "float16") for tensor in tensors)
+
+
+def is_bfloat16(*tensors: NkiTensor) -> bool:
+    """Whether all operands are bfloat16."""
+    return all(tensor.dtype.name == "bfloat16" for tensor in tensors)
+
+
+def elements_per_cycle(chip: Generation, engine: engines, dst: NkiTensor, data: NkiTensor) -> int:
+    """Elements that a lane copies (or runs through tensor_scalar) in a cycle: more than one of half-width elements.
+
+    Vector Engine from NeuronCore-v3 on: 4 from SBUF to SBUF with contiguous elements, 2 where one of these does not
+    hold (trainium2_arch, Vector Engine Performance Mode). Scalar Engine from v4 on: 2 (trainium3_arch, Performance
+    mode).
+    """
+    if not is_half(dst, data):
+        return 1
+    if engine is engines.scalar:
+        return 2 if chip.version >= 4 else 1
+    if engine is not engines.vector or chip.version < 3:
+        return 1
+    in_psum = sum(tensor.buffer is MemoryRegion.psum for tensor in (dst, data))
+    contiguous = dst.is_contiguous() and data.is_contiguous()
+    if in_psum == 0:
+        return 4 if contiguous else 2
+    return 2 if in_psum == 1 and contiguous else 1
+
+
+def two_tiles(chip: Generation, operator: str, dst: NkiTensor, data1: NkiTensor, data2: NkiTensor) -> float:
+    """The table of tensor_tensor: N cycles with one input in PSUM, or adding bfloat16 tiles without strides; else 2N.
+
+    From NeuronCore-v3 on twice as fast with half-width tiles of SBUF (trainium2_arch, Vector Engine Performance Mode).
+    """
+    in_psum = sum(tensor.buffer is MemoryRegion.psum for tensor in (data1, data2))
+    plain = is_bfloat16(dst, data1, data2) and data1.is_contiguous() and data2.is_contiguous()
+    factor = 1.0 if in_psum == 1 or (in_psum == 0 and plain and operator in _FAST_ADD) else 2.0
+    if chip.version >= 3 and in_psum == 0 and is_half(dst, data1, data2):
+        factor /= 2
+    return streaming(chip, data1, factor)
+
+
+def dma(chip: Generation, dst: NkiTensor, src: NkiTensor) -> float:
+    """Nanoseconds of a DMA transfer: its bytes (of the wider side) at full bandwidth, and the completion."""
+    moved = dst.size * max(dst.dtype.itemsize, src.dtype.itemsize)
+    return moved / chip.dma_bytes_per_second * 1e9 + DMA_COMPLETION_NS
+
+
+def matmul(chip: Generation, stationary_free: int, moving_free: int, passes: int) -> float:
+    """``passes * max(min(64, N_stationary), N_moving)``, the average of many in a row."""
+    return float(passes * max(min(chip.min_initiation_cycles, stationary_free), moving_free))

@@ -1,0 +1,1 @@
+"""Rules over the record of a whole run: races, capacity, lifetimes, speed."""

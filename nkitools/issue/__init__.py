@@ -1,0 +1,1 @@
+"""How an instruction is issued: its operands resolved, checked, computed and recorded."""

@@ -1,0 +1,173 @@
+"""PSUM accumulation: what matmuls add to there, and whether anybody reads their sums.
+
+NK503: on NeuronCore-v2 and v3 a matmul may add only to what a matmul has put there. Source: nki.isa.nc_matmul,
+Accumulation mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is
+undefined behavior on hardware". We judge ``accumulate=True`` only: with ``accumulate=None`` a tile of zeros that
+matmuls are added to is an idiom of AWS's own examples.
+
+NK506: the sums of matmuls are overwritten, and no instruction has read any of them. What is written in part only (a
+mask, a predicate, tensor indirection) is not judged, and of another instruction than a matmul only what overwrites them
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import LAYOUTS, Region
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.issue.plan import Plan
+from nkitools.rules.finding import report
+
+_WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strided arrays
+
+
+@dataclass(slots=True, eq=False)
+class Sum:
+    """What matmuls have summed up in a region and nobody has read: by how many, from which instruction on."""
+
+    region: Region
+    tensor: NkiTensor
+    array: Array
+    position: int
+    matmuls: int = 1
+
+    def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
+        """Whether an access has elements in common with it; ``unless_sure`` where that is too hard to find out."""
+        if array is self.array:
+            return True
+        if not _overlap(self.region, region):
+            return False
+        try:
+            return np.shares_memory(self.array, array, max_work=_WORK)
+        except np.exceptions.TooHardError:
+            return unless_sure
+
+
+@lru_cache(4096)  # layouts live as long as the process, and their numbers with them
+def _reach(layout: int, byte_offset: int, partition_bytes: int) -> Region:
+    partition, byte = divmod(byte_offset, partition_bytes)
+    known = LAYOUTS[layout]
+    span = sum((size - 1) * stride for size, stride in zip(known.shape[1:], known.strides[1:], strict=True))
+    return partition, partition + known.shape[0], byte, byte + span + known.dtype.itemsize
+
+
+def _region(tensor: NkiTensor) -> Region:
+    """Partitions and bytes that a view reaches over: (first, end, first byte, end byte)."""
+    return _reach(tensor.layout.id, tensor.byte_offset, tensor.storage.partition_bytes)
+
+
+def _place(tensor: NkiTensor) -> Region:
+    """The same in its memory, where the storage has a place of its own there."""
+    storage = tensor.storage
+    first, end, byte, last = _region(tensor)
+    if storage.physical is None:
+        return first, end, byte, last
+    partition, start = storage.start_partition, storage.start_byte
+    return first + partition, end + partition, byte + start, last + start
+
+
+def _overlap(first: Region, second: Region) -> bool:
+    return first[0] < second[1] and second[0] < first[1] and first[2] < second[3] and second[2] < first[3]
+
+
+def _within(inner: Region, outer: Region) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1] and outer[2] <= inner[2] and inner[3] <= outer[3]
+
+
+def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
+    """Remember what an instruction reads and writes in PSUM; NK506 where it overwrites what nobody has read.
+
+    ``operands``: all its data, tensors and others.
+    """
+    for number in plan.psum_reads:
+        note_read(operands[number])
+    for number in plan.psum_writes:
+        tensor = operands[number]
+        if tensor.direct or not tensor.is_indirect():
+            _note_writer(plan, tensor)
+        if tensor.direct and not (plan.touches or plan.chooses):
+            _note_sums(plan, tensor)
+
+
+def note_read(tensor: NkiTensor) -> None:
+    """Forget the sums that somebody reads."""
+    sums = tensor.storage.sums
+    if sums:
+        tensor = getattr(tensor, "columns", tensor)  # all that tensor indirection chooses from
+        here = _place(tensor)
+        sums[:] = [each for each in sums if not each.meets(tensor.array, here, unless_sure=True)]
+
+
+def _note_writer(plan: Plan, tensor: NkiTensor) -> None:
+    """Remember who wrote a region of PSUM: a matmul that overwrites it makes it fit to be added to again."""
+    foreign = tensor.storage.foreign
+    assert foreign is not None
+    if plan.engine != "tensor":
+        here = _region(tensor)
+        if here not in foreign:
+            foreign.append(here)
+    elif plan.overwrites and foreign:
+        here = _region(tensor)
+        foreign[:] = [each for each in foreign if not _within(each, here)]
+
+
+def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
+    sums = tensor.storage.sums
+    assert sums is not None
+    multiplies = plan.wants_fresh
+    if not sums and not multiplies:
+        return
+    here = _place(tensor)
+    met = [each for each in sums if each.meets(tensor.array, here, unless_sure=False)] if sums else ()
+    # A matmul adds to its own tensor's sums only: those of others that lie there it overwrites.
+    added = (
+        [each for each in met if each.tensor.storage is tensor.storage] if multiplies and not plan.overwrites else []
+    )
+    for each in met:
+        if each not in added and (multiplies or _covers(tensor, here, each.region)):
+            sums.remove(each)
+            _report_lost(plan, tensor, each)
+    for each in added:
+        each.matmuls += 1
+    if multiplies and not added:
+        sums.append(Sum(here, tensor, tensor.array, current_core(plan.name).record.count))
+
+
+def _covers(tensor: NkiTensor, here: Region, region: Region) -> bool:
+    """Whether a write reaches every byte of a region."""
+    dense = tensor.layout.free_elements * tensor.dtype.itemsize == here[3] - here[2]
+    return dense and _within(region, here)
+
+
+def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
+    site = current_core(plan.name).record.site_at(lost.position)
+    whose = "the sum of a matmul" if lost.matmuls == 1 else f"the sum of {lost.matmuls} matmuls"
+    over = "" if lost.tensor.storage is tensor.storage else f", through {describe(tensor)} at the same address"
+    report(
+        "NK506",
+        f"{plan.name}: {whose} in {describe(lost.tensor)}, begun in line {site.line}, is overwritten{over}; no "
+        "instruction has read it",
+        about=(tensor, lost.tensor),
+    )
+
+
+def check_addition(plan: Plan, tensor: NkiTensor) -> None:
+    """NK503: the matmul adds to elements that another instruction wrote."""
+    here = _region(tensor)
+    if plan.adds_to_matmuls_only and any(_overlap(each, here) for each in tensor.storage.foreign or ()):
+        report(
+            "NK503",
+            f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that an instruction other than a "
+            "matmul has written",
+            about=(tensor,),
+            remedy="Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out.",
+        )

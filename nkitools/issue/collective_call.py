@@ -1,0 +1,288 @@
+"""What all collectives share: their lists of tensors, what these must be, and how a call becomes an instruction."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import Core, current_core
+from nkitools.chip.dtypes import float32
+from nkitools.chip.full_precision_shadow import LOW_PRECISION, wide_of
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import put
+from nkitools.engines.costs import DMA_COMPLETION_NS
+from nkitools.engines.operators import Operator
+from nkitools.issue import guards, instruction_guards
+from nkitools.issue.collective_meeting import Met, both_cores, meet, shared_words
+from nkitools.issue.dma_descriptors import check_priority
+from nkitools.issue.execution import execute
+from nkitools.issue.full_precision import FullPrecision
+from nkitools.issue.instruction_names import label
+from nkitools.issue.plan import DST, SRC, Check, Plan
+
+SBUF = MemoryRegion.sbuf
+REDUCING = ("add", "minimum", "maximum")
+WIDE_INTEGERS = ("int32", "uint32")  # "does not support 32-bit or 64-bit integer operands" (NCC_EVRF061, EVRF063)
+
+Moves = Callable[[Met, list[Array]], None]  # writes what the ranks have brought to the destinations
+Mask = Array | None
+
+_plans: dict[tuple[Any, ...], Plan] = {}
+
+
+class Collective:
+    """One call of a collective on the core that runs: guards first, then `exchange` or `issue`."""
+
+    def __init__(self, function: Any, priority: Any = None, name: Any = None) -> None:
+        self.name = function.__name__
+        self.core: Core = current_core(f"nki.collectives.{self.name}")
+        self.check = Check(self.name, self.core.generation, call_form(function))
+        self.label = name
+        if name is not None and not isinstance(name, str):
+            self.check.refuse("NK609", f"`name` must be a string, it is of class {type(name).__name__}")
+        check_priority(self.check, priority)
+
+    # --- the tensors ------------------------------------------------------------------------------------------------
+
+    def tensors(self, role: str, given: Any, *, one: bool = False) -> list[NkiTensor]:
+        """NK609: a list of tensors, not empty, at addresses of one run-time offset at most; ``one``: of one tensor."""
+        if isinstance(given, NkiTensor) or not isinstance(given, (list, tuple)):
+            self.check.refuse("NK609", f"`{role}` must be a list of tensors, it is {_told(given)}")
+        for each in given:
+            if not isinstance(each, NkiTensor):
+                self.check.refuse("NK609", f"`{role}` must hold tensors, it has {_told(each)}")
+            if each.is_indirect() and not isinstance(each, DynamicTensor):
+                self.check.refuse(
+                    "NK609", f"`{role}` cannot be gathered or scattered by an index, it has {describe(each)}", each
+                )
+        if not given or (one and len(given) != 1):
+            wanted = "exactly one tensor" if one else "at least one tensor"
+            self.check.refuse("NK609", f"`{role}` must hold {wanted}, it holds {len(given)}")
+        for each in given:
+            self._settle(each)
+        return list(given)
+
+    def by_channel(self, role: str, given: Any, channels: int) -> list[NkiTensor]:
+        """NK609: a list of lists of one tensor, one list a channel."""
+        if not isinstance(given, (list, tuple)) or len(given) != channels:
+            count = f"{len(given)} lists" if isinstance(given, (list, tuple)) else _told(given)
+            self.check.refuse(
+                "NK609", f"`{role}` must have one list of tensors for each of {channels} channel_ids, it is {count}"
+            )
+        return [self.tensors(f"{role}[{channel}]", each, one=True)[0] for channel, each in enumerate(given)]
+
+    def _settle(self, tensor: NkiTensor) -> None:
+        if isinstance(tensor, DynamicTensor):
+            try:
+                tensor.settle(f"nki.collectives.{self.name}")
+            except OutOfBounds as error:
+                self.check.refuse("NK402", str(error), tensor)
+
+    def alike(self, **lists: list[NkiTensor]) -> None:
+        """NK609, NK301: equally many tensors in each list, and those at one place of one dtype; nothing is cast."""
+        (first, tensors), *others = lists.items()
+        for role, each in others:
+            if len(each) != len(tensors):
+                self.check.refuse(
+                    "NK609", f"`{first}` holds {len(tensors)} tensors and `{role}` {len(each)}; they go in pairs"
+                )
+            for number, (tensor, other) in enumerate(zip(tensors, each, strict=True)):
+                instruction_guards.same_dtype(self.check, (f"{role}[{number}]", other), (f"{first}[{number}]", tensor))
+
+    def memory(self, lists: dict[str, list[NkiTensor]], *, only_hbm: bool = False, coalesced: bool = True) -> bool:
+        """NK201, NK110, NK609: all in HBM, or all in SBUF with two dimensions; whether it is SBUF.
+
+        Several tensors of a list (``coalesced``) are possible in HBM only.
+        """
+        allowed = guards.HBM if only_hbm else (*guards.HBM, SBUF)
+        operands = [(f"{role}[{number}]", each) for role, every in lists.items() for number, each in enumerate(every)]
+        for role, tensor in operands:
+            guards.memory(self.check, tensor, role, allowed)
+        on_chip = [tensor for _, tensor in operands if tensor.buffer is SBUF]
+        if not on_chip:
+            return False
+        if len(on_chip) < len(operands):
+            other = next(tensor for _, tensor in operands if tensor.buffer is not SBUF)
+            self.check.refuse(
+                "NK201",
+                f"all tensors must be in HBM, or all in SBUF; there are {describe(on_chip[0])} and {describe(other)}",
+                on_chip[0],
+                other,
+                remedy="Copy one of them with nisa.dma_copy first.",
+            )
+        guards.sizes(self.check, *operands)
+        for role, tensor in operands:
+            instruction_guards.dimensions(self.check, role, tensor, 2)
+        if coalesced and any(len(every) > 1 for every in lists.values()):
+            self.check.refuse(
+                "NK609",
+                f"several tensors in one call are possible in HBM only; here {len(on_chip)} lie in SBUF",
+                remedy="Call the collective once for each tensor.",
+            )
+        return True
+
+    def shaped(self, dst: tuple[str, NkiTensor], src: tuple[str, NkiTensor], wanted: Sequence[int], why: str) -> None:
+        """NK109: a destination has this shape."""
+        (role, tensor), (src_role, source) = dst, src
+        if tensor.shape != tuple(wanted):
+            self.check.refuse(
+                "NK109",
+                f"`{role}`, {describe(tensor)}, must have shape {list(wanted)}, {why} `{src_role}`, {describe(source)}",
+                tensor,
+                source,
+                remedy=f"Allocate `{role}` with shape {list(wanted)}.",
+            )
+
+    def operator(self, op: Any, *tensors: NkiTensor) -> Operator:
+        """NK306, NK301: nl.add, nl.minimum or nl.maximum, and what the collective engine can reduce.
+
+        It has no datapath for integers: it computes in float32, and AWS's compiler refuses those of 32 bits.
+        """
+        found = guards.operator(self.check, "op", op)
+        if found.name not in REDUCING:
+            self.check.refuse(
+                "NK306",
+                f"`op`={found} is not supported; nl.add, nl.minimum and nl.maximum are",
+                remedy="Use one of these, or gather the tensors and reduce them on the core.",
+            )
+        for tensor in tensors:
+            guards.not_packed(self.check, srcs=tensor)
+            if tensor.dtype.name in WIDE_INTEGERS:
+                self.check.fail(
+                    "NK301",
+                    f"{describe(tensor)} has 32-bit integers; a reduction is computed in float32, which cannot hold "
+                    "all of them (NCC_EVRF061)",
+                    tensor,
+                    remedy="Cast to float32 first, where the values allow it.",
+                )
+        return found
+
+    def put(self, destination: Array, total: Array, dst: NkiTensor) -> None:
+        """A reduction's result, cast once into its destination (which full precision has in float32)."""
+        wide = self.core.full_plans is not None and destination.dtype == np.float32
+        put(destination, total, float32 if wide else dst.dtype)
+
+    # --- becoming an instruction --------------------------------------------------------------------------------------
+
+    def exchange(
+        self,
+        ranks: Sequence[int],
+        dsts: list[NkiTensor],
+        srcs: list[NkiTensor],
+        moves: Moves,
+        *,
+        touches: tuple[Mask, ...] = (),
+        **agreed: Any,
+    ) -> None:
+        """Meet the other ranks, move what they bring, and record that; ``agreed`` must be equal on all of them.
+
+        ``touches``: for each of the destinations, then of the sources, which elements, None for all.
+        """
+        self.issue(ranks, dsts, srcs, moves, {**agreed, **_forms(dsts, srcs)}, touches)
+
+    def issue(
+        self,
+        ranks: Sequence[int],
+        dsts: list[NkiTensor],
+        srcs: list[NkiTensor],
+        moves: Moves,
+        agreed: dict[str, Any],
+        touches: tuple[Mask, ...] = (),
+    ) -> None:
+        """The same, where shapes need not agree."""
+        core, operands = self.core, [*dsts, *srcs]
+        words = shared_words(operands)
+        follows = both_cores(core, self.name, words)
+
+        def compute(*arrays: Array) -> None:
+            sources = [np.array(each) for each in arrays[len(dsts) :]]
+            moves(meet(self.check, core, ranks, agreed, sources), list(arrays[: len(dsts)]))
+
+        plan = self._plan(dsts, srcs, names_only=follows)
+        running = replace(plan, compute=compute, touches=touches)
+        roles = (DST,) * len(dsts) + (SRC,) * len(srcs)
+        kept = execute(core, running, roles, tuple(operands), skip=False, full=self._full(running, operands))
+        core.record.issued(plan, core.record.site(), kept)
+        if self.label is not None:
+            label(core, self, self.label, core.record.latest)
+        both_cores(core, self.name, words)
+
+    def _plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], *, names_only: bool) -> Plan:
+        """What the record keeps of such calls: one plan for all that move equally many bytes.
+
+        No cost is published: that of a DMA transfer of the bytes that this rank sends or receives, whichever are more,
+        without the wait and the way between devices.
+        """
+        moved = max(_nbytes(dsts), _nbytes(srcs))
+        key = (self.name, self.core.generation.name, moved, len(dsts), len(srcs), names_only)
+        plan = _plans.get(key)
+        if plan is None:
+            cost = moved / self.core.generation.dma_bytes_per_second * 1e9 + DMA_COMPLETION_NS
+            plan = _plans[key] = Plan("dma", cost, _moved_already, names_only=names_only, name=self.name)
+            lists = (("dsts", dsts), ("srcs", srcs))
+            plan.arguments = tuple(f"{role}[{number}]" for role, each in lists for number in range(len(each)))
+            plan.written = (True,) * len(dsts) + (False,) * len(srcs)
+            plan.number()
+        return plan
+
+    def _full(self, plan: Plan, operands: list[NkiTensor]) -> FullPrecision | None:
+        """In full precision what is moved are the digits beyond the declared dtype, too."""
+        if self.core.full_plans is None:
+            return None
+        packed = any(tensor.dtype.kind == "packed" for tensor in operands)
+        likes = {} if packed else {id(tensor): wide_of(tensor) for tensor in operands}
+        wide = {number: like for number, like in likes.items() if like is not None}
+        if any(tensor.dtype in LOW_PRECISION and id(tensor) not in wide for tensor in operands):
+            self.core.record.rounded[self.name] += 1
+        return FullPrecision(plan, tuple(wide.get(id(each), each) for each in operands), wide, operands)
+
+    @property
+    def call_form(self) -> str:
+        """The signature, as a remedy shows it."""
+        return self.check.call_form
+
+
+def call_form(function: Any) -> str:
+    """``The call form is nki.collectives.all_reduce(srcs, dsts, …).``"""
+    signature = inspect.signature(function)
+    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    shown = signature.replace(parameters=bare, return_annotation=signature.empty)
+    return f"The call form is nki.collectives.{function.__name__}{shown}."
+
+
+def reduced(operator: Operator, sources: Sequence[Array]) -> Array:
+    """Sources reduced in float32, in their order."""
+    total = np.array(to_float32(sources[0]), np.float32)
+    for each in sources[1:]:
+        operator.compute(total, to_float32(each), out=total)
+    return total
+
+
+def _moved_already(*arrays: Array) -> None:
+    """What a kept plan computes: nothing, as the call itself has moved what there was to move."""
+
+
+def _forms(dsts: list[NkiTensor], srcs: list[NkiTensor]) -> dict[str, Any]:
+    """What the ranks' operands must have in common."""
+    operands = [*srcs, *dsts]
+    return {
+        "the memory": "SBUF" if any(each.buffer is SBUF for each in operands) else "HBM",
+        "dtypes": ", ".join(dict.fromkeys(str(each.dtype) for each in operands)),
+        "shapes": f"srcs {[list(each.shape) for each in srcs]}, dsts {[list(each.shape) for each in dsts]}",
+    }
+
+
+def _nbytes(tensors: list[NkiTensor]) -> int:
+    return sum(tensor.size * tensor.dtype.itemsize for tensor in tensors)
+
+
+def _told(value: Any) -> str:
+    return describe(value) if isinstance(value, NkiTensor) else f"of class {type(value).__name__}"

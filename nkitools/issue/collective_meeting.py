@@ -1,0 +1,199 @@
+"""How the ranks of a group come together in a collective: who waits for whom, and what must agree.
+
+The cores of a logical NeuronCore each issue the collective, as one program runs on both. Core c of a rank exchanges
+with core c of the other ranks; what lies in shared HBM, which both cores of a rank name alike, is moved once for both.
+So the two cores of a rank wait for each other before a collective of shared HBM and after it: each of them may have
+written a part of what is sent, and may read all of what is received. The reference says nothing of two cores; public
+production kernels, which send what both cores have written with no barrier between them, rely on this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nkitools.chip.core import Core
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.plan import Check
+from nkitools.issue.replica_groups import rank_of
+
+# Which rule speaks where the ranks of a group do not agree; where nothing is named, NK609.
+_RULES = {"the collective": "NK504", "the memory": "NK201", "dtypes": "NK301", "shapes": "NK109"}
+
+
+@dataclass(eq=False)
+class Offer:
+    """What one core brings to a collective: from where in the kernel, what must agree, and copies of what it sends."""
+
+    rank: int
+    number: int  # that the baton knows the program by
+    members: tuple[int, ...]  # the numbers of those that meet
+    place: str
+    agreed: dict[str, Any]
+    sources: list[Array]
+    complaint: tuple[str, str] | None = None  # rule and sentence, where this one differs from the others
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Met:
+    """What the ranks of a group have brought, in the order of the group; ``at`` is the running rank's place in it."""
+
+    offers: list[Offer]
+    at: int
+
+    def sources(self, number: int) -> list[Array]:
+        """The ranks' sources number so and so."""
+        return [offer.sources[number] for offer in self.offers]
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is the same for all ranks of the group, made by the first that asks."""
+        shared = self.offers[0].shared
+        if key not in shared:
+            shared[key] = make()
+        return shared[key]
+
+
+# --- the ranks of a group --------------------------------------------------------------------------------------------
+
+
+def meet(check: Check, core: Core, ranks: Sequence[int], agreed: dict[str, Any], sources: Iterable[Array]) -> Met:
+    """Wait for the other ranks' same core; the n-th collective of these ranks is the same one on all of them.
+
+    Errors: NK504 (a rank that does not come, another collective, other groups), NK109, NK201, NK301, NK609 (what does
+    not agree, on the rank that differs).
+    """
+    index = core.team.index(core.baton.running)
+    members = tuple(rank * len(core.team) + index for rank in ranks)
+    mine = Offer(
+        rank_of(core),
+        core.baton.running,
+        members,
+        place_of(core),
+        {"the collective": check.instruction, **agreed},
+        list(sources),
+    )
+    _check_groups(check, core, mine, ranks)
+    waiting = f"waits in nki.collectives.{check.instruction} with ranks {list(ranks)} at {mine.place}"
+    standing = {} if core.world is None else core.world.standing
+    standing[mine.number] = mine
+
+    def settle(offered: dict[int, Offer]) -> None:
+        for member in members:
+            standing.pop(member, None)  # whoever has been met waits no longer, though it may not run yet
+        _compare([offered[member] for member in members])
+
+    offered: dict[int, Offer] = core.baton.meet("collective", members, mine, lambda: waiting, settle)
+    offers = [offered[member] for member in members]
+    if mine.complaint is not None:
+        rule, sentence = mine.complaint
+        check.refuse(rule, sentence, remedy=_SAME)
+    if any(offer.complaint for offer in offers):  # stand still until the rank that differs has ended the run
+        core.baton.wait_until(lambda: False, lambda: waiting)
+    return Met(offers, ranks.index(mine.rank))
+
+
+def _check_groups(check: Check, core: Core, mine: Offer, ranks: Sequence[int]) -> None:
+    """NK504: another rank waits for this one already, in a group of other ranks."""
+    standing = {} if core.world is None else core.world.standing
+    for member in mine.members:
+        other = standing.get(member)
+        if other is None or other.members == mine.members or core.baton.running not in other.members:
+            continue
+        theirs = [each // len(core.team) for each in other.members]
+        if sorted(theirs) != sorted(ranks):
+            check.refuse(
+                "NK504",
+                f"rank {mine.rank} waits with ranks {list(ranks)} here, while rank {other.rank} waits for it in "
+                f"{other.agreed['the collective']} with ranks {theirs} at {other.place}, so that neither goes on",
+                remedy=_SAME,
+            )
+        check.refuse(
+            "NK609",
+            f"rank {mine.rank} has its group in the order {list(ranks)}, rank {other.rank} in the order {theirs} at "
+            f"{other.place}",
+            remedy=_SAME,
+        )
+
+
+_SAME = "Call the same collectives with the same groups, sizes and operators, in the same order, on every rank."
+
+
+def _compare(offers: list[Offer]) -> None:
+    """Put a complaint on the first offer that differs from what most have (of equally many: from the first's)."""
+    for what in offers[0].agreed:
+        values = [offer.agreed.get(what) for offer in offers]
+        counts = Counter(map(str, values))
+        usual = max(values, key=lambda value: counts[str(value)])
+        wrong = next((offer for offer in offers if offer.agreed.get(what) != usual), None)
+        if wrong is None:
+            continue
+        right = [offer for offer in offers if offer.agreed.get(what) == usual]
+        places = ", ".join(dict.fromkeys(offer.place for offer in right))
+        others = f"rank{'' if len(right) == 1 else 's'} {', '.join(str(offer.rank) for offer in right)}"
+        wrong.complaint = (
+            _RULES.get(what, "NK609"),
+            f"{what} must be the same on all ranks of a group: {_shown(wrong.agreed.get(what))} on rank {wrong.rank} "
+            f"at {wrong.place}, {_shown(usual)} on {others} at {places}",
+        )
+        return
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+# --- the cores of a rank ---------------------------------------------------------------------------------------------
+
+
+def shared_words(operands: Iterable[NkiTensor]) -> tuple[int, ...]:
+    """Which views of shared HBM are among the operands."""
+    shared = [each for each in operands if each.buffer is MemoryRegion.shared_hbm]
+    return tuple(word for each in shared for word in (each.storage.id << 32 | each.layout.id, each.byte_offset))
+
+
+def both_cores(core: Core, what: str, words: tuple[int, ...]) -> bool:
+    """Wait for the other core of a rank where operands lie in shared HBM; whether it moves these for both.
+
+    It does where both name the same views and it comes first in the grid. What each core has done to these tensors
+    before is done for the other afterwards. Errors: NK504.
+    """
+    if len(core.team) < 2 or not words:
+        return False
+    place = place_of(core)
+    programs = [(number,) for number in range(len(core.team))]
+
+    def settle(offered: dict[int, tuple[int, ...]]) -> None:
+        for storage in dict.fromkeys(word >> 32 for each in offered.values() for word in each[::2]):
+            core.record.met(programs, storage)
+
+    offered = core.baton.meet(
+        "cores of a collective",
+        core.team,
+        words,
+        lambda: f"waits in nki.collectives.{what} for the other core of its rank at {place}",
+        settle,
+    )
+    first = core.team[0]
+    return bool(core.baton.running != first and offered[first] == words)
+
+
+def check_lnc(check: Check, core: Core) -> None:
+    """NK613: "Only LNC=2 is supported" (all_gather_v, all_to_all_v)."""
+    if len(core.team) != 2:
+        check.fail(
+            "NK613",
+            f"{check.instruction} is supported on LNC=2 only; this kernel is launched on one core a rank",
+            remedy="Launch it as kernel[2], or with grid=2.",
+        )
+
+
+def place_of(core: Core) -> str:
+    """``kernel.py:12``: the author's current line."""
+    site = core.record.sites[core.record.site()]
+    return f"{os.path.basename(site.file)}:{site.line}"

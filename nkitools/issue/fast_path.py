@@ -1,0 +1,158 @@
+"""The way that nearly every call takes: look the plan up, compute, record.
+
+It is written out for each instruction's own signature when the instruction is defined, so that a call runs no loop over
+parameters. It hands over to the careful way (`Instruction.issue_carefully`) whatever is not plain: a combination met
+for the first time, an operand with unwritten elements, a masked or indirect view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from inspect import Parameter
+from typing import Any
+
+from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.accumulation import note_accesses
+from nkitools.issue.instruction_names import label
+from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
+from nkitools.issue.value_rules import judge_call
+
+Issue = Callable[[Any, tuple[Any, ...]], None]
+
+
+def compiled(source: str, name: str, namespace: dict[str, Any]) -> Any:
+    """The function ``name`` of generated source."""
+    exec(compile(source, "<nkitools generated>", "exec"), namespace)
+    return namespace[name]
+
+
+def binder(parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
+    """A function of the instruction's signature that returns its arguments as a tuple: binding at Python's speed."""
+    form = [p.name if p.default is p.empty else f"{p.name}=_{p.name}" for p in parameters]
+    names = "".join(f"{parameter.name}, " for parameter in parameters)
+    source = f"def _bound({', '.join(form)}):\n    return ({names})\n"
+    defaults = {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
+    bound: Callable[..., tuple[Any, ...]] = compiled(source, "_bound", defaults)
+    return bound
+
+
+def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
+    """The fast path of one instruction; a list of operands has none, as it may hold any number of them."""
+    if SOURCES in roles:
+        careful: Issue = instruction.issue_carefully
+        return careful
+    named = [(parameter, role) for parameter, role in zip(parameters, roles, strict=True)]
+    tensors = [p.name for p, role in named if role in (DST, SRC)]
+    maybe = [p.name for p, role in named if role in DATA and role not in (DST, SRC)]
+    outputs = [p.name for p, role in named if role in WRITTEN]
+    lines = [
+        f"{''.join(f'{p.name}, ' for p, _ in named)}= values",
+        *[f"if {name}.__class__ is not T: return careful(core, values)" for name in tensors],
+        *[line for name in tensors for line in _operand(name)],
+        *[line for name in maybe for line in _optional(name)],
+        "try:",
+        f"    plan = core.plans.get(({', '.join(_key(named))},))",
+        "except TypeError:",  # and not in here, where each finding would drag the TypeError along
+        "    plan = None",
+        f"if plan is None{_unready(named)}{_partly(outputs)}:",
+        "    return careful(core, values)",
+        *_computation([p.name for p, role in named if role in DATA]),
+        "if core.evidence: judge_call(core, plan, SELF.roles, values)",
+        *[
+            f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
+            for name in outputs
+        ],
+        f"if plan.in_psum: note_accesses(plan, ({''.join(f'{p.name}, ' for p, role in named if role in DATA)}))",
+        "record = core.record",
+        "words = []",
+        *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
+        "record.issued(plan, record.sites.current(4), words)",
+        *[f"if {p.name} is not None: label(core, SELF, {p.name}, record.latest)" for p, r in named if r == LABEL],
+    ]
+    source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
+    namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "label": label}
+    namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
+    issue: Issue = compiled(source, "issue", namespace)
+    return issue
+
+
+def is_classed(parameter: Parameter) -> bool:
+    """Whether a static argument's class is part of the key: 1, 1.0 and True are equal but not the same argument.
+
+    Operator tokens and enum members have no such twins.
+    """
+    return not (isinstance(parameter.default, Enum) or parameter.name.startswith(("op", "reduce_op")))
+
+
+def _operand(name: str) -> list[str]:
+    return [f"k_{name} = {name}._layout or {name}.layout", f"s_{name} = {name}.storage", f"a_{name} = {name}.array"]
+
+
+def _optional(name: str) -> list[str]:
+    """A tensor, or something else that is data: its class is part of the key, its value is not."""
+    return [
+        f"if {name}.__class__ is T:",
+        *[f"    {line}" for line in _operand(name)],
+        "else:",
+        f"    k_{name} = {name}.__class__",
+        f"    s_{name} = None",
+        f"    a_{name} = {name}",
+    ]
+
+
+def _words(name: str, always: bool) -> list[str]:
+    """The words that the record keeps of an operand, where it is a tensor."""
+    add = f"words += (s_{name}.id << 32 | k_{name}.id, {name}.byte_offset)"
+    return [add if always else f"if s_{name} is not None: {add}"]
+
+
+def _key(named: list[tuple[Parameter, int]]) -> list[str]:
+    key = ["SELF"]
+    for parameter, role in named:
+        if role in DATA:
+            key.append(f"k_{parameter.name}")
+        elif role == STATIC:
+            if is_classed(parameter):
+                key.append(f"{parameter.name}.__class__")
+            key.append(parameter.name)
+        else:
+            assert role == LABEL
+    return key
+
+
+def _unready(named: list[tuple[Parameter, int]]) -> str:
+    """Whether some input has elements that were never written, or some operand is of another kind of view."""
+    conditions = []
+    for parameter, role in named:
+        name = parameter.name
+        if role == SRC:
+            conditions.append(f"not s_{name}.full")
+        elif role in DATA and role not in WRITTEN:
+            conditions.append(
+                f"(s_{name} is not None and not s_{name}.full) or isinstance({name}, T) and s_{name} is None"
+            )
+        elif role == OPTIONAL_DST:
+            conditions.append(f"isinstance({name}, T) and s_{name} is None")
+    return "".join(f" or {condition}" for condition in conditions)
+
+
+def _partly(outputs: list[str]) -> str:
+    """Whether some output is written in part only, so that not all of it is written afterwards."""
+    full = [f"(s_{name} is None or s_{name}.full)" for name in outputs]
+    return f" or plan.touches and not ({' and '.join(full)})" if full else ""
+
+
+def _computation(data: list[str]) -> list[str]:
+    destination = data[0]
+    arrays = ", ".join(f"a_{name}" for name in data)
+    return [
+        "if plan.wants_fresh:",
+        f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: return careful(core, values)",
+        f"    if s_{destination}.full: fresh = False",
+        f"    elif s_{destination}.untouched and not plan.adds_always: fresh = True",
+        "    else: return careful(core, values)",
+        f"    plan.compute({arrays}, fresh=fresh)",
+        "else:",
+        f"    plan.compute({arrays})",
+    ]

@@ -1,0 +1,150 @@
+"""Full precision: an instruction is judged on its operands as declared, and computed on their float32 likes.
+
+Its function is called twice for a combination: with the operands, which gives the guards' findings, the engine and the
+cost, and with the operands' likes on the twins of their storages (`nkitools.chip.full_precision_shadow`), which gives
+the computation.
+The second time nothing is reported. What cannot be computed in float32, as it works on packed elements or on the bits
+of its dtype, is computed as declared; what it writes has no more digits than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from nkitools.chip.core import Core
+from nkitools.chip.full_precision_shadow import LOW_PRECISION, forget, is_reinterpreting, renew, round_off, wide_of
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.plan import SOURCES, Check, Plan
+from nkitools.rules.catalogue import Rule
+from nkitools.rules.finding import REPORTER
+
+if TYPE_CHECKING:
+    from nkitools.issue.instruction import Instruction
+
+
+class FullPrecision:
+    """One call in full precision: ``plan`` computes on ``shown``, which are the operands or their likes."""
+
+    def __init__(self, plan: Plan, shown: tuple[Any, ...], wide: dict[int, NkiTensor], operands: Sequence[Any]) -> None:
+        self.plan = plan
+        self.shown = shown
+        self._wide = wide
+        self._pairs = [(each, wide[id(each)]) for each in operands if id(each) in wide]
+
+    def renew(self) -> None:
+        """Bring the likes up to date, before they are read."""
+        for tensor, wide in self._pairs:
+            renew(tensor, wide)
+
+    def written(self, tensor: NkiTensor, lanes: Array | None) -> None:
+        """Bring what the call did not write up to date: the declared dtype, or else the digits beyond it."""
+        wide = self._wide.get(id(tensor))
+        if wide is None:
+            forget(tensor, lanes)
+        else:
+            round_off(tensor, wide)
+
+
+def in_full_precision(
+    instruction: Instruction, core: Core, key: Any, values: tuple[Any, ...], plan: Plan, check: Check | None
+) -> FullPrecision | None:
+    """How a call is computed whose declared operands have ``plan``; ``check`` has just been asked, or None.
+
+    None where no operand has more digits than its dtype: such a call is as in precise mode, and from now on fast.
+    """
+    operands, _ = instruction.flat(values)
+    tensors = [each for each in operands if isinstance(each, NkiTensor)]
+    if not any(each.dtype in LOW_PRECISION or is_reinterpreting(each) for each in tensors):
+        if check is None or not check.broken:
+            core.plans[key] = plan
+        return None
+    wide = _likes(tensors)
+    if wide:
+        shown = tuple(_shown(value, role, wide) for value, role in zip(values, instruction.roles, strict=True))
+        found = _planned(instruction, core, (key, "wide"), shown, check)
+        if found is not None:
+            _count(instruction, core, filter(is_reinterpreting, tensors))
+            return FullPrecision(found, instruction.flat(shown)[0], wide, operands)
+    _count(instruction, core, tensors)
+    return FullPrecision(plan, operands, {}, operands)
+
+
+def _likes(tensors: Sequence[NkiTensor]) -> dict[int, NkiTensor]:
+    """The float32 likes of operands, by the identity of these; none where packed elements take part."""
+    if any(tensor.dtype.kind == "packed" for tensor in tensors):
+        return {}
+    found = {id(tensor): wide_of(tensor) for tensor in tensors}
+    return {number: wide for number, wide in found.items() if wide is not None}
+
+
+def _count(instruction: Instruction, core: Core, rounded: Iterable[NkiTensor]) -> None:
+    """Remember an instruction that takes low-precision operands as rounded."""
+    if any(tensor.dtype in LOW_PRECISION for tensor in rounded):
+        core.record.rounded[instruction.name] += 1
+
+
+def _shown(value: Any, role: int, wide: dict[int, NkiTensor]) -> Any:
+    """An argument with the likes in the places of its tensors."""
+    return [wide.get(id(each), each) for each in value] if role == SOURCES else wide.get(id(value), value)
+
+
+def _planned(
+    instruction: Instruction, core: Core, key: Any, values: tuple[Any, ...], check: Check | None
+) -> Plan | None:
+    """The plan for the likes, None where the instruction cannot take them; kept where the declared one is."""
+    plans = core.full_plans
+    assert plans is not None
+    if key in plans:
+        found: Plan | None = plans[key]
+        return found
+    found = _built(instruction, core, values, check)
+    if check is None or not check.broken:
+        plans[key] = found
+    return found
+
+
+def _built(instruction: Instruction, core: Core, values: tuple[Any, ...], check: Check | None) -> Plan | None:
+    silent = instruction.check(core, _SilentCheck)
+    token = REPORTER.set(_unheard)
+    try:
+        plan = instruction.function(silent, *values)
+    except _CannotTake:
+        return None
+    finally:
+        REPORTER.reset(token)
+    silent.speak(check)
+    plan.name = instruction.name
+    return plan
+
+
+class _CannotTake(Exception):
+    """The instruction refuses operands of float32."""
+
+
+def _unheard(rule: Rule, message: str, fatal: bool, *rest: Any) -> bool:
+    if fatal:
+        raise _CannotTake
+    return False
+
+
+class _SilentCheck(Check):
+    """What is wrong has been said of the declared operands; only when the plan computes there may be more to say."""
+
+    silent = True
+
+    def fail(self, rule: str, sentence: str, *about: NkiTensor, **more: Any) -> None:
+        if not self.silent:
+            super().fail(rule, sentence, *about, **more)
+
+    def refuse(self, rule: str, sentence: str, *about: NkiTensor, **more: Any) -> NoReturn:
+        if self.silent:
+            raise _CannotTake
+        super().refuse(rule, sentence, *about, **more)
+
+    def speak(self, declared: Check | None) -> None:
+        """From now on it is what the check of the declared operands would be."""
+        self.silent = False
+        if declared is not None:
+            self.broken, self.said = declared.broken, declared.said

@@ -1,0 +1,292 @@
+"""Guards that many instructions share. Each names the operand, the limit and the value that broke it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.generations import Generation
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import MEMORY_NAMES, describe
+from nkitools.engines.enums import engine
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, token_name
+from nkitools.issue.instruction import Check
+
+SBUF = MemoryRegion.sbuf
+PSUM = MemoryRegion.psum
+ON_CHIP = (SBUF, PSUM)
+HBM = (MemoryRegion.private_hbm, MemoryRegion.shared_hbm)
+MAX_DIMENSIONS = 5  # a view has up to five dimensions (NKI Language Guide, Tensor Values)
+
+_BRING = {
+    SBUF: "Bring it to SBUF first: nisa.dma_copy or nl.load from HBM, nisa.tensor_copy from PSUM.",
+    PSUM: "Allocate it with buffer=nl.psum and copy the result out with nisa.tensor_copy.",
+}
+
+
+# --- where operands lie, and how large they are ----------------------------------------------------------------------
+
+
+def tiles(check: Check, *, on: tuple[MemoryRegion, ...] = ON_CHIP, **tensors: NkiTensor | None) -> None:
+    """Memory, size and start of several operands of an engine."""
+    present = [(role, tensor) for role, tensor in tensors.items() if tensor is not None]
+    for role, tensor in present:
+        memory(check, tensor, role, on)
+    sizes(check, *present)
+    for role, tensor in present:
+        start(check, tensor, role)
+
+
+def memory(check: Check, tensor: NkiTensor, role: str, allowed: tuple[MemoryRegion, ...]) -> None:
+    """NK201: an operand lies in a memory that the instruction cannot reach."""
+    if tensor.buffer in allowed:
+        return
+    names = " or ".join(dict.fromkeys("HBM" if region in HBM else region.name.upper() for region in allowed))
+    bring = _BRING[SBUF] if SBUF in allowed else _BRING[PSUM]
+    check.fail("NK201", f"`{role}` must be in {names}, it is {describe(tensor)}", tensor, remedy=bring)
+
+
+def sizes(check: Check, *operands: tuple[str, NkiTensor]) -> None:
+    """NK101, NK107, NK110: a tile has at most 128 partitions, fits in a partition, and has at most five dimensions."""
+    on_chip = [(role, tensor) for role, tensor in operands if tensor.on_chip]
+    _once(check, "NK101", [(role, tensor, _too_tall(check.chip, tensor)) for role, tensor in on_chip])
+    _once(check, "NK107", [(role, tensor, _too_long(check.chip, tensor)) for role, tensor in on_chip])
+    _once(check, "NK110", [(role, tensor, _too_many_dimensions(tensor)) for role, tensor in on_chip])
+
+
+def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str]]) -> None:
+    """Report a size once, of an input if there is one: what is computed from too large a tile is too large as well."""
+    broken = [operand for operand in operands if operand[2]]
+    if not broken:
+        return
+    role, tensor, sentence = next((each for each in broken if each[0] != "dst"), broken[0])
+    check.fail(rule, f"`{role}`, {describe(tensor)}, {sentence}", *(each for _, each, _ in broken))
+    for _, each, _ in broken:
+        each.storage.excused.add(rule)
+
+
+def _too_tall(chip: Generation, tensor: NkiTensor) -> str:
+    first = tensor.layout.start_partition
+    last = first + (tensor.shape[0] - 1) * max(tensor.layout.partition_step, 1)
+    if last < chip.partitions:
+        return ""
+    reach = f"has {tensor.shape[0]} partitions" if first == 0 else f"reaches partition {last}"
+    return f"{reach}; a NeuronCore has {chip.partitions}"
+
+
+def _too_long(chip: Generation, tensor: NkiTensor) -> str:
+    limit = chip.sbuf_usable_bytes if tensor.buffer is SBUF else chip.psum_partition_bytes
+    used = tensor.layout.free_elements * tensor.dtype.itemsize
+    if used <= limit or not tensor.layout.injective:
+        return ""
+    where = MEMORY_NAMES[tensor.buffer]
+    return f"takes {used} bytes of each partition; a partition of {where} has {limit} usable bytes on {chip.name}"
+
+
+def _too_many_dimensions(tensor: NkiTensor) -> str:
+    if tensor.ndim <= MAX_DIMENSIONS:
+        return ""
+    return f"has {tensor.ndim} dimensions; an access pattern has at most {MAX_DIMENSIONS}"
+
+
+def start(check: Check, tensor: NkiTensor, role: str) -> None:
+    """NK108: an engine accesses neighbouring partitions, and how many decides where it may begin.
+
+    Sources: Trainium/Inferentia2 architecture guide, start_partition; nki-aps, Restriction on SBUF/PSUM Tensors.
+    The legacy compiler places tiles itself, and none of its error codes is about where an access begins: NK108 is for
+    those that the author has placed. Doubt: it cannot place one tile for two accesses that want it elsewhere.
+    """
+    if not tensor.on_chip:
+        return
+    count, first, smallest = tensor.shape[0], tensor.layout.start_partition, check.chip.start_partition_step
+    if count > 1 and tensor.layout.partition_step > 1:
+        check.fail(
+            "NK108",
+            f"`{role}`, {describe(tensor)}, takes every {tensor.layout.partition_step}th partition; an engine accesses "
+            "neighbouring ones",
+            tensor,
+            remedy="Gather the rows into a tile of their own with nisa.dma_copy.",
+        )
+    step = next((size for size in (smallest, 2 * smallest) if count <= size), check.chip.partitions)
+    if first % step and not tensor.layout.placed_to_fit:
+        allowed = ", ".join(str(each) for each in range(0, check.chip.partitions, step))
+        check.fail(
+            "NK108",
+            f"`{role}`, {describe(tensor)}, begins at partition {first}; an access to {count} partitions may begin at "
+            f"{allowed}",
+            tensor,
+        )
+
+
+def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
+    """NK201, NK101, NK107: both ends lie in HBM or SBUF, and the source is a tile that can exist.
+
+    Filling a tile that is too tall or too long is not yet its use: the instruction that reads it knows better what is
+    wrong with it (NK103 to NK105).
+    """
+    for role, tensor in (("dst", dst), ("src", src)):
+        memory(check, tensor, role, (*HBM, SBUF))
+    sizes(check, ("src", src))
+
+
+def bank(check: Check, dst: NkiTensor) -> None:
+    """NK106: what the Tensor Engine writes lies in one PSUM bank (NeuronCore-v4: in all of PSUM)."""
+    chip = check.chip
+    span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
+    span += dst.dtype.itemsize
+    first = dst.layout.free_offset
+    if chip.moving_fmax_float32 * 4 <= chip.psum_bank_bytes and first + span > chip.psum_bank_bytes:
+        check.fail(
+            "NK106",
+            f"`dst`, {describe(dst)}, spans {span} bytes of a PSUM partition from byte {first} of its bank; "
+            f"{check.instruction} of {chip.name} writes one bank of {chip.psum_bank_bytes} bytes",
+            dst,
+        )
+
+
+# --- which shapes fit together ---------------------------------------------------------------------------------------
+
+
+def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
+    """NK102 (NK111 where one has a single partition): operands of one instruction have equally many partitions."""
+    (role, tensor), (other_role, other) = first, second
+    count, other_count = tensor.shape[0], other.shape[0]
+    if count == other_count:
+        return
+    sentence = (
+        f"`{role}`, {describe(tensor)}, has {count} partitions and `{other_role}`, {describe(other)}, has {other_count}"
+    )
+    if 1 in (count, other_count) and role != "dst":
+        single = other if other_count == 1 else tensor
+        check.refuse("NK111", f"{sentence}; one partition is not broadcast to others", single)
+    check.refuse("NK102", sentence, tensor, other)
+
+
+def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
+    """NK102, NK109: equally many partitions, and equally many elements in each."""
+    same_partitions(check, first, second)
+    (role, tensor), (other_role, other) = first, second
+    count, other_count = tensor.layout.free_elements, other.layout.free_elements
+    if count != other_count:
+        check.refuse(
+            "NK109",
+            f"`{role}`, {describe(tensor)}, has {count} elements per partition and `{other_role}`, {describe(other)}, "
+            f"has {other_count}",
+            tensor,
+            other,
+        )
+
+
+def vector_operand(check: Check, role: str, operand: Any, data: NkiTensor) -> None:
+    """A vector operand is a (partitions, 1) tile in SBUF or PSUM."""
+    if not isinstance(operand, NkiTensor):
+        return
+    memory(check, operand, role, ON_CHIP)
+    sizes(check, (role, operand))
+    start(check, operand, role)
+    same_partitions(check, ("data", data), (role, operand))
+    if operand.layout.free_elements != 1:
+        check.refuse(
+            "NK109",
+            f"`{role}` must be a number or a tile of shape ({data.shape[0]}, 1), it is {describe(operand)}",
+            operand,
+        )
+
+
+# --- which engines ---------------------------------------------------------------------------------------------------
+
+
+def one_of(check: Check, role: str, value: Any, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
+    """NK609, NK206: an enum argument is of its enum, and among the members that the instruction knows."""
+    if not isinstance(value, kind):
+        check.refuse("NK609", f"`{role}` must be a nki.isa.{kind.__name__}, it is {value!r}")
+    if allowed is not None and value not in allowed:
+        names = ", ".join(str(member) for member in allowed)
+        rule = "NK206" if kind is engine else "NK609"
+        check.fail(rule, f"`{role}`={value} is not possible here; possible are {names}")
+
+
+def gpsimd_reaches(check: Check, chosen: engine, **tensors: Any) -> None:
+    """NK206: the GpSimd Engine cannot access PSUM."""
+    for role, tensor in tensors.items():
+        if chosen is engine.gpsimd and isinstance(tensor, NkiTensor) and tensor.buffer is PSUM:
+            check.fail(
+                "NK206",
+                f"the GpSimd Engine cannot access PSUM, where `{role}`, {describe(tensor)}, lies",
+                tensor,
+            )
+
+
+# --- which operators -------------------------------------------------------------------------------------------------
+
+
+def operator(check: Check, role: str, token: Any) -> Operator:
+    """NK306, NK606: the math operator that a token stands for, on this chip."""
+    found = token if isinstance(token, Operator) else None
+    name = token_name(token)
+    if found is None and name is not None:
+        found = OPERATORS.get(name)
+    if found is None and name in ACTIVATIONS:
+        check.refuse(
+            "NK306",
+            f"`{role}`=nl.{name} is an activation function, not a math operator; nisa.activation takes it",
+        )
+    if found is None:
+        check.refuse("NK306", f"`{role}`={token!r} is not a math operator of NKI")
+    if found.since > check.chip.version:
+        check.fail("NK606", f"`{role}`={found} came with NeuronCore-v{found.since}; {check.chip.name} does not have it")
+    return found
+
+
+def binary_operator(check: Check, role: str, token: Any) -> Operator:
+    """NK306, NK606: a math operator of two operands."""
+    found = operator(check, role, token)
+    if found.unary:
+        check.refuse("NK306", f"`{role}`={found} takes one operand, two are given")
+    return found
+
+
+def reduction_operator(check: Check, role: str, token: Any) -> Operator:
+    """NK306: a math operator that may reduce."""
+    name = token.name if isinstance(token, Operator) else token_name(token)
+    known = OPERATORS.get(name) if name is not None else None
+    if known is not None and known.reduce is None:
+        legal = ", ".join(f"nl.{each}" for each, found in OPERATORS.items() if found.reduce is not None)
+        check.refuse("NK306", f"`{role}`={known} cannot reduce; legal are {legal}")
+    return operator(check, role, token)
+
+
+def activation_function(check: Check, role: str, token: Any) -> Activation:
+    """NK306: the activation function that a token stands for."""
+    if isinstance(token, Activation):
+        return token
+    name = token_name(token)
+    if name == "prelu":
+        check.refuse("NK607", f"`{role}`=nl.prelu needs relu_param, which only nisa.activate2 has")
+    found = ACTIVATIONS.get(name) if name else None
+    if found is None:
+        check.refuse("NK306", f"`{role}`={token!r} is not an activation function of the Scalar Engine")
+    return found
+
+
+# --- which dtypes ----------------------------------------------------------------------------------------------------
+
+
+def integers(check: Check, **operands: Any) -> None:
+    """NK301: bitvec operators take and give integers."""
+    for role, operand in operands.items():
+        if isinstance(operand, NkiTensor) and not (operand.dtype.is_integer or operand.dtype.kind == "bool"):
+            check.refuse("NK301", f"a bitvec operator needs integers, `{role}` is {describe(operand)}", operand)
+        if isinstance(operand, (float, np.floating)):
+            check.refuse("NK301", f"a bitvec operator needs integers, `{role}` is a {type(operand).__name__}")
+
+
+def not_packed(check: Check, **tensors: Any) -> None:
+    """NK301: packed x4 dtypes are operands of the microscaling instructions only."""
+    for role, tensor in tensors.items():
+        if isinstance(tensor, NkiTensor) and tensor.dtype.kind == "packed":
+            check.refuse(
+                "NK301", f"the engine cannot compute on packed elements, `{role}` is {describe(tensor)}", tensor
+            )

@@ -1,0 +1,229 @@
+"""Where a NaN or an infinity came from (NK404): the instruction that made it of numbers which were none.
+
+NumPy's floating-point flags, or the look at a matrix product, say that there may be one; here the operands say whether
+there is. Of an infinity all operands that its element depends on are finite. A NaN has none that is NaN; it may come of
+infinities (inf - inf) as long as none of these was reported, since it would be what that one has led to. What an
+instruction writes over one of its operands can no longer be seen: then the flags decide, which are raised for such
+origins only. Fills (nisa.memset, the numbers of the selecting instructions) raise no flags.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nkitools.chip.core import Core
+from nkitools.chip.numeric_flags import DIVIDED, INVALID, OVERFLOWED
+from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import ORIGINS, picture_of
+from nkitools.chip.view_checks import describe
+from nkitools.issue.nan_formula import expression
+from nkitools.issue.plan import Plan
+from nkitools.rules.finding import report
+
+_ALL_FLAGS = frozenset({DIVIDED, INVALID, OVERFLOWED})
+
+_WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strided arrays
+
+# An element depends on all that come before it in its partition.
+_RUNNING = frozenset({"tensor_scalar_cumulative", "tensor_tensor_scan"})
+
+
+class Operand(NamedTuple):
+    """Data of an instruction: the author's argument, and its elements as they were computed with (or a number).
+
+    ``where``: which elements of an output were written, and of defined values; None for all.
+    """
+
+    name: str
+    value: Any
+    array: Any
+    written: bool
+    where: Array | None = None
+
+
+def report_origin(
+    core: Core,
+    plan: Plan,
+    operands: Sequence[Operand],
+    settings: dict[str, Any],
+    flags: set[str],
+    product: Array | None,
+) -> None:
+    """NK404 for the first output with such an element, once for each line of the author's.
+
+    ``product``: what a matmul has written or added, where that may not be finite.
+    """
+    record = core.record
+    site = record.sites[record.sites.current(2)]
+    if (site.file, site.line) in record.origins:
+        return
+    outputs = [each for each in operands if each.written]
+    inputs = [_Input(each, outputs) for each in operands if not each.written]
+    if any(each.is_packed for each in inputs):
+        product = None  # the codes of a NaN are theirs, so that only what the flags say is sure
+    for output in outputs:
+        if not output.value.dtype.is_float:
+            continue
+        result = output.array if product is None else product.reshape(output.array.shape)
+        seen = frozenset(flags) if product is None else _ALL_FLAGS
+        found = _origins(core, plan, output._replace(array=result), inputs, seen) if seen else None
+        if found is None:
+            continue
+        record.origins.add((site.file, site.line))
+        # Too large a number rounds to infinity, which may be what is meant; a NaN or a division by 0 hardly is.
+        severity = "hint" if product is None and seen == {OVERFLOWED} else ""
+        _report(plan, settings, output, inputs, *found, severity=severity)
+        core.has_infinities = core.has_infinities or bool(found[1].any())
+        return
+
+
+class _Input:
+    """An operand that was read: which elements are NaN or infinite, unless the results have taken their place."""
+
+    def __init__(self, operand: Operand, outputs: Sequence[Operand]) -> None:
+        self.name = operand.name
+        self.array = _elements(operand.array)
+        self.is_number = not isinstance(operand.array, np.ndarray)
+        self.overwritten = not self.is_number and any(_shares(operand.array, each.array) for each in outputs)
+        self.is_packed = self.array is not None and self.array.dtype.names is not None
+        is_float = self.array is not None and self.array.dtype.kind not in "iub" and not self.is_packed
+        is_float = is_float and not self.overwritten
+        self.nan = np.isnan(self.array) if is_float else None
+        self.infinite = np.isinf(self.array) if is_float else None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether its elements are there to be looked at."""
+        return isinstance(self.array, np.ndarray) and not self.overwritten
+
+    @property
+    def has_infinities(self) -> bool:
+        """Whether some element is seen to be infinite."""
+        return self.infinite is not None and bool(self.infinite.any())
+
+    def at(self, plan: Plan, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
+        """The element that the result's element depends on; None where there is no such one, or it is gone."""
+        if self.array is None or self.overwritten or self.is_packed:
+            return None
+        if self.is_number:
+            return self.array.item()
+        spread = _spread(plan, self.name, self.array, shape, whole=False)
+        return None if spread is None else np.broadcast_to(spread, shape)[index]
+
+
+def _elements(value: Any) -> Any:
+    """An array, or a number as one; None for an operand that is not there."""
+    if isinstance(value, np.ndarray):
+        return value
+    return np.asarray(value) if isinstance(value, (int, float, np.generic)) else None
+
+
+def _shares(first: Array, second: Array) -> bool:
+    try:
+        return np.shares_memory(first, second, max_work=_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _origins(
+    core: Core, plan: Plan, output: Operand, inputs: Sequence[_Input], flags: frozenset[str]
+) -> tuple[Array, Array] | None:
+    """Which elements are NaN, and which are infinite, of operands that were not."""
+    nan, infinite = np.isnan(output.array), np.isinf(output.array)
+    if output.where is not None:
+        nan, infinite = nan & output.where, infinite & output.where
+    if INVALID not in flags:
+        nan = np.zeros_like(nan)
+    if flags <= {INVALID}:
+        infinite = np.zeros_like(infinite)
+    for each in inputs:
+        if each.nan is None or each.infinite is None or not (nan.any() or infinite.any()):
+            continue
+        broken = each.nan | each.infinite
+        infinite &= ~_spread(plan, each.name, broken, infinite.shape)
+        nan &= ~_spread(plan, each.name, broken if core.has_infinities else each.nan, nan.shape)
+    return (nan, infinite) if nan.any() or infinite.any() else None
+
+
+def _spread(plan: Plan, name: str, of: Array, shape: tuple[int, ...], *, whole: bool = True) -> Any:
+    """What is true of elements of an operand, spread over the elements of a result that depend on them.
+
+    Without ``whole``: the elements themselves, None where a result's element depends on many.
+    """
+    partitions, size = shape[0], math.prod(shape)
+    if of.ndim == 0:
+        return of
+    if plan.lanes == "product":
+        if not whole:
+            return None
+        columns = of.reshape(of.shape[0], -1).any(axis=0)
+        if name == "stationary" and columns.size == partitions:
+            return columns.reshape(partitions, *[1] * (len(shape) - 1))
+        if name == "moving" and columns.size == size // partitions:
+            return columns.reshape(1, *shape[1:])
+        return of.any()
+    if of.shape[0] == partitions:
+        if of.size == size and plan.name not in _RUNNING:
+            return of.reshape(shape)
+        if of.size == size and whole:
+            return np.logical_or.accumulate(of.reshape(partitions, -1), axis=1).reshape(shape)
+        if of.size == partitions:
+            return of.reshape(partitions, *[1] * (len(shape) - 1))
+        if whole and plan.name == "tensor_reduce" and of.size % size == 0:
+            return of.reshape(*shape, -1).any(axis=-1)
+        if whole:
+            return of.reshape(partitions, -1).any(axis=1).reshape(partitions, *[1] * (len(shape) - 1))
+    return of.any() if whole else None
+
+
+def _report(
+    plan: Plan,
+    settings: dict[str, Any],
+    output: Operand,
+    inputs: Sequence[_Input],
+    nan: Array,
+    infinite: Array,
+    *,
+    severity: str,
+) -> None:
+    origins = nan | infinite
+    first = first_of(origins)
+    kinds = " and ".join(what for each, what in ((nan, "NaN"), (infinite, "infinite")) if each.any())
+    report(
+        "NK404",
+        f"{plan.name}: {np.count_nonzero(origins)} of {origins.size} elements of {describe(output.value)} become "
+        f"{kinds}; the first at {list(first)} is {output.array[first]}"
+        f"{_cause(plan, settings, inputs, origins.shape, first)}",
+        about=(output.value,),
+        picture=lambda: picture_of(nan + 2 * infinite, ORIGINS),
+        severity=severity,
+    )
+
+
+def _cause(
+    plan: Plan, settings: dict[str, Any], inputs: Sequence[_Input], shape: tuple[int, ...], first: tuple[int, ...]
+) -> str:
+    """What was computed for an element, or what there is to say where it depends on many."""
+    values = {each.name: each.at(plan, shape, first) for each in inputs}
+    if any(values[each.name] is None and each.is_given for each in inputs):
+        given = [each for each in inputs if each.is_given and not each.is_packed]
+        kind = "elements that are not NaN" if any(each.has_infinities for each in given) else "finite elements"
+        sizes = [f"`{each.name}` up to {_largest(each.array)}" for each in given]
+        return f", of {kind} (magnitudes: {', '.join(sizes)})" if sizes else ""
+    gone = [f"`{each.name}`" for each in inputs if each.overwritten]
+    lost = f" ({' and '.join(gone)}: overwritten by the result)" if gone else ""
+    return f": {expression(plan.name, settings, values)}{lost}"
+
+
+def _largest(array: Array) -> str:
+    finite = np.abs(array.astype(np.float32))
+    return str(np.max(finite, initial=0, where=np.isfinite(finite)))
+
+
+def first_of(where: Array) -> tuple[int, ...]:
+    """The index of the first true element."""
+    return tuple(int(each) for each in np.unravel_index(int(np.argmax(where)), where.shape))

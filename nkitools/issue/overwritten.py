@@ -1,0 +1,51 @@
+"""Reading a tensor after another one, placed at an overlapping address, has overwritten it (NK204)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.memory import Storage
+from nkitools.chip.numerics import Array
+from nkitools.chip.physical import Loss
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.rules.finding import report
+
+
+def report_lost(what: str, tensor: NkiTensor, missing: Array) -> bool:
+    """NK204 where a missing element of ``tensor`` was written, and then taken by another tensor's write."""
+    storage = tensor.storage
+    found = np.nonzero(np.broadcast_to(missing, tensor.shape)) if storage.losses else ()
+    offsets = np.asarray(storage.start_partition * storage.partition_bytes + storage.start_byte + tensor.byte_offset)
+    for axis, stride in zip(found, tensor.layout.strides, strict=False):
+        offsets = offsets + axis * stride
+    partitions, bytes_ = np.divmod(offsets, storage.partition_bytes)
+    for loss in reversed(storage.losses):
+        first, end, first_byte, end_byte = loss.region
+        lost = (first <= partitions) & (partitions < end) & (first_byte <= bytes_) & (bytes_ < end_byte)
+        if np.any(lost):
+            at = int(np.argmax(lost))
+            _report(what, tensor, loss, (int(partitions[at]), int(bytes_[at])))
+            return True
+    return False
+
+
+def _report(what: str, tensor: NkiTensor, loss: Loss, at: tuple[int, int]) -> None:
+    site = current_core(what).record.sites[loss.site]
+    whole = NkiTensor.whole(loss.by)
+    report(
+        "NK204",
+        f"{what}: {describe(tensor)} is read at {_place(tensor.storage)}, after {describe(whole)} at "
+        f"{_place(loss.by)} has overwritten it in line {site.line}; the first byte lost is {at[1]} of partition "
+        f"{at[0]}",
+        about=(tensor, whole),
+    )
+
+
+def _place(storage: Storage) -> str:
+    first, byte = storage.start_partition, storage.start_byte
+    return (
+        f"partitions {first}..{first + storage.shape[0] - 1}, bytes {byte}..{byte + storage.free_bytes - 1} of "
+        f"{storage.memory.name.upper()}"
+    )

@@ -1,0 +1,144 @@
+"""The reduce registers of the Scalar and the Vector Engine: one float32 a lane, kept from instruction to instruction.
+
+A register that nothing has set holds a NaN with bits of its own, so that what continues it can be told of (NK507).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from nkitools.chip.core import current_core
+from nkitools.chip.dtypes import float32
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.engines.enums import reduce_cmd as commands
+from nkitools.engines.operators import Operator
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check
+from nkitools.rules.finding import report
+
+RESETTING = (commands.reset, commands.reset_reduce)
+REDUCING = (commands.reduce, commands.reset_reduce, commands.load_reduce)
+
+# What a register is reset to. Sources: nki.isa.tensor_scalar_reduce and tensor_scalar_cumulative, Accumulator behavior;
+# activate2 says "the identity value for reduce_op" of the last two as well (NKI 0.6).
+IDENTITY = {
+    "add": 0.0,
+    "subtract": 0.0,
+    "multiply": 1.0,
+    "maximum": -np.inf,
+    "minimum": np.inf,
+    "abs_max": 0.0,
+    "abs_min": np.inf,
+}
+
+_NOTHING = np.uint32(0x7FC01DEA)
+
+
+class Lanes:
+    """The registers of one engine in the lanes (partitions) that an operand occupies."""
+
+    def __init__(self, instruction: str, engine: Literal["scalar", "vector"], operand: NkiTensor) -> None:
+        layout = operand.layout
+        step = max(1, layout.partition_step)  # a gathered view has no step: its rows stand in one lane after the other
+        self.instruction = instruction
+        self.engine = engine
+        self.last = layout.start_partition + (layout.partitions - 1) * step
+        self.lanes = slice(layout.start_partition, self.last + 1, step)
+
+    def begin(self, command: commands, identity: float, initial: Any = None) -> Array:
+        """The registers made ready for what ``command`` says, as a float32 array to reduce into."""
+        registers = self.registers()
+        if command in RESETTING:
+            registers[:] = identity
+        elif command is commands.load_reduce:
+            registers[:] = np.asarray(initial).reshape(-1)
+        elif command is commands.reduce:
+            self._settle(registers, "`reduce_cmd`=reduce continues")
+        return registers
+
+    def read(self) -> Array:
+        """The registers as they are, for an instruction that reads them without having reduced into them."""
+        registers = self.registers()
+        self._settle(registers, "`reduce_res` receives")
+        return registers
+
+    def forget(self) -> None:
+        """Leave the registers in an unknown state."""
+        self.registers().view(np.uint32)[:] = _NOTHING
+
+    def registers(self) -> Array:
+        """The running core's registers of these lanes."""
+        core = current_core(f"nisa.{self.instruction}")
+        every = core.reduce_registers.get(self.engine)
+        if every is None or every.size <= self.last:
+            # More lanes than partitions only where NK101 was reported already.
+            grown = np.full(max(self.last + 1, core.generation.partitions), _NOTHING).view(np.float32)
+            if every is not None:
+                grown[: every.size] = every
+            core.reduce_registers[self.engine] = every = grown
+        return every[self.lanes]
+
+    def _settle(self, registers: Array, what: str) -> None:
+        """NK507 once for registers that hold nothing; from then on they hold NaN."""
+        nothing = registers.view(np.uint32) == _NOTHING
+        if nothing.any():
+            report(
+                "NK507",
+                f"{self.instruction}: {what} {int(nothing.sum())} of {registers.size} reduce registers of the "
+                f"{self.engine.capitalize()} Engine that hold no defined value: nothing has reset or loaded them, or "
+                "an instruction ran with reduce_cmd=idle since",
+            )
+            registers[nothing] = np.nan
+
+
+def combine(registers: Array, operator: Operator, values: Array) -> None:
+    """Reduce each partition of ``values`` (float32) into its register."""
+    rows = values.reshape(values.shape[0], -1)
+    reduced = _folded(operator, rows) if operator.reduce is None else operator.reduce(rows, (1,), False)
+    # Into an array of its own: an operator may read its operands after it has begun to write.
+    registers[:] = operator.compute(registers, reduced, out=np.empty_like(reduced))
+
+
+def _folded(operator: Operator, rows: Array) -> Array:
+    """The reduction by an associative operator that NumPy does not know, neighbours first so that order is kept."""
+    while rows.shape[1] > 1:
+        odd = rows[:, -1:] if rows.shape[1] % 2 else rows[:, :0]
+        left, right = rows[:, 0 : rows.shape[1] - 1 : 2], rows[:, 1::2]
+        rows = np.concatenate([operator.compute(left, right, out=np.empty(left.shape, np.float32)), odd], axis=1)
+    return rows[:, 0]
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def reducer(check: Check, role: str, token: Any, allowed: tuple[str, ...]) -> Operator:
+    """NK306, NK606: the operator that reduces into the registers, one of ``allowed``."""
+    found = guards.operator(check, role, token)
+    if found.name not in allowed:
+        names = ", ".join(f"nl.{name}" for name in allowed)
+        check.refuse("NK306", f"`{role}`={found} does not reduce here; possible are {names}")
+    return found
+
+
+def result_tile(check: Check, reduce_res: NkiTensor | None, data: NkiTensor, role: str = "data") -> None:
+    """NK102, NK109: ``reduce_res`` takes one element for each partition of the input."""
+    if reduce_res is None:
+        return
+    guards.same_partitions(check, (role, data), ("reduce_res", reduce_res))
+    if reduce_res.layout.free_elements != 1:
+        check.refuse(
+            "NK109",
+            f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}",
+            reduce_res,
+        )
+
+
+def initial_value(check: Check, role: str, value: Any, data: NkiTensor) -> None:
+    """NK301, NK109: what is loaded into the registers is a number or a float32 (partitions, 1) vector."""
+    guards.vector_operand(check, role, value, data)
+    if isinstance(value, NkiTensor) and value.dtype is not float32:
+        check.fail("NK301", f"`{role}` must be float32, it is {describe(value)}", value)

@@ -1,0 +1,123 @@
+"""What becomes of an instruction that was refused, in a run that collects its findings and goes on.
+
+Its outputs hold NaN then (integers: 4) and count as written: one cause is told once. What is computed of them is
+followed, since a 4 is not seen to be undefined as a NaN is: no rule about values speaks of what depends on it, and an
+instruction whose place or indices do is left undone, too. What is followed are whole tensors, until something else has
+been written into all of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.core import Core
+from nkitools.chip.layout import layout_of
+from nkitools.chip.memory import Storage
+from nkitools.chip.numerics import Array
+from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.issue.accumulation import note_read
+from nkitools.issue.plan import DATA, REGISTER, WRITTEN, Plan
+from nkitools.issue.poison import poison
+from nkitools.rules.finding import StopRun
+
+# Operands whose elements are places in another one.
+_INDICES = frozenset({"index", "indices"})
+
+
+class _Unhurried(dict[tuple[Any, ...], Any]):
+    """Plans which the fast path does not find, so that every instruction is issued carefully from here on."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """None, whatever is there."""
+        return default
+
+
+def leave_undone(core: Core, values: Iterable[Any], roles: Iterable[int], *, waits: bool) -> None:
+    """Go on without an instruction.
+
+    The run ends where others wait for it (``waits``), and where it has no outputs: what a register should have held
+    decides about loops.
+    """
+    pairs = list(zip(values, roles, strict=True))
+    outputs = [value for value, role in pairs if role in WRITTEN and isinstance(value, NkiTensor)]
+    if waits or not outputs:
+        raise StopRun
+    for each in outputs:
+        _poison(each)
+        core.undone.add(each.storage.id)
+    for value, role in pairs:
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if role in DATA and role not in WRITTEN and isinstance(each, NkiTensor):
+                note_read(each)
+    if not isinstance(core.plans, _Unhurried):
+        core.plans = _Unhurried(core.plans)
+
+
+def _poison(tensor: NkiTensor) -> None:
+    storage = tensor.storage
+    if tensor.is_indirect():  # nobody knows where it would have been written
+        storage.poison_unwritten()
+        mark_whole(storage)
+        return
+    where = tensor.where if isinstance(tensor, MaskedTensor) else None
+    if tensor.array.flags.writeable:
+        poison(tensor.array, True if where is None else where, tensor.dtype)
+    storage.mark_written(tensor.layout, tensor.byte_offset, where)
+
+
+def mark_whole(storage: Storage) -> None:
+    """Let all elements of a storage count as written."""
+    storage.mark_written(layout_of(storage.shape, storage.array.strides, storage.dtype, storage.memory, 0, 0, 1), 0)
+
+
+def leave_rows_undone(core: Core, tensors: Iterable[NkiTensor], missing: Array, *, last_axis: bool) -> None:
+    """Outputs of a gather: the rows that an index which was reported has left out."""
+    for tensor in tensors:
+        if tensor.is_indirect():
+            _poison(tensor)
+        else:
+            spread_out = np.tile if last_axis else np.repeat
+            where = spread_out(missing, tensor.size // missing.size).reshape(tensor.shape)
+            _poison(MaskedTensor.of(tensor, where & getattr(tensor, "where", True)))
+        core.undone.add(tensor.storage.id)
+
+
+def refuse_undefined_places(core: Core, values: Iterable[Any], names: Iterable[str]) -> None:
+    """End an instruction, without a word, whose operands lie where nobody can say, or whose indices are undefined."""
+    for name, value in zip(names, values, strict=True):
+        if isinstance(value, NkiTensor) and (
+            any(each.storage.id in core.undone for each in _places(value))
+            or (name in _INDICES and value.storage.id in core.undone)
+        ):
+            raise StopRun
+
+
+def _places(tensor: NkiTensor) -> Iterator[NkiTensor]:
+    """The tensors that say where another one lies."""
+    if isinstance(tensor, (VectorTensor, ColumnTensor)):
+        yield tensor.index
+    elif isinstance(tensor, DynamicTensor):
+        yield from (term.source for term in tensor.terms if isinstance(term.source, NkiTensor))
+
+
+def depends_on_undone(core: Core, values: Iterable[Any]) -> bool:
+    """Whether some of an instruction's inputs come of one that was left undone."""
+    return any(isinstance(value, NkiTensor) and value.storage.id in core.undone for value in values)
+
+
+def follow(core: Core, plan: Plan, operands: Iterable[tuple[Any, int]]) -> None:
+    """Remember what an instruction has made of undefined inputs; what it has overwritten whole is undefined no more."""
+    pairs = list(operands)
+    outputs = [value for value, role in pairs if role in WRITTEN and isinstance(value, NkiTensor)]
+    if depends_on_undone(core, [value for value, role in pairs if role not in WRITTEN]):
+        if any(role == REGISTER for _, role in pairs):
+            raise StopRun  # it holds what nobody has defined, and decides about loops
+        core.undone.update(each.storage.id for each in outputs)
+    elif not (plan.touches or plan.chooses or (plan.wants_fresh and not plan.overwrites)):
+        whole = [each.storage.id for each in outputs if each.direct and each.layout.nbytes == each.storage.nbytes]
+        core.undone.difference_update(whole)

@@ -1,0 +1,110 @@
+"""The operands of fused instructions: numbers or (partitions, 1) vectors, one for each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.engines.arithmetic import column
+from nkitools.engines.operators import Operator
+from nkitools.issue import guards
+from nkitools.issue.instruction import Check
+from nkitools.rules.finding import report
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def arithmetic_operator(check: Check, role: str, token: Any, *, binary: bool = False) -> Operator:
+    """NK306, NK606: a math operator that is not one of bits (``binary``: of two operands)."""
+    found = (guards.binary_operator if binary else guards.operator)(check, role, token)
+    if found.kind == "bitvec":
+        check.refuse("NK306", f"`{role}`={found} is a bitvec operator; {check.instruction} takes arithmetic ones")
+    return found
+
+
+def operand_of(check: Check, role: str, operator: Operator, operand: Any, data: NkiTensor) -> None:
+    """NK609, NK109: a number or a (partitions, 1) vector; of a unary operator None or 0."""
+    if operator.unary:
+        if isinstance(operand, NkiTensor):
+            check.refuse(
+                "NK609",
+                f"`{role}` must be None or 0 for the unary operator {operator}",
+                operand,
+                remedy=f"Pass {role}=0.",
+            )
+    elif operand is None and operator.name != "bypass":
+        check.refuse(
+            "NK609",
+            f"`{role}` is missing for {operator}",
+            remedy=f"Pass a number or a ({data.shape[0]}, 1) tile as {role}.",
+        )
+    guards.vector_operand(check, role, operand, data)
+    guards.not_packed(check, **{role: operand})
+
+
+def single_precision(check: Check, role: str, operand: Any) -> None:
+    """NK301: a vector operand that must be float32."""
+    if isinstance(operand, NkiTensor) and operand.dtype is not float32:
+        check.fail(
+            "NK301",
+            f"`{role}` must be a number or a float32 vector, it is {describe(operand)}",
+            operand,
+            remedy="Copy it into a float32 tile with nisa.tensor_copy first.",
+        )
+
+
+def one_of_dtypes(check: Check, role: str, tensor: NkiTensor | None, allowed: tuple[DType, ...]) -> None:
+    """NK301: a tile is of one of these dtypes."""
+    if tensor is not None and tensor.dtype not in allowed:
+        names = ", ".join(str(dtype) for dtype in allowed)
+        check.fail("NK301", f"`{role}`, {describe(tensor)}, must be of one of the dtypes {names}", tensor)
+
+
+def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
+    """NK201: the Vector Engine reads at most one of two tiles from PSUM."""
+    (role, tensor), (other_role, other) = first, second
+    if tensor.buffer is guards.PSUM and other.buffer is guards.PSUM:
+        check.fail(
+            "NK201",
+            f"`{role}`, {describe(tensor)}, and `{other_role}`, {describe(other)}, are both in PSUM; one must be in "
+            "SBUF",
+            tensor,
+            other,
+            remedy="Copy one of them to SBUF with nisa.tensor_copy first.",
+        )
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+def broadcast(operand: Any, ndim: int) -> Any:
+    """A number or vector in float32, so that it broadcasts over the free dimensions."""
+    if isinstance(operand, np.ndarray):
+        return column(to_float32(operand), ndim)
+    return None if operand is None else np.float32(operand)
+
+
+def zero_if_unary(
+    check: Check, role: str, operator: Operator, operand: Any, compute: Callable[..., None]
+) -> Callable[..., None]:
+    """NK609: the number beside a unary operator is 0. A number is data, so that this is looked at in each call."""
+    if not operator.unary or operand is None:
+        return compute
+    instruction = check.instruction
+
+    def checked(destination: Array, data: Array, number: Any, *others: Any) -> None:
+        if number != 0:
+            report(
+                "NK609",
+                f"{instruction}: `{role}` must be None or 0 for the unary operator {operator}, it is {number}",
+                remedy=f"Pass {role}=0.",
+            )
+        compute(destination, data, number, *others)
+
+    return checked

@@ -1,0 +1,142 @@
+"""How a choice is computed: the mask of a predicate, the values it selects, and their maximum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import float32
+from nkitools.chip.numerics import Array, through_float32, to_float32
+from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.arithmetic import column
+from nkitools.engines.cast_on_write import constant, like, put
+from nkitools.engines.enums import reduce_cmd as reduce_cmds
+from nkitools.engines.operators import OPERATORS, Operator
+from nkitools.issue import reduce_registers
+from nkitools.issue.instruction import Check
+
+MAXIMUM = OPERATORS["maximum"]
+_INT32 = np.iinfo(np.int32)
+
+Selecting = Callable[[Array, Array, Array, Any], Any]  # (destination, mask, on_true, on_false)
+
+
+def predicate_mask(reverse: Any, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """Where a predicate holds: where it is not 0, or with ``reverse`` where it is."""
+    hold = np.equal if reverse else np.not_equal
+
+    def mask(predicate: Array) -> Array:
+        return like(hold(predicate, 0), shape)
+
+    return mask
+
+
+def affine_mask(
+    comparison: Operator, steps: list[tuple[int, int]], across: int, shape: tuple[int, ...]
+) -> Callable[[int], Array]:
+    """The predicate for an offset, made anew each time: a row and a column are kept, not a mask for each offset."""
+    pattern = np.asarray(0, np.int64)
+    for step, count in steps:
+        pattern = pattern[..., None] + step * np.arange(count, dtype=np.int64)
+    pattern = pattern.reshape(1, -1)
+    downward = across * np.arange(shape[0], dtype=np.int64)[:, None]
+    sides = (downward.min(), downward.max())
+    compare = comparison.compute
+
+    def mask(first: int) -> Array:
+        row = pattern + first
+        edges = (row.min(), row.max())
+        extremes = [edge + side for edge in edges for side in sides]
+        wraps = any(not _INT32.min <= value <= _INT32.max for value in (*extremes, *edges, *(-side for side in sides)))
+        left = (row + downward if wraps else row).astype(np.int32)
+        right = np.int32(0) if wraps else (-downward).astype(np.int32)
+        found: Array = compare(left, right).reshape(shape)
+        return found
+
+    return mask
+
+
+def range_mask(
+    comparisons: tuple[Operator, ...], start: int, shape: tuple[int, ...]
+) -> Callable[[Array, Array], Array]:
+    """The predicate that an element's index, counted from ``start`` in a partition, lies between two bounds."""
+    count = math.prod(shape[1:])
+    indices = np.arange(start, start + count, dtype=np.float32)[None, :]
+    compare0, compare1 = (comparison.compute for comparison in comparisons)
+
+    def mask(first: Array, second: Array) -> Array:
+        inside = compare0(indices, first.reshape(-1, 1))
+        inside &= compare1(indices, second.reshape(-1, 1))
+        found: Array = inside.reshape(shape)
+        return found
+
+    return mask
+
+
+def selecting(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
+    """``on_true`` where the mask holds, else ``on_false`` (a number or column): equal dtypes keep their bits.
+
+    All is copied first and then overwritten, so that ``on_true`` may be the destination; the mask may not.
+    """
+    dtype, shape = dst.dtype, on_true.shape
+    same = dtype is on_true.dtype
+    direct = same and dst.shape == shape and dst.layout.injective
+
+    def select(destination: Array, mask: Array, on_true: Array, on_false: Any) -> None:
+        other = _other(on_false, dtype, len(shape))
+        if direct:
+            np.copyto(destination, on_true)
+            np.copyto(destination, other, where=~mask)
+            return
+        values = on_true if same else through_float32(on_true, dtype)
+        np.copyto(destination, np.where(mask, values, other).reshape(destination.shape))
+
+    return select
+
+
+def _other(on_false: Any, dtype: Any, ndim: int) -> Any:
+    """The number or column of ``on_false`` as elements of ``dtype``, in memory of its own."""
+    if isinstance(on_false, np.ndarray):
+        return column(np.array(through_float32(on_false, dtype)), ndim)
+    return constant(np.float32(on_false), dtype)
+
+
+def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
+    """The same in float32, cast once on write; returns the float32 values."""
+    dtype, shape = dst.dtype, on_true.shape
+    direct = dtype is float32 and dst.shape == shape and dst.layout.injective
+
+    def select(destination: Array, mask: Array, on_true: Array, on_false: Any) -> Array:
+        other = _other(on_false, float32, len(shape))
+        out = destination if direct else np.empty(shape, np.float32)
+        np.copyto(out, to_float32(on_true))
+        np.copyto(out, other, where=~mask)
+        if not direct:
+            put(destination, out, dtype)
+        return out
+
+    return select
+
+
+def running_maximum(
+    check: Check, command: reduce_cmds, data: NkiTensor, reduce_res: NkiTensor | None
+) -> Callable[[Array, Array | None], None]:
+    """What ``command`` does with the Vector Engine's reduce registers, and what ``reduce_res`` receives of them."""
+    lanes = reduce_registers.Lanes(check.instruction, "vector", data)
+    identity = reduce_registers.IDENTITY[MAXIMUM.name]
+    dtype = None if reduce_res is None else reduce_res.dtype
+
+    def reduce(values: Array, result: Array | None) -> None:
+        if command is reduce_cmds.idle:
+            lanes.forget()
+        else:
+            registers = lanes.begin(command, identity)
+            if command in reduce_registers.REDUCING:
+                reduce_registers.combine(registers, MAXIMUM, values)
+        if result is not None and dtype is not None:
+            put(result, lanes.read(), dtype)
+
+    return reduce

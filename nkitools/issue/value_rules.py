@@ -1,0 +1,155 @@
+"""Rules about values: what the evidence that an instruction has left behind means (NK304, NK305, NK404)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nkitools.chip.core import Core
+from nkitools.chip.numeric_flags import OutsideRange, Product, Saturated, Unfit
+from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import BEYOND, LOST, picture_of
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.issue.nan_origin import Operand, first_of, report_origin
+from nkitools.issue.plan import DATA, WRITTEN, Plan
+from nkitools.issue.refused_instructions import depends_on_undone
+from nkitools.rules.finding import report
+
+
+class Call(NamedTuple):
+    """An instruction that has just been computed: its operands, and the rest of its arguments by their names."""
+
+    plan: Plan
+    operands: Sequence[Operand]
+    settings: dict[str, Any]
+
+    @property
+    def outputs(self) -> list[Operand]:
+        """What it has written."""
+        return [each for each in self.operands if each.written]
+
+
+def judge_call(core: Core, plan: Plan, roles: tuple[int, ...], values: tuple[Any, ...]) -> None:
+    """Judge the evidence of an instruction whose operands are plain views."""
+    operands, settings = [], {}
+    for name, value, role in zip(plan.arguments, values, roles, strict=True):
+        if role in DATA:
+            array = value.array if isinstance(value, NkiTensor) else value
+            operands.append(Operand(name, value, array, role in WRITTEN and isinstance(value, NkiTensor)))
+        else:
+            settings[name] = value
+    judge(core, plan, operands, settings)
+
+
+def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[str, Any]) -> None:
+    """Say what the evidence means, and forget it. One cause gives one finding: what a cast lost is no origin."""
+    evidence = core.evidence[:]
+    core.evidence.clear()
+    if core.undone and depends_on_undone(core, [each.value for each in operands if not each.written]):
+        return  # the refusal has been told, and its outputs are no numbers of the kernel's
+    call = Call(plan, operands, settings)
+    flags = {each for each in evidence if isinstance(each, str)}
+    unfit = [each for each in evidence if isinstance(each, Unfit)]
+    casts = [] if unfit else [each for each in evidence if isinstance(each, Saturated)]
+    for number in unfit:
+        _report_number(call, number)
+    told = [_report_cast(core, call, each) for each in casts]
+    for each in evidence:
+        if isinstance(each, OutsideRange):
+            _report_range(call, each)
+    if any(told) or unfit:
+        # As far as they are infinities they have been spoken of, and so has what comes of them.
+        core.has_infinities = core.has_infinities or call.outputs[0].value.dtype.is_float
+    product = next((each.values for each in evidence if isinstance(each, Product)), None)
+    if (flags or product is not None) and not (unfit or any(told)):
+        report_origin(core, plan, operands, settings, flags, product)
+
+
+def _report_number(call: Call, unfit: Unfit) -> None:
+    """NK304: a number is none of the destination's."""
+    for output in call.outputs[:1]:
+        report(
+            "NK304",
+            f"{call.plan.name}: the value {unfit.number} becomes {_shown(unfit.became)} in {describe(output.value)}"
+            f"{_limits(output.value)}",
+            about=(output.value,),
+            remedy="Write a number that the dtype holds, or choose a wider dtype.",
+        )
+
+
+def _limits(tensor: NkiTensor) -> str:
+    if not tensor.dtype.is_integer:
+        return ""
+    limits = np.iinfo(tensor.dtype.dtype)
+    return f", which holds {limits.min} to {limits.max}"
+
+
+def _report_cast(core: Core, call: Call, cast: Saturated) -> bool:
+    """NK304: elements of an output are not what was computed; whether that was said."""
+    for output in call.outputs:
+        result: Array = output.array
+        if result.dtype != cast.became.dtype or result.size != cast.lost.size:
+            continue
+        # What was computed and not written, as beside a predicate, is not lost; nor is what nobody has defined.
+        lost = cast.lost.reshape(result.shape) & _same(cast.became.reshape(result.shape), result)
+        if output.where is not None:
+            lost = lost & output.where
+        values = cast.values.reshape(result.shape)
+        if any(finding.severity == "error" for finding in core.record.findings):
+            lost = lost & (values == values)  # a NaN may stand for what could not be computed, of which was spoken
+        if lost.any():
+            first = first_of(lost)
+            report(
+                "NK304",
+                f"{call.plan.name}: {_counted(lost)} of {describe(output.value)} saturate; the first at {list(first)}: "
+                f"{_shown(values[first])} becomes {_shown(result[first])}",
+                about=(output.value,),
+                picture=partial(picture_of, lost, LOST),
+            )
+            return True
+    return False
+
+
+def _report_range(call: Call, range_: OutsideRange) -> None:
+    """NK305: what an activation function was asked for; where there is no finite result NK404 speaks."""
+    for output in call.outputs:
+        result: Array = output.array
+        if result.size != range_.outside.size:
+            continue
+        outside = range_.outside.reshape(result.shape)
+        if result.dtype.kind not in "iub":
+            outside = outside & np.isfinite(result)
+        if output.where is not None:
+            outside = outside & output.where
+        if outside.any():
+            first = first_of(outside)
+            value = range_.values.reshape(result.shape)[first]
+            report(
+                "NK305",
+                f"{call.plan.name}: {_counted(outside)} of the input of nl.{range_.function} lie outside of "
+                f"{range_.valid}, where the Scalar Engine's approximation is valid; the first at {list(first)} is "
+                f"{_shown(value)} (it writes {describe(output.value)})",
+                about=(output.value,),
+                picture=partial(picture_of, outside, BEYOND),
+            )
+        return
+
+
+def _counted(where: Array) -> str:
+    return f"{np.count_nonzero(where)} of {where.size} elements"
+
+
+def _same(left: Array, right: Array) -> Array:
+    same: Array = left == right
+    return same if left.dtype.kind in "iub" else same | (np.isnan(left) & np.isnan(right))
+
+
+def _shown(number: Any) -> str:
+    """A number as an author writes it: 300.0, 127, nan."""
+    if isinstance(number, (bool, np.bool_)):
+        return str(bool(number))
+    return str(int(number)) if isinstance(number, (int, np.integer)) else str(np.float32(number))

@@ -1,0 +1,272 @@
+"""Watches the memory of an interpreted TPU: who wrote what, at which point of the grid.
+
+TPU interpretation keeps a kernel's buffers in an object of shared memory, through which every read, write and DMA goes.
+While a run is watched, that object is of a class of ours, which keeps a shadow of each buffer: for each element, the
+grid step that wrote it last. From that follow the findings that no mode of JAX reports, and those which it does report,
+with the author's line and without an end of the run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from nkitools.pallas import source_places, write_shadow
+from nkitools.pallas.calls import Call, Operand
+from nkitools.pallas.observed_grid import WatchedGrid
+from nkitools.pallas.observed_rules import WatchedRules
+from nkitools.pallas.source_places import Place
+from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Shadow, Told
+
+_FIRST_BUFFER = 100  # what JAX calls the first buffer of a Pallas call
+
+
+class Watch:
+    """What one run of a function saw: ``told`` is certain, ``suspected`` matters if the results depend on it.
+
+    ``known`` are the function's Pallas calls as tracing found them: the interpreter does not know where they are made.
+    ``adverse`` to suspicions of an earlier run, by operand, it makes what they are about as bad as it can be on a TPU:
+    what a core left behind at another point of a parallel dimension is gone, and so are outputs that several points
+    wrote.
+    """
+
+    def __init__(self, known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> None:
+        keys = list(adverse)
+        self.adverse = frozenset(about for _, about, *_ in keys)
+        self.raced = frozenset(about for rule, about, *_ in keys if rule in ("PL203", "PL206"))
+        self.known = {call.likeness: call for call in known}
+        self.told = Told()
+        self.suspected = Told()
+        self.kernels: list[Kernel] = []
+        self.here = threading.local()
+
+    def kernel(self, memory: Any) -> Kernel:
+        """Begin to watch the memory of a Pallas call."""
+        self.kernels.append(Kernel(self, memory))
+        return self.kernels[-1]
+
+    def finish(self) -> None:
+        """Say what only shows when the kernels are through."""
+        for kernel in self.kernels:
+            kernel.finish()
+
+
+class Kernel:
+    """One Pallas call while it runs: its buffers, the points of the grid so far, and the core that is at each."""
+
+    def __init__(self, watch: Watch, memory: Any) -> None:
+        self.watch = watch
+        self.memory = memory
+        self.grid = WatchedGrid()
+        self.rules = WatchedRules(watch, self.grid)
+        self.allocated: dict[Any, tuple[tuple[int, ...], Place]] = {}
+        self.shadows: dict[Any, Shadow] = {}
+        self.carried: dict[int, Any] = {}
+        self.dmas: dict[int, Any] = {}
+        self.lock = threading.RLock()
+        self.finished = False
+
+    @property
+    def call(self) -> Call | None:
+        """The Pallas call, once the first point of its grid has told."""
+        return self.grid.call
+
+    def at(self, call: Call, point: tuple[int, ...], core: int) -> None:
+        """``core`` begins with a point of the grid."""
+        with self.lock:
+            if self.call is None:
+                call = self.watch.known.get(call.likeness, call)
+                self._name_buffers(call)
+            if self.grid.at(self.call or call, point, core) and self.watch.adverse:
+                self._forget(core)
+
+    def _forget(self, core: int) -> None:
+        """Leave ``core`` none of what it has in vector memory of its own, as if it were another core."""
+        for key, buffer in self.shadows.items():
+            is_own = buffer.kind == "scratch" or (buffer.kind == "window" and buffer.is_output)
+            if is_own and key[3] == core and self.rules.about(buffer.name) in self.watch.adverse:
+                self.memory.spoil(key, adversely=True)
+
+    def _name_buffers(self, call: Call) -> None:
+        """Give the buffers their names, in the order in which the interpreter allocates them."""
+        aliased = {output for _, output in call.params["input_output_aliases"]}
+        order: list[tuple[str, str, Operand | None]] = []
+        order += [(each.name, "input", each) for each in call.inputs]
+        order += [(each.name, "output", each) for index, each in enumerate(call.outputs) if index not in aliased]
+        order += [(each.name, "scalar", None) for each in call.prefetched]
+        order += [(each.name, "window", each) for each in call.operands if each.memory not in ("any", "hbm")]
+        order += [(each.name, "scratch", None) for each in call.scratch if each.memory != "semaphore"]
+        names = {_FIRST_BUFFER + index: each for index, each in enumerate(order)}
+        for key, (shape, place) in self.allocated.items():
+            name, kind, operand = names.get(key[1], (f"buffer {key[1]}", "scoped", None))
+            self.shadows[key] = self._new(name, kind, operand, shape, place)
+
+    def _new(self, name: str, kind: str, operand: Operand | None, shape: tuple[int, ...], place: Place) -> Shadow:
+        if kind == "input" and operand is not None:
+            steps = write_shadow.given(operand.shape, shape)
+        else:
+            steps = write_shadow.new_shadow(shape, GIVEN if kind == "scalar" else UNWRITTEN)
+        return Shadow(name, kind, steps, operand, place)
+
+    # ------------------------------------------------------------------ buffers
+
+    def allocate(self, key: Any, shape: tuple[int, ...], source: Any) -> None:
+        """A buffer comes to be: before the first step one of the call's own, later one of the kernel's."""
+        with self.lock:
+            place = source_places.of_source(source)
+            if self.call is None:
+                self.allocated[key] = (shape, place)
+            elif key not in self.shadows:
+                self.shadows[key] = self._new("run_scoped", "scoped", None, shape, place)
+
+    def read(self, key: Any, ranges: tuple[Any, ...], core: int, source: Any) -> None:
+        """An element is read: by the kernel, by a DMA, or by the pipeline that moves blocks."""
+        with self.lock:
+            buffer = self.shadows.get(key)
+            if buffer is None:
+                return
+            dma = getattr(self.watch.here, "dma", None)
+            place = self._place(source)
+            self.rules.check_inside(buffer, ranges, place, core, "reads", is_pipeline=source is None and dma is None)
+            seen = np.asarray(buffer.steps[write_shadow.clipped(ranges, buffer.steps.shape)])
+            if dma is not None:
+                self.carried[id(dma)] = seen.copy()
+                self.rules.check_read_race(buffer, seen, place, core)
+            elif source is None:
+                self.carried[core] = (key, seen.copy())
+                if buffer.kind == "output" and self.rules.about(buffer.name) in self.watch.raced:
+                    self.memory.spoil(key, adversely=True)
+            else:
+                if buffer.is_output:
+                    self.rules.own_read(buffer, seen, place, core)
+                self.rules.check_defined(buffer, seen, place, core)
+                self.rules.check_carry(buffer, seen, place, core)
+
+    def write(self, key: Any, ranges: tuple[Any, ...], core: int, source: Any, mask: Any = None) -> None:
+        """An element is written, by one of the same three."""
+        with self.lock:
+            buffer = self.shadows.get(key)
+            if buffer is None:
+                return
+            dma = getattr(self.watch.here, "dma", None)
+            place = self._place(source)
+            self.rules.check_inside(buffer, ranges, place, core, "writes", is_pipeline=source is None and dma is None)
+            where = write_shadow.clipped(ranges, buffer.steps.shape)
+            if dma is not None:
+                self._carry_over(buffer, where, self.carried.pop(id(dma), None), place, core)
+            elif source is None:
+                self._move_block(buffer, where, ranges, core)
+            else:
+                self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
+                self._mark(buffer, where, mask, core)
+
+    def _place(self, source: Any) -> Place:
+        assert self.call is not None
+        return self.call.place if source is None else source_places.of_source(source, self.call.kernel_place)
+
+    def _mark(self, buffer: Shadow, where: tuple[Any, ...], mask: Any, core: int) -> None:
+        if mask is None:
+            buffer.steps[where] = self.grid.step(core)
+        else:
+            part = np.asarray(buffer.steps[where])
+            inside = mask[tuple(slice(0, size) for size in part.shape)]
+            buffer.steps[where] = np.where(inside, self.grid.step(core), part)
+
+    def _carry_over(self, buffer: Shadow, where: tuple[Any, ...], carried: Any, place: Place, core: int) -> None:
+        """What a DMA writes is as defined as what it read; written by it, at this step, where it is defined."""
+        self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
+        part = np.asarray(buffer.steps[where])
+        if carried is None or carried.size != part.size:
+            buffer.steps[where] = self.grid.step(core)
+        else:
+            undefined = np.isin(carried, (UNWRITTEN, VISITED, PADDING))
+            buffer.steps[where] = np.where(undefined, carried, self.grid.step(core)).reshape(part.shape)
+
+    def _move_block(self, buffer: Shadow, where: tuple[Any, ...], ranges: tuple[Any, ...], core: int) -> None:
+        """The pipeline loads an input's block into its window, or stores an output's block from it."""
+        source, carried = self.carried.pop(core, (None, None))
+        part = np.asarray(buffer.steps[where])
+        if carried is None:
+            return
+        if carried.shape != part.shape:  # it juts out, which has been told of
+            fitted = write_shadow.new_shadow(part.shape, GIVEN)
+            common = tuple(slice(0, min(a, b)) for a, b in zip(carried.shape, part.shape, strict=False))
+            if carried.ndim == part.ndim:
+                fitted[common] = carried[common]
+            carried = fitted
+        if buffer.kind == "window":
+            buffer.steps[where] = carried
+            return
+        self.rules.check_visits(buffer, part, ranges, core)
+        self.grid.leave_block(buffer.name, core)
+        step = self.grid.step(core)
+        undefined = np.isin(carried, (UNWRITTEN, VISITED, PADDING))
+        buffer.steps[where] = np.where(undefined, VISITED, step)
+        # After its block is stored, an output's window holds nothing that the kernel may count on.
+        self.shadows[source].steps[...] = UNWRITTEN
+        self.memory.spoil(source)
+
+    # ------------------------------------------------------------------ DMAs and semaphores
+
+    def task(self, dma: Any, task: Callable[[], None]) -> Callable[[], None]:
+        """The part of a DMA that is executed when somebody waits for it; what it reads and writes is the DMA's."""
+        with self.lock:
+            self.dmas.setdefault(id(dma), (dma, self.grid.point(_core(dma))))
+
+        def run() -> None:
+            before = getattr(self.watch.here, "dma", None)
+            self.watch.here.dma = dma
+            try:
+                task()
+            finally:
+                self.watch.here.dma = before
+
+        return run
+
+    def stuck(self, core: int, source: Any, has: int, wants: int) -> None:
+        """PL208: a wait that nothing can end."""
+        self.rules.tell(
+            "PL208",
+            f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}",
+            self._place(source),
+            self.grid.point(core),
+            "semaphore",
+        )
+
+    def left_over(self, core: int, count: int) -> None:
+        """PL204: a semaphore keeps a count when the kernel ends."""
+        if any(rule == "PL204" for rule, *_ in self.watch.told.findings) or self.call is None:
+            return
+        self.rules.tell(
+            "PL204",
+            f"a semaphore still counts {count} when the kernel ends: it was signalled, or a DMA was started on it, "
+            "more often than it was waited for",
+            self.call.kernel_place,
+            self.grid.point(core),
+            "semaphore",
+        )
+
+    def finish(self) -> None:
+        """PL204 and PL205, when the kernel is through."""
+        if self.call is None or self.finished:
+            return
+        self.finished = True
+        self.rules.tell_races()
+        for dma, point in self.dmas.values():
+            if dma.state.name != "COMPLETED":
+                place = source_places.of_source(dma.source_info, self.call.kernel_place)
+                self.rules.tell("PL204", "a DMA is started and never waited for", place, point, self._target(dma))
+        for buffer in self.shadows.values():
+            if buffer.kind == "output":
+                self.rules.check_written(buffer)
+
+    def _target(self, dma: Any) -> str:
+        """The buffer that a DMA writes."""
+        return next((each.name for key, each in self.shadows.items() if key[1] == int(dma.dst_buffer_id)), "dma")
+
+
+def _core(dma: Any) -> int:
+    return int(dma.src_local_core_id)

@@ -1,0 +1,209 @@
+"""What a watched kernel did that breaks a rule: PL201 to PL208, at the author's line and point of the grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nkitools.pallas import write_shadow
+from nkitools.pallas.calls import Operand, show_shape
+from nkitools.pallas.observed_grid import WatchedGrid
+from nkitools.pallas.source_places import NOWHERE, Place
+from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Shadow
+
+if TYPE_CHECKING:
+    from nkitools.pallas.interpreter_events import Watch
+
+
+class WatchedRules:
+    """Judges the accesses of one kernel."""
+
+    def __init__(self, watch: Watch, grid: WatchedGrid) -> None:
+        self._watch = watch
+        self._grid = grid
+        self._races: list[tuple[Shadow, int, Place, tuple[int, ...]]] = []
+        self._own_reads: dict[str, tuple[Place, tuple[int, ...]]] = {}
+
+    def own_read(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+        """The kernel reads of an output what another point has left, or nobody: not a race, but a sum over points."""
+        if (seen == UNWRITTEN).any() or self._grid.others(seen, core).size:
+            self._own_reads.setdefault(buffer.name, (place, self._grid.point(core)))
+
+    def about(self, name: str) -> tuple[Place, str]:
+        """An operand or buffer of this kernel, as findings name it."""
+        return (self._grid.call.kernel_place if self._grid.call is not None else NOWHERE, name)
+
+    def tell(
+        self,
+        rule: str,
+        message: str,
+        place: Place,
+        point: tuple[int, ...],
+        about: str,
+        *,
+        sure: bool = True,
+    ) -> None:
+        """Take note of a finding of this kernel, about one of its operands."""
+        told = self._watch.told if sure else self._watch.suspected
+        told.add(place.finding(rule, message + self._where(point), point=point), self.about(about))
+
+    def _where(self, point: tuple[int, ...]) -> str:
+        name = self._grid.call.name if self._grid.call is not None else "kernel"
+        return f", in kernel `{name}`" + (f" at grid point {show_shape(point)}" if point else "")
+
+    def check_inside(
+        self, buffer: Shadow, ranges: tuple[Any, ...], place: Place, core: int, does: str, *, is_pipeline: bool
+    ) -> None:
+        """PL201."""
+        shape = buffer.steps.shape
+        if not write_shadow.is_outside(ranges, shape):
+            return
+        if is_pipeline and buffer.operand is not None:
+            operand = buffer.operand
+            if not write_shadow.is_outside(ranges, _padded(operand, shape)):
+                return
+            index = _block_index(operand, ranges)
+            self.tell(
+                "PL201",
+                f"{operand.text()} has no block {show_shape(index)}: its index map leads to elements "
+                f"{write_shadow.show(ranges, shape)}",
+                operand.place,
+                self._grid.point(core),
+                buffer.name,
+            )
+            return
+        self.tell(
+            "PL201",
+            f"the kernel {does} elements {write_shadow.show(ranges, shape)} of {buffer.text()}, whose shape is "
+            f"{show_shape(shape)}",
+            place,
+            self._grid.point(core),
+            buffer.name,
+        )
+
+    def check_defined(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+        """PL207, if the results depend on it."""
+        if not seen.size or seen.min() > UNWRITTEN:
+            return
+        if (unwritten := (seen == UNWRITTEN)).any():
+            self.tell(
+                "PL207",
+                f"{buffer.text()} is read before it is written: {write_shadow.runs(unwritten)} of what is read",
+                place,
+                self._grid.point(core),
+                buffer.name,
+                sure=False,
+            )
+        elif (padding := (seen == PADDING)).any():
+            self.tell(
+                "PL207",
+                f"{buffer.text()} juts out over the edge of the array, and the result depends on what is read there: "
+                f"{write_shadow.runs(padding)} of what is read",
+                place,
+                self._grid.point(core),
+                buffer.name,
+                sure=False,
+            )
+
+    def check_carry(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+        """PL206, if the results depend on it."""
+        if buffer.kind not in ("window", "scratch") or (buffer.operand is not None and not buffer.is_output):
+            return
+        others = self._grid.others(seen, core)
+        if others.size:
+            self.tell(
+                "PL206",
+                f"{buffer.text()} carries a value over from grid point {show_shape(self._grid.points[int(others[-1])])}"
+                f"{self._grid.in_parallel()}",
+                place,
+                self._grid.point(core),
+                buffer.name,
+                sure=False,
+            )
+
+    def check_write_race(self, buffer: Shadow, before: Any, place: Place, core: int) -> None:
+        """PL203 between points of parallel dimensions, which may be on different cores."""
+        if not (buffer.is_output and buffer.kind in ("window", "output")):
+            return
+        others = self._grid.others(before, core)
+        if others.size:
+            self._tell_race(buffer, int(others[-1]), place, core)
+
+    def check_read_race(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+        if buffer.kind == "output":
+            others = self._grid.others(seen, core)
+            if others.size:
+                self._tell_race(buffer, int(others[-1]), place, core)
+
+    def _tell_race(self, buffer: Shadow, other: int, place: Place, core: int) -> None:
+        self._races.append((buffer, other, place, self._grid.point(core)))
+
+    def tell_races(self) -> None:
+        """PL203; PL206 where the kernel adds up what several points write. If the results depend on that output."""
+        for buffer, other, place, point in self._races:
+            operand = buffer.operand
+            assert operand is not None
+            there = show_shape(self._grid.points[other])
+            if buffer.name in self._own_reads:
+                place, read_at = self._own_reads[buffer.name]
+                message = f"{operand.text()} is added up over grid points {there} and {show_shape(point)}"
+                self.tell("PL206", message + self._grid.in_parallel(), place, read_at, buffer.name, sure=False)
+            else:
+                message = f"{operand.text()}: grid points {there} and {show_shape(point)} write the same elements"
+                self.tell("PL203", message + self._grid.in_parallel(), place, point, buffer.name, sure=False)
+
+    def check_visits(self, buffer: Shadow, before: Any, ranges: tuple[Any, ...], core: int) -> None:
+        """PL202 and PL203: a block is stored that was stored before."""
+        operand = buffer.operand
+        if operand is None or not operand.is_output or not before.size:
+            return
+        earlier = np.unique(before[before >= 0])
+        if not earlier.size or (before == GIVEN).any():
+            return
+        others = self._grid.others(before, core)
+        if others.size:
+            self._tell_race(buffer, int(others[-1]), operand.place, core)
+        elif (before >= 0).all():
+            self.tell(
+                "PL202",
+                f"{operand.text()}: block {show_shape(_block_index(operand, ranges))} is visited again, after grid "
+                f"point {show_shape(self._grid.points[int(earlier[-1])])} and other blocks in between",
+                operand.place,
+                self._grid.visited_since(buffer.name, core),
+                buffer.name,
+            )
+
+    def check_written(self, buffer: Shadow) -> None:
+        """PL205, if the results depend on it."""
+        operand = buffer.operand
+        assert operand is not None
+        assert self._grid.call is not None
+        steps = buffer.steps[tuple(slice(0, size) for size in operand.shape)]
+        missing = (steps == UNWRITTEN) | (steps == VISITED) | (steps == PADDING)
+        if not missing.any():
+            return
+        visited = bool((steps == VISITED).any())
+        first = tuple(int(each[0]) for each in np.nonzero(missing))
+        block = tuple(at // max(size, 1) for at, size in zip(first, operand.block_sizes, strict=True))
+        why = "the kernel does not write them" if visited or operand.whole else "no point of the grid visits them"
+        place = self._grid.call.kernel_place if visited or operand.whole else self._grid.call.place
+        in_block = "" if operand.whole else f", the first in block {show_shape(block)}"
+        what = f"{write_shadow.runs(missing)} never written{in_block}"
+        self.tell("PL205", f"{operand.text()}: {what}: {why}", place, (), buffer.name, sure=False)
+
+
+def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the padding that the block spec asks for (``pl.Element``); it counts from the padding's start."""
+    padding = [getattr(each, "padding", (0, 0)) for each in operand.mapping.block_shape]
+    return tuple(size + sum(around) for size, around in zip(shape, padding, strict=True))
+
+
+def _block_index(operand: Operand, ranges: tuple[Any, ...]) -> tuple[int, ...]:
+    """The block that begins where ``ranges`` does."""
+    starts = [int(each.start) if isinstance(each, slice) else int(each) for each in ranges]
+    sizes = operand.block_sizes
+    return tuple(
+        start // size if blocked else start
+        for start, size, blocked in zip(starts, sizes, operand.blocked, strict=False)
+    )

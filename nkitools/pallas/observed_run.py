@@ -1,0 +1,170 @@
+"""The mode ``tpu_interpret``: a watched run, and another one to see whether results depend on what is undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from nkitools.pallas import launch, source_places
+from nkitools.pallas.calls import Call, compiling_for
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.compiler_refusals import finding as not_possible
+from nkitools.pallas.findings import in_order
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.interpret import interpreted
+from nkitools.pallas.interpreter_events import Watch
+from nkitools.pallas.lowering import first_sentences, rule_of
+from nkitools.pallas.tpu_interpret import parameters, watching
+from nkitools.record.prints.print_sequence import Prints
+from nkitools.rules.finding import Finding
+
+Tell = Callable[[Iterable[Finding]], None]
+
+
+class Wanted(Protocol):
+    """How the function is to be run."""
+
+    @property
+    def chips(self) -> tuple[Chip, ...]: ...
+    @property
+    def cores(self) -> int: ...
+    @property
+    def seed(self) -> int | None: ...
+
+
+def watched_run(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    wanted: Wanted,
+    run: Any,
+    tell: Tell,
+    known: Iterable[Call] = (),
+) -> tuple[list[Call], Any]:
+    """Run ``fn`` watched and tell what was seen; the Pallas calls that were interpreted, and the outputs.
+
+    Where JAX's TPU interpretation does not take the function, ``run.left_out`` says why, and the outputs are None.
+    """
+    __tracebackhide__ = True
+    prints = Prints()
+    watch, outputs, error = _run(fn, args, kwargs, wanted, 1, "nan", prints, known)
+    told = dict(watch.told.findings)
+    calls = _calls(watch)
+    if error is not None:
+        refused = _refused(error)
+        if refused is None:
+            reason = run.left_out["tpu_interpret"] = f"{type(error).__name__}: {_last_line(error)}"
+            told[("NK607", None)] = unwatched(reason)
+            tell(in_order(told.values()))
+            return calls, None
+        told[(refused.rule, None, refused.file, refused.line)] = refused
+        run.left_out["tpu_interpret"] = "it does not take the kernel (see the findings)"
+    run.prints.extend(prints)
+    if error is None and watch.suspected.findings:
+        told |= _confirmed(fn, args, kwargs, wanted, watch, outputs)
+    hangs = any(rule == "PL208" for rule, *_ in told)  # on two cores nobody ends the wait
+    if wanted.cores > 1 and error is None and not hangs:
+        on_two, _, _ = _run(fn, args, kwargs, wanted, wanted.cores, "nan", None, known)
+        told |= _of_others(on_two.told.findings, told)
+    tell(in_order(one_for_each_cause(told)))
+    return calls, outputs
+
+
+def _run(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    wanted: Wanted,
+    cores: int,
+    fill: str,
+    prints: Prints | None,
+    known: Iterable[Call] = (),
+    adverse: Iterable[Any] = (),
+) -> tuple[Watch, Any, Exception | None]:
+    """One run in TPU interpretation. ``fill`` is what undefined memory holds; without ``prints`` nothing is printed."""
+    mode = parameters(cores=cores, fill=fill, seed=wanted.seed)
+    outputs: Any = None
+    failure: Exception | None = None
+    with watching(known, adverse) as watch:
+        try:
+            with compiling_for(wanted.chips[0]), interpreted(mode), launch.listening(prints):
+                outputs = launch.finished(fn, args, kwargs)
+        except Exception as error:
+            failure = error
+        else:
+            watch.finish()
+    return watch, outputs, failure
+
+
+def unwatched(reason: str) -> Finding:
+    """The warning that a function was not interpreted as on a TPU."""
+    return not_possible(
+        f"TPU interpretation was left out, so that PL201 to PL208 were not looked for: {reason}",
+        "The other modes have been gone through. Leave the mode out of modes=... if the function cannot have it.",
+        severity="warning",
+    )
+
+
+def _last_line(error: Exception) -> str:
+    """What an error says; of one that came through XLA, the line in which the callback's own stands."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
+
+
+def _of_others(found: dict[Any, Finding], told: dict[Any, Finding]) -> dict[Any, Finding]:
+    """What was found of operands that nothing was told of by the same rule."""
+    known = {(rule, about) for rule, about, *_ in told}
+    return {key: finding for key, finding in found.items() if key[:2] not in known}
+
+
+def _calls(watch: Watch) -> list[Call]:
+    found: dict[str, Call] = {}
+    for kernel in watch.kernels:
+        if kernel.call is not None:
+            found.setdefault(kernel.call.key, kernel.call)
+    return list(found.values())
+
+
+def _refused(error: Exception) -> Finding | None:
+    """What TPU interpretation says of a kernel that no TPU could run either, as a finding."""
+    text = str(error)
+    if "cannot be referenced directly" in text:
+        message = f"the kernel reads or writes HBM as if it were vector memory: {first_sentences(text)}"
+        return source_places.of_error(error).finding(rule_of(text), message)
+    return None
+
+
+def _confirmed(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, watch: Watch, first: Any
+) -> dict[Any, Finding]:
+    """The suspicions, if the results are others where undefined memory holds something else."""
+    suspected = watch.suspected.findings
+    _, second, error = _run(fn, args, kwargs, wanted, 1, "zero", None, watch.known.values(), suspected)
+    return suspected if error is not None or _differ(first, second) else {}
+
+
+def _differ(first: Any, second: Any) -> bool:
+    leaves = jax_module().tree_util.tree_leaves
+    pairs = zip(leaves(first), leaves(second), strict=True)
+    return any(np.asarray(a).tobytes() != np.asarray(b).tobytes() for a, b in pairs)
+
+
+# Which rules speak of what follows from another one's case, where both were broken at one operand of a kernel.
+_CAUSES = {
+    "PL202": ("PL203", "PL206"),
+    "PL203": ("PL204", "PL206"),
+    "PL205": ("PL201", "PL204"),
+    "PL207": ("PL201", "PL202", "PL203", "PL204", "PL206"),
+}
+
+
+def one_for_each_cause(told: dict[Any, Finding]) -> list[Finding]:
+    """Without the findings that follow from another one of the same operand; the keys are rule, operand and place."""
+    known = {(rule, about) for rule, about, *_ in told}
+    return [
+        finding
+        for (rule, about, *_), finding in told.items()
+        if not any((cause, about) in known for cause in _CAUSES.get(rule, ()))
+    ]

@@ -1,0 +1,98 @@
+"""The author's lines: where an operation, a function or an error of JAX comes from."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from nkitools.pallas import jax_internals
+from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import Finding
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_JAX = re.compile(r"[\\/](jax|jaxlib)[\\/]")
+_FUNCTION_AT = re.compile(r"(?P<function>.*) at (?P<file>.+):(?P<line>\d+)$")
+
+
+class Place(NamedTuple):
+    """A line of the author's, and the function that it is in."""
+
+    file: str = "<unknown>"
+    line: int = 0
+    function: str = ""
+
+    def finding(
+        self, rule: str, message: str, *, remedy: str = "", severity: str = "", point: tuple[int, ...] = ()
+    ) -> Finding:
+        """What ``rule`` says of this line, at that point of the grid."""
+        broken = RULES[rule]
+        return Finding(
+            rule=broken.id,
+            slug=broken.slug,
+            severity=severity or broken.severity,
+            message=message,
+            file=self.file,
+            line=self.line,
+            remedy=remedy or broken.remedy,
+            program=point,
+            function=self.function,
+        )
+
+
+NOWHERE = Place()
+
+
+def is_authors(file: str) -> bool:
+    """Whether a file is the author's: neither JAX's nor ours, and a file at all."""
+    return not (_JAX.search(file) or file.startswith((_PACKAGE, "<frozen")))
+
+
+def of_source(source_info: Any, otherwise: Place = NOWHERE) -> Place:
+    """Where an equation was written; ``otherwise`` where JAX does not know (an operation of JAX's own)."""
+    if source_info is None or jax_internals.moved(jax_internals.STATIC):
+        return otherwise
+    frames = jax_internals.of(jax_internals.SOURCES, "user_frames")(source_info.traceback)
+    for frame in frames:
+        if is_authors(frame.file_name):
+            return Place(frame.file_name, frame.start_line, frame.function_name.rpartition(".")[2])
+    return otherwise
+
+
+def of_function(debug_info: Any, otherwise: Place = NOWHERE) -> Place:
+    """Where a traced function is defined: JAX keeps it as ``name at file:line``."""
+    found = _FUNCTION_AT.match(str(getattr(debug_info, "func_src_info", "")))
+    if found is None or not is_authors(found["file"]):
+        return otherwise
+    return Place(found["file"], int(found["line"]), found["function"].rpartition(".")[2])
+
+
+def of_error(error: BaseException, otherwise: Place = NOWHERE) -> Place:
+    """The innermost line of the author's that an error of JAX leads back to.
+
+    JAX gives an error of its lowering a cause whose traceback is that of the operation; it comes before the error's
+    own, which leads to the call of the whole function only.
+    """
+    for each in _chain(error):
+        for frame in reversed(traceback.extract_tb(each.__traceback__)):
+            if is_authors(frame.filename) and frame.lineno and "site-packages" not in frame.filename:
+                return Place(frame.filename, frame.lineno, frame.name)
+    return otherwise
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The causes of an error, the first cause first."""
+    if error is not None:
+        yield from _chain(error.__cause__)
+        yield error
+
+
+def of_caller() -> Place:
+    """The author's line that is running now."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and not is_authors(frame.f_code.co_filename):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)

@@ -1,0 +1,125 @@
+"""What is known of the elements of a watched buffer: for each, the grid step that wrote it last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nkitools.pallas.calls import Operand
+from nkitools.pallas.source_places import NOWHERE, Place
+
+# Instead of a grid step, of elements that no step of the kernel wrote:
+UNWRITTEN = -1
+GIVEN = -2  # there before the kernel began
+VISITED = -3  # part of an output block that was stored without having been written
+PADDING = -4  # beyond the edge of the array, where a block juts out
+
+
+@dataclass(eq=False)
+class Shadow:
+    """A buffer of a running kernel, as the author knows it, and who wrote its elements.
+
+    ``kind``: ``input``, ``output`` and ``scalar`` lie in HBM and SMEM; a ``window`` holds the current block of an
+    operand; ``scratch``; ``scoped`` was allocated by the kernel while it ran.
+    """
+
+    name: str
+    kind: str
+    steps: Any
+    operand: Operand | None = None
+    place: Place = NOWHERE
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is an output or its window."""
+        return self.operand is not None and self.operand.is_output
+
+    def text(self) -> str:
+        """How a message calls it."""
+        if self.operand is not None and self.kind != "window":
+            return self.operand.text()
+        what = {"window": "the block of", "scratch": "scratch", "scalar": "scalar operand"}.get(self.kind, "buffer")
+        return f"{what} `{self.name}`"
+
+
+def new_shadow(shape: tuple[int, ...], step: int) -> Any:
+    """The steps of a buffer all of whose elements are alike."""
+    return np.full(shape, step, np.int32)
+
+
+def given(logical: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """The steps of an input: given, and padding where the buffer is larger than the array."""
+    steps = new_shadow(shape, PADDING)
+    steps[tuple(slice(0, size) for size in logical)] = GIVEN
+    return steps
+
+
+def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """``ranges`` with the parts that lie outside of ``shape`` left out."""
+    full = (*ranges, *(slice(0, size) for size in shape[len(ranges) :]))
+    inside: list[Any] = []
+    for each, size in zip(full, shape, strict=True):
+        if isinstance(each, slice):
+            start = 0 if each.start is None else int(each.start)
+            stop = size if each.stop is None else int(each.stop)
+            inside.append(slice(max(start, 0), max(min(stop, size), 0), each.step))
+        else:
+            inside.append(slice(int(each), int(each) + 1) if not 0 <= int(each) < size else int(each))
+    return tuple(inside)
+
+
+def is_outside(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether a part of ``ranges`` lies outside of ``shape``; an empty range does not."""
+    for each, size in zip(ranges, shape, strict=False):
+        if isinstance(each, slice):
+            start = 0 if each.start is None else int(each.start)
+            stop = size if each.stop is None else int(each.stop)
+            if start < stop and (start < 0 or _last(start, stop, int(each.step or 1)) >= size):
+                return True
+        elif not 0 <= int(each) < size:
+            return True
+    return False
+
+
+def _last(start: int, stop: int, step: int) -> int:
+    return start + (stop - 1 - start) // step * step
+
+
+def show(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> str:
+    """``[256:264, 0:128]``; the dimensions that are not indexed are whole."""
+    full = (*ranges, *(slice(0, size) for size in shape[len(ranges) :]))
+    parts = []
+    for each, size in zip(full, shape, strict=False):
+        if not isinstance(each, slice):
+            parts.append(str(int(each)))
+            continue
+        start, stop = (0 if each.start is None else int(each.start)), (size if each.stop is None else int(each.stop))
+        parts.append(f"{start}:{stop}" if (each.step or 1) == 1 else f"{start}:{stop}:{int(each.step)}")
+    return f"[{', '.join(parts)}]"
+
+
+def runs(mask: Any, limit: int = 3) -> str:
+    """The flat positions where ``mask`` is true: ``elements 875..881 (7)``, and so on."""
+    flat = np.flatnonzero(np.asarray(mask))
+    breaks = np.flatnonzero(np.diff(flat) != 1)
+    firsts = flat[np.concatenate(([0], breaks + 1))]
+    lasts = flat[np.concatenate((breaks, [flat.size - 1]))]
+    shown = [
+        f"{first}..{last} ({last - first + 1})" if first != last else f"{first}"
+        for first, last in list(zip(firsts.tolist(), lasts.tolist(), strict=True))[:limit]
+    ]
+    more = f" and {len(firsts) - limit} more ranges" if len(firsts) > limit else ""
+    return f"{'elements' if flat.size > 1 else 'element'} {', '.join(shown)}{more}"
+
+
+@dataclass
+class Told:
+    """The findings of a run, each line's first of a rule and operand; the others are only counted."""
+
+    findings: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    def add(self, finding: Any, about: Any) -> None:
+        """Keep ``finding`` unless the same was found of the operand ``about`` at the same line before."""
+        self.findings.setdefault((finding.rule, about, finding.file, finding.line), finding)

@@ -1,0 +1,31 @@
+"""The device prints of the running test, as its fixture shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nkitools.record.prints.print_listeners import LivePrints
+
+if TYPE_CHECKING:
+    from nkitools.pytest_plugin.recording import Recorder
+    from nkitools.record.run import Run
+
+
+class DevicePrints(LivePrints):
+    """The records of the device prints of the running test, in order; a live view (`nkitools.capture_prints`)."""
+
+    name = "device_prints"
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(lambda: _runs_that_print(recorder))
+
+
+def _runs_that_print(recorder: Recorder) -> list[Run]:
+    """The runs of the running test; skips it where one was on a device that does not print."""
+    if any(run.target == "neuron" for run in recorder.runs):
+        from nkitools.targets.neuron import NeuronDevice
+
+        pytest.skip(NeuronDevice.prints)
+    return recorder.runs

@@ -1,0 +1,80 @@
+"""`--nki-report DIR`: a JSON file for every test that ran a kernel, and a page for each of its runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.=-]+")
+_LONGEST_NAME = 120
+_MOST_PAGES = 8  # of one test: the last runs, and before them those in which something was wrong
+
+
+def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run]) -> list[str]:
+    """Write what the test ``nodeid`` ran. Under ``@given`` ``runs`` are those of the last example.
+
+    Returns what could not be written, and why: the test's own outcome stays as it is.
+    """
+    from nkitools.report.findings import SCHEMA
+    from nkitools.report.run_json import described
+
+    name = file_name(nodeid)
+    pages, failed = _write_pages(Path(directory), name.removesuffix(".json"), nodeid, runs)
+    told = [{**described(run), "page": pages.get(number)} for number, run in enumerate(runs)]
+    report = {"schema": SCHEMA, "test": nodeid, "outcome": outcome, "runs": told}
+    try:
+        (Path(directory) / name).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        failed.append(f"{name} in {directory} cannot be written: {error.strerror or error}")
+    return failed
+
+
+def _write_pages(directory: Path, stem: str, title: str, runs: Sequence[Run]) -> tuple[dict[int, str], list[str]]:
+    """The names of the pages by the number of the run, and what went wrong."""
+    from nkitools.report.page import write_page
+
+    written: dict[int, str] = {}
+    failed: list[str] = []
+    for number in _shown(runs):
+        name = f"{stem}.html" if len(runs) == 1 else f"{stem}-{number + 1}.html"
+        try:
+            write_page(runs[number], directory / name, title=title)
+        except OSError as error:
+            failed.append(f"page {name} in {directory} cannot be written: {error.strerror or error}")
+        except Exception as error:  # a fault of ours in showing a run must not cost the test its result
+            failed.append(f"page {name} of {title} is missing, which is a fault of nkitools: {error!r}")
+        else:
+            written[number] = name
+    return written, failed
+
+
+def _shown(runs: Sequence[Run]) -> list[int]:
+    """Which runs get a page."""
+    wrong = [at for at, run in enumerate(runs) if run.error is not None or run.findings or run.reference is not None]
+    ranked = dict.fromkeys([*wrong[-_MOST_PAGES // 2 :], *range(len(runs) - 1, -1, -1)])
+    return sorted(list(ranked)[:_MOST_PAGES])
+
+
+def warn(item: pytest.Item, messages: Sequence[str]) -> None:
+    """Show warnings at the end of the session; never as errors, whatever the filters say of warnings."""
+    for message in messages:
+        caught = warnings.WarningMessage(pytest.PytestWarning(message), pytest.PytestWarning, str(item.path), 0)
+        about: dict[str, Any] = {"when": "runtest", "nodeid": item.nodeid, "location": None}
+        item.ihook.pytest_warning_recorded.call_historic(kwargs={"warning_message": caught, **about})
+
+
+def file_name(nodeid: str) -> str:
+    """A readable file name that no other test has: what a file name cannot hold is told apart by a digest."""
+    digest = hashlib.sha256(nodeid.encode()).hexdigest()[:8]
+    readable = _NOT_IN_A_NAME.sub("_", nodeid).strip("_")[-_LONGEST_NAME:]
+    return f"{readable}-{digest}.json"

@@ -1,0 +1,48 @@
+"""Loop counters: from the author's frames while they stand, from nl ranges once they are history."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+import numpy as np
+
+from nkitools.record.bytecode import loops_around
+from nkitools.record.source_sites import LAUNCH, is_internal
+
+
+def author_frames(frame: FrameType | None) -> list[FrameType]:
+    """The kernel's frames from ``frame`` outward, up to the launch; none where ``frame`` is outside of a kernel."""
+    found: list[FrameType] = []
+    while frame is not None:
+        if frame.f_globals.get("__name__") == LAUNCH:
+            return found
+        if not is_internal(frame.f_code.co_filename):
+            found.append(frame)
+        frame = frame.f_back
+    return []
+
+
+def qualified(found: list[tuple[str, str, int]]) -> dict[str, int]:
+    """Counters (function, name, value), outermost first, by name, or ``function.name`` where an inner one has it."""
+    inner = {name: index for index, (_, name, _) in enumerate(found)}
+    return {
+        name if inner[name] == index else f"{function}.{name}": value
+        for index, (function, name, value) in enumerate(found)
+    }
+
+
+def counters(frame: FrameType | None) -> dict[str, int]:
+    """Counter names and values of the for loops around ``frame``'s line and around its callers', outermost first.
+
+    Where a caller's counter has the name of an inner one, it is shown as ``function.name``.
+    """
+    found: list[tuple[str, str, int]] = []
+    for each in reversed(author_frames(frame)):
+        loops = loops_around(each.f_code, each.f_lasti)
+        variables = each.f_locals if loops else {}
+        for name in [name for loop in loops for name in loop.names]:
+            value = variables.get(name)
+            # Nothing else is asked for its number: a tensor would refuse to be one.
+            if isinstance(value, (int, np.integer)):
+                found.append((each.f_code.co_name, name, int(value)))
+    return qualified(found)

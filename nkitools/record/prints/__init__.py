@@ -1,0 +1,1 @@
+"""Device prints: records, their order, large values, and who is shown them."""

@@ -1,0 +1,233 @@
+"""Device prints as records."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from nkitools.chip.array_text import elided, short
+from nkitools.chip.numerics import Array
+from nkitools.record.prints.large_values import summary_by_blocks
+from nkitools.record.prints.summaries import Summary
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Print:
+    """One ``device_print``: what was printed, when and where.
+
+    ``value``: the elements, in their dtype; ``shape`` and ``dtype`` (its name) are the printed tensor's, and those of
+    ``value`` where nothing else is said. ``mask``: which elements the print's mask left out (their values mean
+    nothing), ``unwritten``: which nothing had ever been written to, each None where there are none. ``loops``: the
+    counters of the loops around the print, outermost first. ``memory`` is '' and ``program`` the core of a custom
+    operator. ``tensor``: the name of what was written, where a probe (``watch``) saw it. ``order``: which print of its
+    run it is; ``issued``: how many instructions had been issued before it.
+
+    Of a value beyond the limit (option ``print_limit``) only the ``summary`` and the corners are kept: ``value`` are
+    then the first and last three elements of each dimension, and ``is_whole`` is False. A print of text alone has a
+    value without elements.
+
+    Two prints are equal that say the same in the same turn: prefix, shape, dtype, values (NaN is equal to NaN), mask,
+    program, rank and loop counters. The place in the source, the memory and the order play no part, so that prints of
+    different kernels can be compared; program 0 of no grid is program 0.
+    """
+
+    prefix: str
+    value: Array
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    program: tuple[int, ...] = ()
+    loops: dict[str, int] = field(default_factory=dict)
+    file: str = ""
+    line: int = 0
+    memory: str = ""
+    rank: int | None = None
+    order: int = -1
+    issued: int = 0
+    mask: Array | None = None
+    unwritten: Array | None = None
+    reduced: Summary | None = None  # what is left where the value is beyond the limit
+    tensor: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", np.asarray(self.value))
+        if not self.dtype:
+            object.__setattr__(self, "shape", self.value.shape)
+            object.__setattr__(self, "dtype", self.value.dtype.name)
+
+    # --- numbers ---------------------------------------------------------------------------------------------------
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether ``value`` holds all elements."""
+        return self.reduced is None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether nothing but the prefix was printed."""
+        return self.value.size == 0
+
+    @property
+    def size(self) -> int:
+        """How many elements were printed."""
+        return self.value.size if self.reduced is None else self.reduced.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.value.itemsize
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Minimum, maximum, mean, counts, corners and a coarse picture, computed when first asked for.
+
+        Masked elements and unwritten ones count as ``unwritten`` and as nothing else.
+        """
+        return self.reduced or summary_by_blocks(self.value, missing_of(self.mask, self.unwritten))
+
+    @property
+    def min(self) -> float | None:
+        """The smallest finite element; None where there is none (of packed dtypes: of their codes)."""
+        return self.summary.minimum if self.size else None
+
+    @property
+    def max(self) -> float | None:
+        """The largest finite element; None where there is none."""
+        return self.summary.maximum if self.size else None
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the finite elements, in float64; None where there are none."""
+        return self.summary.mean if self.size else None
+
+    @property
+    def nan_count(self) -> int:
+        """How many elements are NaN; masked and unwritten ones are not counted."""
+        return self.summary.nan if self.size else 0
+
+    @property
+    def inf_count(self) -> int:
+        """How many elements are infinite."""
+        return self.summary.inf if self.size else 0
+
+    @property
+    def masked(self) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]:
+        """The value as a masked array: what the print's mask left out is masked."""
+        return np.ma.MaskedArray(self.value, np.ma.nomask if self.mask is None else self.mask)
+
+    # --- text ------------------------------------------------------------------------------------------------------
+
+    def place(self) -> str:
+        """``program 0, m=0, n=1, giou.py:41``; where there are ranks, ``rank 2`` comes first."""
+        program = ", ".join(str(index) for index in self.program) or "0"
+        counters = [f"{name}={value}" for name, value in self.loops.items()]
+        where = [f"{os.path.basename(self.file)}:{self.line}"] if self.file else []
+        rank = [f"rank {self.rank}"] if self.rank is not None else []
+        return ", ".join([*rank, f"program {program}", *counters, *where])
+
+    def header(self) -> str:
+        """``preds [program 0, m=1, giou.py:41] SBUF float32 [128, 4]``; of a print of text alone without the tensor."""
+        if self.is_text:
+            return f"{self.prefix} [{self.place()}]"
+        return f"{self.prefix} [{self.place()}] {self.described()}"
+
+    def described(self) -> str:
+        """``SBUF float32 [128, 4]``, with the tensor's name where a line is watched."""
+        name = f"`{self.tensor}`" if self.tensor not in ("", self.prefix) else ""
+        return " ".join(filter(None, (name, self.memory, self.dtype, str(list(self.shape)))))
+
+    def notes(self) -> list[str]:
+        """What the values do not show: how many were masked or never written, and what is not kept."""
+        found = []
+        for elements, what in ((self.mask, "masked"), (self.unwritten, "never written")):
+            if elements is not None and self.reduced is None:
+                found.append(f"{int(np.count_nonzero(elements))} of {self.size} elements {what}")
+        if self.reduced is not None:
+            left_out = f", {self.reduced.unwritten} masked or never written" if self.reduced.unwritten else ""
+            found.append(f"{self.nbytes:,} bytes, beyond the print limit: only the corners are kept{left_out}")
+            found.append(self.numbers())
+        return found
+
+    def numbers(self) -> str:
+        """``min -1 max 2.5 mean 0.25``, and how many elements are NaN or infinite, where some are."""
+        if self.is_text:
+            return ""
+        found = [
+            f"{name} {short(value)}"
+            for name, value in (("min", self.min), ("max", self.max), ("mean", self.mean))
+            if value is not None
+        ]
+        counts = ((self.nan_count, "NaN"), (self.inf_count, "Inf"))
+        return " ".join([*found, *(f"{count} {what}" for count, what in counts if count)])
+
+    def text(self) -> str:
+        """The header, then the array elided as NumPy does; the notes, where there are any, between them."""
+        notes = [f"({note})" for note in self.notes()]
+        return "\n".join([self.header(), *notes, *([] if self.is_text else [self.values_text()])])
+
+    def values_text(self) -> str:
+        """The values alone, elided as NumPy does; what a mask left out is ``--``."""
+        return elided(self.value, self.mask, self.shape)
+
+    def __repr__(self) -> str:
+        return f"<Print {' '.join(filter(None, (self.header(), self.numbers())))}>"
+
+    # --- comparison ------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Print):
+            return NotImplemented
+        return self._turn == other._turn and self.same_values(other)
+
+    def __hash__(self) -> int:
+        return hash((self.prefix, self.size, self.dtype, self.rank))
+
+    @property
+    def _turn(self) -> tuple[object, ...]:
+        return self.prefix, self.program or (0,), self.rank, self.loops
+
+    def same_values(self, other: Print) -> bool:
+        """Whether both have the same shape, dtype and elements, and masks that leave out the same; NaN is NaN.
+
+        One element is one element: NKI prints it as a tile [1, 1], JAX and printf as a number.
+        """
+        if (self.dtype, self.is_whole) != (other.dtype, other.is_whole):
+            return False
+        if self.shape != other.shape and not self.size == other.size == 1:
+            return False
+        if self.size == 1 and self.shape != other.shape:
+            return replace(self, value=self.value.reshape(()), shape=()).same_values(
+                replace(other, value=other.value.reshape(()), shape=())
+            )
+        if self.reduced is not None and self.numbers() != other.numbers():
+            return False
+        return _same(_or_none(self.mask, self.value), _or_none(other.mask, other.value)) and _same(
+            _without(self.value, self.mask), _without(other.value, other.mask)
+        )
+
+
+def missing_of(*masks: Array | None) -> Array | None:
+    """The elements that some of the masks leave out; None for none."""
+    found: Array | None = None
+    for mask in masks:
+        if mask is not None:
+            found = mask if found is None else found | mask
+    return found
+
+
+def _or_none(mask: Array | None, value: Array) -> Array:
+    return np.zeros(value.shape, np.bool_) if mask is None else mask
+
+
+def _without(value: Array, mask: Array | None) -> Array:
+    return value if mask is None else value[~mask]
+
+
+def _same(first: Array, second: Array) -> bool:
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    if first.dtype.names or first.dtype.kind in "iub":
+        return bool((first == second).all())
+    return bool(((first == second) | (np.isnan(first) & np.isnan(second))).all())

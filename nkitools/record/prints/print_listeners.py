@@ -1,0 +1,130 @@
+"""Who listens to device prints: `capture_prints` keeps those of every run inside, a terminal shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+from nkitools.record.run_listeners import collect_runs
+
+if TYPE_CHECKING:
+    from nkitools.chip.numerics import Array
+    from nkitools.record.prints.device_print import Print
+    from nkitools.record.prints.print_sequence import Prints
+    from nkitools.record.run import Run
+
+
+class LivePrints(Sequence["Print"]):
+    """The device prints of some runs so far, one run after the other: a view, which grows while they print.
+
+    Like the sequence that it has at the moment (`Prints`): index, slice, ``prints["preds"]``, ``where``, ``program``,
+    ``rank``, ``at``, ``values``, equality.
+    """
+
+    name = "prints"
+
+    def __init__(self, runs: Callable[[], Iterable[Run]]) -> None:
+        self._runs = runs
+        self._kept: Prints | None = None
+
+    @property
+    def now(self) -> Prints:
+        """The prints so far, as a sequence of their own."""
+        from nkitools.record.prints.print_sequence import joined
+
+        return joined(run.prints for run in self._runs()) if self._kept is None else self._kept
+
+    def end(self) -> None:
+        """Keep what there is now, and let go of the runs."""
+        self._kept = self.now
+
+    def __call__(self, prefix: str | None = None) -> Prints:
+        """The prints so far, with ``prefix`` only those printed under it."""
+        return self.now if prefix is None else self.now[prefix]
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> Print: ...
+    @overload
+    def __getitem__(self, which: slice | str) -> Prints: ...
+    def __getitem__(self, which: SupportsIndex | slice | str) -> Print | Prints:
+        return self.now[which]
+
+    def __len__(self) -> int:
+        return sum(len(run.prints) for run in self._runs()) if self._kept is None else len(self._kept)
+
+    def __iter__(self) -> Iterator[Print]:
+        return iter(self.now)
+
+    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Any) -> Prints:
+        """Those whose loop counters have these values, see `Prints.where`."""
+        return self.now.where(condition, **counters)
+
+    def program(self, *index: int) -> Prints:
+        """Those of one program."""
+        return self.now.program(*index)
+
+    def rank(self, rank: int) -> Prints:
+        """Those of one of the communicating ranks."""
+        return self.now.rank(rank)
+
+    def at(self, place: int | str) -> Prints:
+        """Those of one line: ``at(57)`` or ``at("giou.py:57")``."""
+        return self.now.at(place)
+
+    @property
+    def values(self) -> list[Array]:
+        """The values alone, one array a print."""
+        return self.now.values
+
+    @property
+    def prefixes(self) -> list[str]:
+        """The prefixes, each once, in the order in which they were first printed."""
+        return self.now.prefixes
+
+    def __eq__(self, other: object) -> bool:
+        return self.now == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # its content changes
+
+    def __repr__(self) -> str:
+        return repr(self.now).replace("Prints", self.name, 1)
+
+
+@contextmanager
+def capture_prints() -> Iterator[LivePrints]:
+    """The device prints of every run inside, by whatever way in, also of one that fails.
+
+    ``with nkitools.capture_prints() as prints:`` gives a sequence of `Print` that grows with each print and keeps what
+    it has when the block ends. Nested blocks each get them. What is printed reaches stdout as it would without.
+    """
+    with collect_runs() as runs:
+        prints = LivePrints(lambda: runs)
+        try:
+            yield prints
+        finally:
+            prints.end()
+
+
+Show = Callable[["Print", bool], bool]
+"""Shows a print; told whether its way in prints to stdout itself, and says whether it has taken that over."""
+
+_show: ContextVar[Show | None] = ContextVar("nkitools_show", default=None)
+
+
+def shown_by() -> Show | None:
+    """Who shows device prints as they come; None: nobody but their way in."""
+    return _show.get()
+
+
+@contextmanager
+def showing_prints(show: Show | None) -> Iterator[None]:
+    """Show the prints of runs inside with ``show``; with None none of them, but for what ways in print themselves."""
+    before = _show.get()
+    _show.set(show)
+    try:
+        yield
+    finally:
+        # Not by a token: it may be closed in another context than it was opened in.
+        _show.set(before)

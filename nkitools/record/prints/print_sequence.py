@@ -1,0 +1,179 @@
+"""The device prints of a run or of several: a list with filters, which keeps large values within a limit."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+
+from nkitools import options
+from nkitools.chip.numerics import Array
+from nkitools.record.prints.device_print import Print, missing_of
+from nkitools.record.prints.large_values import summary_by_blocks
+from nkitools.record.prints.summaries import corners_of
+
+_IN_ALL = 16  # so many values of the size of the limit are kept of one run
+_LISTED = 12  # prints that the repr lists
+
+
+class Prints(list[Print]):
+    """Device prints in order. Like a list, and ``prints["preds"]`` are those of one prefix.
+
+    The filters give what fits, in a sequence of the same kind, which is empty where nothing does:
+    ``prints["preds"].where(m=0).program(1).rank(0)``. Two sequences (or lists) of equal prints are equal; see `Print`.
+    """
+
+    _limit: int | None = None
+    _left = 0
+    _why_empty = ""
+
+    # --- filters ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> Print: ...
+    @overload
+    def __getitem__(self, which: slice | str) -> Prints: ...
+    def __getitem__(self, which: SupportsIndex | slice | str) -> Print | Prints:
+        __tracebackhide__ = True
+        if isinstance(which, str):
+            return self._those(lambda one: one.prefix == which, f"with prefix {which!r}")
+        if isinstance(which, slice):
+            return Prints(super().__getitem__(which))
+        try:
+            return super().__getitem__(which)
+        except IndexError:
+            raise IndexError(self._no_such(which.__index__())) from None
+
+    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Any) -> Prints:
+        """Those whose loop counters have these values: ``where(m=0)``, ``where(m=range(2), n=1)``.
+
+        Counters that Python cannot name are given as ``where(**{"tile.m": 0})``. ``condition`` is called with each
+        print: ``where(lambda one: one.nan_count)``.
+        """
+
+        def fits(one: Print) -> bool:
+            if condition is not None and not condition(one):
+                return False
+            return all(is_among(one.loops.get(name), value) for name, value in counters.items())
+
+        said = [f"{name}={value!r}" for name, value in counters.items()]
+        return self._those(fits, f"where {', '.join([*said, *(['the condition holds'] if condition else [])])}")
+
+    def program(self, *index: int) -> Prints:
+        """Those of one program: ``program(1)``, of a grid of two dimensions ``program(0, 1)``."""
+        return self._those(lambda one: (one.program or (0,)) == index, f"of program {', '.join(map(str, index))}")
+
+    def rank(self, rank: int) -> Prints:
+        """Those of one of the communicating ranks."""
+        return self._those(lambda one: one.rank == rank, f"of rank {rank}")
+
+    def at(self, place: int | str) -> Prints:
+        """Those of one line: ``at(57)`` or ``at("giou.py:57")``."""
+        file, _, line = str(place).rpartition(":")
+        return self._those(
+            lambda one: str(one.line) == line and (not file or is_file(one.file, file)), f"at line {place}"
+        )
+
+    def _those(self, fits: Callable[[Print], bool], asked: str) -> Prints:
+        found = Prints(one for one in self if fits(one))
+        found._why_empty = " and ".join(filter(None, (self._why_empty, asked)))
+        if not found:
+            found._why_empty = f"{asked}; {self._there_are()}" if self else self._why_empty or "(there are no prints)"
+        return found
+
+    # --- the whole -------------------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> list[Array]:
+        """The values alone, one array a print: ``np.testing.assert_allclose(prints["x"].values, expected)``."""
+        return [one.value for one in self]
+
+    @property
+    def prefixes(self) -> list[str]:
+        """The prefixes, each once, in the order in which they were first printed."""
+        return list(dict.fromkeys(one.prefix for one in self))
+
+    def __add__(self, other: Iterable[Print]) -> Prints:  # type: ignore[override]
+        return Prints([*self, *other])
+
+    def __repr__(self) -> str:
+        if not self:
+            return f"<Prints: none{f' {self._why_empty}' if self._why_empty else ''}>"
+        lines = [f"  {number}: {one!r}" for number, one in enumerate(self[:_LISTED])]
+        more = [f"  ... and {len(self) - _LISTED} more"] if len(self) > _LISTED else []
+        return "\n".join([f"<Prints: {len(self)}", *lines, *more]) + ">"
+
+    def _there_are(self) -> str:
+        counts = Counter(one.prefix for one in self)
+        return f"there are {', '.join(f'{prefix!r} ({count})' for prefix, count in counts.most_common(8))}"
+
+    def _no_such(self, number: int) -> str:
+        asked = f" {self._why_empty}" if self._why_empty else ""
+        return f"print {number} of {len(self)} prints{asked}"
+
+    # --- keeping ---------------------------------------------------------------------------------------------------
+
+    def append(self, one: Print) -> None:
+        """Keep a print: it is told its order, and a value beyond the limit is reduced to its summary and corners."""
+        if one.is_whole and not self._takes(one.value.nbytes):
+            one = self._reduced(one)
+        if one.order < 0:
+            one = replace(one, order=len(self))
+        super().append(one)
+
+    def extend(self, prints: Iterable[Print]) -> None:
+        """Keep several."""
+        for one in prints:
+            self.append(one)
+
+    def keep(self, one: Print) -> None:
+        """Keep a print whose value is still the tensor's own memory: copied, or reduced without a copy."""
+        if self._takes(one.value.nbytes):
+            super().append(replace(one, value=np.array(one.value), order=len(self)))
+        else:
+            super().append(replace(self._reduced(one), order=len(self)))
+
+    def _takes(self, nbytes: int) -> bool:
+        """Whether there is room for so many bytes, which are then taken."""
+        if self._limit is None:  # when the first one comes: a run that prints nothing asks for no option
+            self._limit = print_limit()
+            self._left = _IN_ALL * self._limit
+        if nbytes > min(self._limit, self._left):
+            return False
+        self._left -= nbytes
+        return True
+
+    def _reduced(self, one: Print) -> Print:
+        summary = summary_by_blocks(one.value, missing_of(one.mask, one.unwritten))
+        mask, unwritten = (None if each is None else corners_of(each) for each in (one.mask, one.unwritten))
+        return replace(one, value=summary.corners, mask=mask, unwritten=unwritten, reduced=summary)
+
+
+def joined(sequences: Iterable[Sequence[Print]]) -> Prints:
+    """The prints of several runs, one run after the other."""
+    return Prints(one for each in sequences for one in each)
+
+
+def as_prints(prints: list[Print]) -> Prints:
+    """The same list where it is one of these, else one with the same prints."""
+    return prints if isinstance(prints, Prints) else Prints(prints)
+
+
+def print_limit() -> int:
+    """The option ``print_limit`` in bytes: up to so many the value of a print is kept, of a run 16 times as many."""
+    return int(float(str(options.value("print_limit"))) * 2**20)
+
+
+def is_file(path: str, asked: str) -> bool:
+    """Whether ``asked``, a name or the end of a path, means the file ``path``."""
+    wanted = os.path.normpath(asked)
+    return path == wanted or path.endswith(os.sep + wanted)
+
+
+def is_among(value: int | None, wanted: Any) -> bool:
+    """Whether a counter has the value that is wanted, or one of several."""
+    return value in wanted if isinstance(wanted, Collection) else value == wanted

@@ -1,0 +1,1 @@
+"""Runs as files: written, packed and read again."""

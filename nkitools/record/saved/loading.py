@@ -1,0 +1,124 @@
+"""Saved runs read again; how a file is laid out says `nkitools.record.saved.saving`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nkitools.record.expected_outputs import Reference
+from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.print_sequence import Prints
+from nkitools.record.run import Run
+from nkitools.record.saved.encoding import decoded_fields, decoded_value
+from nkitools.record.saved.packing import SavedRecord
+from nkitools.record.saved.saving import FORMAT, VERSION
+from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import Finding, error_of
+
+
+class SavedRunError(ValueError):
+    """What was to be a saved run is none, is damaged, or is of a later version."""
+
+
+class SavedError(Exception):
+    """The exception that ended a run, out of a file: of a class that has the name of its own, with its text.
+
+    ``finding``: what it carried, None where it was no rule's.
+    """
+
+    finding: Finding | None = None
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """The run that ``run.save(path)`` has written.
+
+    It answers as the run did: outputs, prints, findings, instructions, sources. Arrays of torch and jax are NumPy's,
+    and other objects among the outputs are namespaces of their fields, or their texts. Raises `SavedRunError` (a
+    ValueError) for what is no whole saved run that this version can read, OSError where the file cannot be read.
+    """
+    content = Path(path).read_bytes()
+    try:
+        return run_from_json(content)
+    except SavedRunError as error:
+        raise SavedRunError(f"{os.fspath(path)}: {error}") from error.__cause__
+
+
+def run_from_json(text: str | bytes) -> Run:
+    """`Run.from_json`."""
+    plain = _parsed(text)
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise SavedRunError("this is JSON, but no saved run of nkitools (those begin with its format)")
+    found = plain.get("version")
+    if not isinstance(found, int) or found < 1:
+        raise SavedRunError(f"a saved run of version {found!r}; versions are numbers from 1 on")
+    if found > VERSION:
+        raise SavedRunError(
+            f"a saved run of version {found}, made by nkitools {plain.get('made_by')}; this nkitools reads up to "
+            f"version {VERSION}. Install a later one (pip install --upgrade nkitools), or save the run again with this."
+        )
+    try:
+        return _run(plain)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise SavedRunError(f"a saved run that is damaged: {what}") from error
+
+
+def _parsed(text: str | bytes) -> Any:
+    start = text[:64].lstrip() if isinstance(text, str) else text[:64].lstrip().decode("latin-1")
+    is_ours = start.startswith(f'{{"format":"{FORMAT}"')
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if not is_ours:
+            raise SavedRunError("this is no saved run of nkitools, which are JSON") from error
+        size = f"{len(text):,} bytes"
+        raise SavedRunError(f"a saved run that is cut off or damaged (of it {size} are there): {error}") from error
+
+
+def _run(plain: Mapping[str, Any]) -> Run:
+    findings = [decoded_fields(Finding, each) for each in plain["findings"]]
+    allowed = [(decoded_fields(Finding, each["finding"]), str(each["reason"])) for each in plain["allowed"]]
+    judged = [*findings, *(finding for finding, _ in allowed)]
+    records = tuple(SavedRecord(each) for each in plain["records"])
+    prints = Prints([decoded_fields(Print, each) for each in plain["prints"]])
+    for record in records:
+        record.prints, record.findings = prints, findings
+    reference = plain["reference"]
+    run = Run(
+        str(plain["kernel"]),
+        str(plain["target"]),
+        str(plain["chip"]),
+        str(plain["precision"]),
+        outputs=decoded_value(plain["outputs"]),
+        prints=prints,
+        findings=findings,
+        expected=[judged[place] for place in plain["expected"]],
+        error=_error(plain["error"], findings),
+        record=records[0] if records else None,
+        records=records if plain["ranks"] else (),
+        set_aside=allowed,
+        settings=dict(plain["settings"]),
+        kept_sources={str(file): str(text) for file, text in plain["sources"].items()},
+        reference=reference and Reference(decoded_value(reference["values"]), reference["rtol"], reference["atol"]),
+    )
+    for name, value in plain["more"].items():
+        if not hasattr(run, name):
+            setattr(run, name, decoded_value(value))
+    return run
+
+
+def _error(plain: Mapping[str, Any] | None, findings: list[Finding]) -> BaseException | None:
+    """A `KernelError` where there was one, else a stand-in with its class's name."""
+    if plain is None:
+        return None
+    name, text, place = str(plain["type"]), str(plain["text"]), plain["finding"]
+    finding = findings[place] if isinstance(place, int) else place and decoded_fields(Finding, place)
+    if finding is not None and finding.rule in RULES:
+        error = error_of(finding)
+        if (type(error).__name__, str(error)) == (name, text):
+            return error
+    stand_in: BaseException = type(name, (SavedError,), {"finding": finding})(text)
+    return stand_in

@@ -1,0 +1,277 @@
+"""The compact record as columns of numbers and small tables, and back: what a saved run keeps of its instructions.
+
+One column has an entry for each instruction (``plan``, ``site``, ``loop``) or for each operand, one instruction after
+the other (``storage``, ``layout``, ``byte_offset``); their entries are places in the tables ``plans``, ``sites``,
+``storages`` and ``layouts``. How many operands an instruction has is the length of ``written`` of its plan. A ``loop``
+is a place in ``loops``, whose columns say of each iteration of an nl range its parent (-1: none), the site of the loop
+and the counter's value; -1 is outside of all. ``programs`` says from which instruction on which program was running.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.layout import LAYOUTS, Layout, layout_of
+from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.record import Access, Meeting, Record, StorageRecord, _Planned
+from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields
+from nkitools.record.source_sites import Site
+
+_LOW = (1 << 32) - 1
+_WRITES = ("writes", "inputs", "results")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """What is kept of a plan (see `nkitools.issue.plan`); of ``touches`` and ``chooses`` whether there were any."""
+
+    name: str
+    engine: str
+    cycles: float
+    arguments: tuple[str, ...]
+    written: tuple[bool, ...]
+    names_only: bool
+    overwrites: bool
+    wants_fresh: bool
+    touches: bool
+    chooses: bool | None
+    passes: int
+    tiled: bool
+    id: int = -1
+
+
+def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
+    """A record without its prints and findings, which are the run's."""
+    tables = _Tables(record)
+    columns = tables.columns()
+    loops = np.array(record._loop_rows, np.int64).reshape(-1, 3)
+    packed = {
+        "rank": record.rank,
+        "instructions": record.count,
+        "columns": {name: _column(values, compress) for name, values in columns.items()},
+        "loops": {name: _column(loops[:, at], compress) for at, name in enumerate(("parent", "site", "value"))},
+        "plans": [_plan(planned.plan) for planned in record.plans.values()],
+        "layouts": [_layout(LAYOUTS[number]) for number in tables.layouts.tolist()],
+        "storages": [encoded_fields(each, compress=compress) for each in tables.storages.values()],
+        "sites": [encoded_fields(each, compress=compress) for each in record.sites.all],
+        "programs": [[position, list(program)] for position, program in record.programs],
+        "meetings": [
+            [each.position, [list(program) for program in each.programs], tables.storage(each.storage)]
+            for each in record.meetings
+        ],
+        "outputs": [[tables.storage(each.storage), _layout(each.layout), each.byte_offset] for each in record.outputs],
+        "findings_left_out": record.findings_left_out,
+        "rounded": dict(record.rounded),
+    }
+    return packed | _packed_writes(record, tables, compress)
+
+
+class _Tables:
+    """The numbers that plans, storages and layouts have in the file."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._columns = Columns(record)
+        self.storages = {**record.storages, **self._unnamed()}
+        self._places = {number: at for at, number in enumerate(self.storages)}
+        self.layouts: Array = np.unique(self._columns.layouts)
+
+    def storage(self, number: int) -> int:
+        """The place of a storage; -1 for none, and for one that the record does not know."""
+        return self._places.get(number, -1)
+
+    def _unnamed(self) -> dict[int, StorageRecord]:
+        """Storages that instructions name and the record does not know, as the first view shows them."""
+        found = {}
+        numbers, firsts = np.unique(self._columns.storages, return_index=True)
+        for number, first in zip(numbers.tolist(), firsts.tolist(), strict=True):
+            if number not in self.record.storages:
+                layout = LAYOUTS[int(self._columns.layouts[first])]
+                found[number] = StorageRecord("", MEMORY_NAMES[layout.memory], layout.dtype.name, layout.shape, -1)
+        return found
+
+    def columns(self) -> dict[str, Array]:
+        """The columns of instructions and of operands."""
+        columns = self._columns
+        plans, sites = columns.heads >> 32, columns.heads & _LOW
+        return {
+            "plan": _places(plans, self.record.plans),
+            "site": np.where(sites == _LOW, -1, sites),
+            "loop": np.array(self.record.states, np.int64),
+            "storage": _places(columns.storages, self._places),
+            "layout": np.searchsorted(self.layouts, columns.layouts),
+            "byte_offset": columns.byte_offsets,
+        }
+
+
+def _places(values: Array, among: Collection[int]) -> Array:
+    """For each value its place in a collection of numbers that has it."""
+    known = np.fromiter(among, np.int64, len(among))
+    order = np.argsort(known)
+    return np.asarray(order[np.searchsorted(known[order], values)]) if known.size else values
+
+
+def _column(values: Array, compress: bool) -> dict[str, Any]:
+    """A column of integers in as few bytes each as they need."""
+    kinds = (np.int8, np.int16, np.int32)
+    fits = (
+        kind
+        for kind in kinds
+        if not values.size or (np.iinfo(kind).min <= values.min() and values.max() <= np.iinfo(kind).max)
+    )
+    return encoded_array(values.astype(next(fits, np.int64)), compress=compress)
+
+
+def _plan(plan: Any) -> dict[str, Any]:
+    return {
+        "name": plan.name,
+        "engine": plan.engine,
+        "cycles": float(plan.cycles) if isinstance(plan.cycles, np.floating) else plan.cycles,
+        "arguments": list(plan.arguments),
+        "written": [bool(each) for each in plan.written],
+        "names_only": plan.names_only,
+        "overwrites": plan.overwrites,
+        "wants_fresh": plan.wants_fresh,
+        "touches": bool(plan.touches),
+        "chooses": None if plan.chooses is None else True,
+        "passes": plan.passes,
+        "tiled": plan.tiled,
+    }
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "shape": list(layout.shape),
+        "strides": list(layout.strides),
+        "dtype": layout.dtype.name,
+        "memory": layout.memory.value,
+        "start_partition": layout.start_partition,
+        "free_offset": layout.free_offset,
+        "partition_step": layout.partition_step,
+        "placed_to_fit": layout.placed_to_fit,
+        "reinterprets": layout.reinterprets,
+    }
+
+
+def _packed_writes(record: Record, tables: _Tables, compress: bool) -> dict[str, Any]:
+    """What was kept of the values that instructions wrote, where somebody watched."""
+    packed: dict[str, Any] = {"reduced_writes": getattr(record, "reduced_writes", 0)}
+    for name in _WRITES:
+        kept = [encoded_fields(each, compress=compress) for each in getattr(record, name, ())]
+        for each in kept:
+            each["storage"] = tables.storage(each["storage"])
+        packed[name] = kept
+    return packed
+
+
+# --- and back --------------------------------------------------------------------------------------------------------
+
+
+class SavedRecord(Record):
+    """A record out of a file: to be read only. ``writes``, ``inputs`` and ``results`` as of a `WatchingRecord`."""
+
+    def __init__(self, packed: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.rank = packed["rank"]
+        self.findings_left_out = int(packed["findings_left_out"])
+        self.rounded = Counter(packed["rounded"])
+        self.sites.all = [decoded_fields(Site, each) for each in packed["sites"]]
+        self.storages = {at: decoded_fields(StorageRecord, each) for at, each in enumerate(packed["storages"])}
+        self.programs = [(int(position), tuple(program)) for position, program in packed["programs"]]
+        self.meetings = [
+            Meeting(int(position), tuple(map(tuple, programs)), int(storage))
+            for position, programs, storage in packed["meetings"]
+        ]
+        self.outputs = [
+            Access(int(storage), layout_from(layout), int(byte_offset), False)
+            for storage, layout, byte_offset in packed["outputs"]
+        ]
+        self.plans = {at: _planned(at, each) for at, each in enumerate(packed["plans"])}
+        loops = [decoded_array(packed["loops"][name]).astype(np.int64) for name in ("parent", "site", "value")]
+        _within(loops[0] - np.arange(loops[0].size), 0, "loop", least=-loops[0].size - 1)  # outer ones come first
+        _within(loops[0], loops[0].size, "loop", least=-1)
+        _within(loops[1], len(self.sites.all), "site", least=-1)
+        made = np.array([each.site for each in self.storages.values()], np.int64)
+        _within(made, len(self.sites.all), "site", least=-1)
+        self._loop_rows = array("q", np.stack(loops, axis=1).astype(np.int64).tobytes())
+        self._fill(packed)
+        self._read_writes(packed)
+
+    def _fill(self, packed: Mapping[str, Any]) -> None:
+        """The rows of instructions and operands."""
+        columns = {name: decoded_array(each).astype(np.int64) for name, each in packed["columns"].items()}
+        layouts = np.array([layout_from(each).id for each in packed["layouts"]], np.int64)
+        plans, sites, states = columns["plan"], columns["site"], columns["loop"]
+        if not (plans.shape == sites.shape == states.shape == (packed["instructions"],)):
+            raise ValueError("the columns of instructions differ in their lengths")
+        words = np.array([planned.words for planned in self.plans.values()], np.int64)
+        _within(plans, words.size, "plan")
+        _within(sites, len(self.sites.all), "site", least=-1)
+        _within(states, len(self._loop_rows) // 3, "loop", least=-1)
+        _within(columns["layout"], layouts.size, "layout")
+        _within(columns["storage"], len(self.storages), "storage")
+        lengths = words[plans]
+        rows = np.empty(int(lengths.sum()), np.int64)
+        starts = np.cumsum(lengths) - lengths
+        rows[starts] = plans << 32 | (sites & _LOW)
+        of_operands = np.ones(rows.size, np.bool_)
+        of_operands[starts] = False
+        rows[of_operands] = np.stack(
+            [columns["storage"] << 32 | layouts[columns["layout"]], columns["byte_offset"]], axis=1
+        ).reshape(-1)
+        self.rows = array("q", rows.tobytes())
+        self.states = array("i", states.astype(np.int32).tobytes())
+
+    def _read_writes(self, packed: Mapping[str, Any]) -> None:
+        if not any(packed[name] for name in _WRITES):
+            self.writes: list[Any] = []
+            self.inputs: list[Any] = []
+            self.results: list[Any] = []
+        else:
+            from nkitools.record.watch.watching import Written
+
+            self.writes, self.inputs, self.results = (
+                [decoded_fields(Written, each) for each in packed[name]] for name in _WRITES
+            )
+        self.reduced_writes = int(packed["reduced_writes"])
+
+
+def _planned(number: int, packed: Mapping[str, Any]) -> _Planned:
+    plan = decoded_fields(SavedPlan, {**packed, "id": number})
+    return _Planned(plan, 1 + 2 * len(plan.written))
+
+
+def layout_from(packed: Mapping[str, Any]) -> Layout:
+    """The layout that was packed."""
+    shape, strides = _numbers(packed["shape"]), _numbers(packed["strides"])
+    if len(shape) != len(strides):
+        raise ValueError("a layout has as many strides as sizes")
+    return layout_of(
+        shape,
+        strides,
+        as_dtype(packed["dtype"]),
+        MemoryRegion(packed["memory"]),
+        int(packed["start_partition"]),
+        int(packed["free_offset"]),
+        int(packed["partition_step"]),
+        bool(packed["placed_to_fit"]),
+        bool(packed["reinterprets"]),
+    )
+
+
+def _numbers(values: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def _within(values: Array, size: int, what: str, least: int = 0) -> None:
+    if values.size and not (least <= values.min() and values.max() < size):
+        raise ValueError(f"a {what} is named that is not there")

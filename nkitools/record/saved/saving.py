@@ -1,0 +1,149 @@
+"""A run as JSON: the layout of version 1, which ``run.schema.json`` beside this file states for machines.
+
+The keys of a file, all of which are always there, ``format`` first. New keys may come at any time, and readers skip
+what they do not know; where a key leaves or changes its meaning ``version`` grows.
+
+- ``format``: ``"nkitools-run"``; ``version``: 1; ``made_by``: the version of nkitools
+- ``kernel``, ``target``, ``chip``, ``precision``: as of the `Run`; ``settings``: what else it was started with
+- ``error``: null, or ``{"type", "text", "finding"}``: the exception that ended it, and the place of its finding in
+  ``findings`` (else the finding itself, or null)
+- ``outputs``: a value (see `nkitools.record.saved.encoding`): arrays are ``{"array": ...}``,
+  containers ``{"tuple": [...]}``
+- ``prints``, ``findings``: a list of objects with the fields of `Print` and `Finding`; arrays are ``{"array": ...}``
+- ``allowed``: objects ``{"finding", "reason"}``; ``expected``: the places, among findings and then allowed ones, of
+  those that a test asked for
+- ``ranks``: whether each of ``records`` is that of a communicating rank; ``records``: what was issued, see
+  `nkitools.record.saved.packing`. In each ``writes``, ``inputs`` and ``results`` are objects with the fields of
+  `nkitools.record.watch.watching.Written`, empty where nobody watched; their ``storage`` is a place in its ``storages``
+- ``reference``: null, or ``{"values", "rtol", "atol"}``: what the outputs should have been, a value like ``outputs``
+- ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
+- ``sources``: the text of the author's files, as they were when the run was saved, by their paths
+
+A file is ASCII and strict JSON: what JSON has no numbers for is written as a text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import linecache
+import os
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+from nkitools.record.run import Run
+from nkitools.record.saved.encoding import encoded_fields, encoded_value
+from nkitools.record.saved.packing import packed_record
+from nkitools.record.source_sites import is_internal
+
+FORMAT = "nkitools-run"
+VERSION = 1
+
+
+def run_as_json(run: Run, *, compress: bool = True) -> str:
+    """The run as one line of JSON: `Run.to_json`."""
+    return json.dumps(run_as_plain(run, compress=compress), allow_nan=False, separators=(",", ":"))
+
+
+def run_as_plain(run: Run, *, compress: bool = True) -> dict[str, Any]:
+    """The run as dictionaries, lists, texts and numbers, laid out as above."""
+    judged = [*run.findings, *run.allowed]
+    places = {id(finding): place for place, finding in enumerate(judged)}
+    reasons = run.reasons
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": _own_version(),
+        "kernel": run.kernel,
+        "target": run.target,
+        "chip": run.chip,
+        "precision": run.precision,
+        "settings": dict(run.settings),
+        "error": _error(run),
+        "outputs": encoded_value(run.outputs, compress=compress),
+        "prints": [encoded_fields(one, compress=compress) for one in run.prints],
+        "findings": [encoded_fields(one, compress=compress) for one in run.findings],
+        "allowed": [
+            {"finding": encoded_fields(one, compress=compress), "reason": reasons[one.rule]} for one in run.allowed
+        ],
+        "expected": [places[id(one)] for one in run.expected if id(one) in places],
+        "ranks": bool(run.records),
+        "records": [packed_record(each, compress=compress) for each in run.all_records],
+        "reference": _reference(run, compress),
+        "more": {name: encoded_value(getattr(run, name), compress=compress) for name in _own_fields(run)},
+        "sources": dict(run.sources),
+    }
+
+
+def _error(run: Run) -> dict[str, Any] | None:
+    if run.error is None:
+        return None
+    finding = getattr(run.error, "finding", None)
+    place: Any = next((at for at, each in enumerate(run.findings) if each is finding), None)
+    if place is None and finding is not None:
+        place = encoded_fields(finding, compress=False)
+    return {"type": type(run.error).__name__, "text": str(run.error), "finding": place}
+
+
+def _reference(run: Run, compress: bool) -> dict[str, Any] | None:
+    found = run.reference
+    if found is None:
+        return None
+    return {"values": encoded_value(found.values, compress=compress), "rtol": found.rtol, "atol": found.atol}
+
+
+def _own_fields(run: Run) -> list[str]:
+    """The fields of a run of a kind of its own that other runs do not have."""
+    common = {field.name for field in dataclasses.fields(Run)}
+    return [field.name for field in dataclasses.fields(run) if field.name not in common]
+
+
+@cache
+def _own_version() -> str:
+    return version_of("nkitools")
+
+
+# --- sources ---------------------------------------------------------------------------------------------------------
+
+
+def sources_of(run: Run) -> dict[str, str]:
+    """The text of every file that an instruction, a print or a finding names, as it is now, where it can be read."""
+    found = {}
+    for file in sorted(set(_files_of(run))):
+        linecache.checkcache(file)
+        lines = linecache.getlines(file)
+        if lines:
+            found[file] = "".join(lines)
+    return found
+
+
+def _files_of(run: Run) -> Iterable[str]:
+    places = (each.file for each in (*run.prints, *run.findings, *run.allowed))
+    sites = (site.file for record in run.all_records for site in record.sites.all)
+    return (file for file in (*places, *sites) if file and not is_internal(file))
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def save_run(run: Run, path: str | os.PathLike[str], *, compress: bool = True) -> None:
+    """`Run.save`: the file is there whole or not at all."""
+    text = run_as_json(run, compress=compress) + "\n"
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="ascii")  # a pipe, a device
+        return
+    beside = path.with_name(f".{path.name[:100]}-{uuid.uuid4().hex}")
+    try:
+        with open(beside, "x", encoding="ascii") as file:
+            file.write(text)
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise

@@ -1,0 +1,83 @@
+"""The author's names of tensors, found in their frames."""
+
+from __future__ import annotations
+
+import re
+from types import FrameType
+from typing import Any
+
+from nkitools.chip.tensor import NkiTensor
+from nkitools.record.bytecode import bound_name, is_returned, returned_names
+from nkitools.record.loop_counters import author_frames
+from nkitools.record.record import Record
+from nkitools.rules.finding import UNNAMED
+
+
+def tensor_of(value: Any) -> NkiTensor | None:
+    """The tensor that ``value`` is, or that it wraps where it is a dialect's."""
+    if isinstance(value, NkiTensor):
+        return value
+    if not str(type(value).__module__).startswith("nkitools."):
+        return None  # an author's object may do anything when it is asked for an attribute
+    inner = getattr(value, "tensor", None)
+    return inner if isinstance(inner, NkiTensor) else None
+
+
+def _is_of(value: Any, storage: int) -> bool:
+    tensor = tensor_of(value)
+    return tensor is not None and tensor.storage.id == storage
+
+
+def _name_in(frame: FrameType, storage: int) -> str:
+    """The name of a storage in one frame: a local variable, or an element of a local list, tuple or dictionary."""
+    variables = list(frame.f_locals.items())
+    for name, value in variables:
+        if _is_of(value, storage):
+            return name
+    for name, value in variables:
+        if isinstance(value, (list, tuple)):
+            elements = list(enumerate(value))
+        elif isinstance(value, dict):
+            elements = list(value.items())
+        else:
+            continue
+        for key, element in elements:
+            if _is_of(element, storage):
+                return f"{name}[{key!r}]"
+    return ""
+
+
+def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
+    """The author's name for a storage: in the innermost of the kernel's frames that has one, else where it was made."""
+    for each in author_frames(frame):
+        name = _name_in(each, storage)
+        if name:
+            return name
+    return record.name_of(storage)
+
+
+def names_in_kernel(frame: FrameType | None, storage: int) -> list[str]:
+    """All variables of the kernel's frames that hold a storage, and the one that a caller will assign it to.
+
+    That is the case where a function returns it by name, ``result = ...; return result``.
+    """
+    found: list[str] = []
+    comes_back = False
+    for each in author_frames(frame):
+        if comes_back:
+            found.append(bound_name(each.f_code, each.f_lasti))
+        here = [name for name, value in list(each.f_locals.items()) if _is_of(value, storage)]
+        found += here or [_name_in(each, storage)]
+        returned_on = comes_back and is_returned(each.f_code, each.f_lasti)
+        comes_back = returned_on or not returned_names(each.f_code).isdisjoint(here)
+    return [name for name in found if name]
+
+
+def with_names(message: str, frame: FrameType | None, record: Record) -> str:
+    """``message`` with the names of the tensors that it describes."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = name_of(frame, int(match[1]), record)
+        return f"`{name}` " if name else ""
+
+    return UNNAMED.sub(fill, message)

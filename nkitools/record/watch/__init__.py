@@ -1,0 +1,1 @@
+"""Values that instructions write, kept while a run is watched."""

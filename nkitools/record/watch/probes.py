@@ -1,0 +1,232 @@
+"""Probes: every write to a named tensor, or by a line of the source, recorded as if it had been printed there.
+
+A probe stands on what a record keeps of writes (`nkitools.record.watch.watching`) and turns it into device prints, one
+instruction later than it happened: the legacy dialect may still take a copy back, whose write then was another's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nkitools.record.loop_counters import author_frames
+from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.print_sequence import is_among, is_file
+from nkitools.record.record import Record
+from nkitools.record.run import Run
+from nkitools.record.run_listeners import attend_runs
+from nkitools.record.source_sites import author_frame
+from nkitools.record.tensor_names import names_in_kernel
+from nkitools.record.watch.watching import Written, watching
+
+_LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
+_PATTERN = re.compile(r"[*?\[]")
+_FORM = 'Say watch="preds", watch=["preds", "giou.py:57"] or watch={"preds": "*", "giou.py:57": {"m": 3}}.'
+
+
+class WatchWarning(UserWarning):
+    """A watch that has recorded nothing."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one watch records: ``name`` is a tensor's (with ``*`` and ``?``: those that fit), or ``file.py:57``."""
+
+    name: str
+    condition: Callable[[Print], object] | None = None
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a line that is watched, and no tensor."""
+        return _LINE.fullmatch(self.name) is not None
+
+    def named(self, names: Iterable[str], places: Iterable[tuple[str, int]]) -> str | None:
+        """What a write is called that this looks at: one of its tensor's ``names``, or the line, where it is one of
+        ``places`` (that of the instruction and those of the calls around it); None for other writes."""
+        line = _LINE.fullmatch(self.name)
+        if line is not None:
+            is_there = any(number == int(line["line"]) and is_file(file, line["file"]) for file, number in places)
+            return self.name if is_there else None
+        if _PATTERN.search(self.name):
+            return next((name for name in names if fnmatch.fnmatchcase(name, self.name)), None)
+        return self.name if self.name in names else None
+
+    def prints(self, written: Written, names: Sequence[str]) -> Print | None:
+        """The write as a print, with the tensor's name as prefix, or the line; None where it is not wanted."""
+        prefix = self.named(names, ((written.file, written.line), *written.callers))
+        if prefix is None:
+            return None
+        reduced = written.reduced
+        one = Print(
+            prefix=prefix,
+            value=np.asarray(written.value) if reduced is None else reduced.corners,
+            shape=written.shape,
+            dtype=written.dtype,
+            program=written.program,
+            loops=written.loops,
+            file=written.file,
+            line=written.line,
+            memory=written.memory,
+            rank=written.rank,
+            issued=written.position + 1,
+            unwritten=written.unwritten,
+            reduced=reduced,
+            tensor=names[0] if names and self.is_line else "",
+        )
+        return one if self.condition is None or self.condition(one) else None
+
+
+@dataclass(eq=False)
+class Probes:
+    """The probes of some runs, and what came of them: ``counts`` by name, and the ``tensors`` and ``lines`` met.
+
+    ``of_option``: the option ``watch`` asks for them, and not a call.
+    """
+
+    probes: tuple[Probe, ...]
+    of_option: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    tensors: set[str] = field(default_factory=set)
+    lines: set[str] = field(default_factory=set)
+    # By record: how many of its writes have been looked at, and by position and storage what the others are called.
+    _seen: dict[int, int] = field(default_factory=dict)
+    _names: dict[tuple[int, int, int], list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.counts.update({probe.name: 0 for probe in self.probes})
+
+    def wants(self, record: Record, storage: int, tensor: str, file: str, line: int) -> bool:
+        """Whether some probe looks at a write: by the variables that hold its tensor at this moment, or by the line."""
+        frame = author_frame(2)
+        names = list(dict.fromkeys(filter(None, (*names_in_kernel(frame, storage), tensor))))
+        self.tensors.update(names)
+        self.lines.add(f"{os.path.basename(file)}:{line}")
+        places = [(file, line), *((each.f_code.co_filename, each.f_lineno) for each in author_frames(frame)[1:])]
+        if all(probe.named(names, places) is None for probe in self.probes):
+            return False
+        self._names[id(record), record.count, storage] = names
+        return True
+
+    def look(self, record: Record, position: int) -> None:
+        """Print what the instructions up to ``position`` have written."""
+        at = self._seen.get(id(record), 0)
+        while at < len(record.writes) and record.writes[at].position <= position:
+            written = record.writes[at]
+            at += 1
+            self._seen[id(record)] = at
+            names = self._names_of(record, at, written)
+            for probe in self.probes:
+                one = probe.prints(written, names)
+                if one is not None:
+                    self.counts[probe.name] += 1
+                    record.keep_print(one)
+
+    def _names_of(self, record: Record, at: int, written: Written) -> list[str]:
+        """What a write was called when it happened; ``at`` is the number of the next one.
+
+        Where a copy was taken back, that was one instruction later than the record says now.
+        """
+        place = written.position, written.storage
+        if (id(record), *place) in self._names:
+            return self._names.pop((id(record), *place))
+        later = (written.position + 1, written.storage)
+        if any((each.position, each.storage) == later for each in record.writes[at : at + 4]):
+            return []
+        return self._names.pop((id(record), *later), [])
+
+    def begun(self, run: Run) -> None:
+        """A run begins."""
+        run.probes.append(self)
+
+    def ended(self, run: Run) -> None:
+        """It has ended, also where it failed: what is left is printed."""
+        for record in run.records or ((run.record,) if run.record is not None else ()):
+            self.look(record, record.count)
+            self._seen.pop(id(record), None)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Names and counts, for a journey to another process."""
+        return {"counts": dict(self.counts), "tensors": sorted(self.tensors), "lines": sorted(self.lines)}
+
+    def merge(self, plain: Mapping[str, Any]) -> None:
+        """Add what others of the same names have recorded, as `as_plain` says it."""
+        for name, count in plain["counts"].items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        self.tensors.update(plain["tensors"])
+        self.lines.update(plain["lines"])
+
+    def complaints(self) -> list[str]:
+        """A sentence for each watch that has recorded nothing, with the names that are near."""
+        return [self._complaint(name) for name, count in self.counts.items() if not count]
+
+    def _complaint(self, name: str) -> str:
+        is_line = _LINE.fullmatch(name) is not None
+        met = sorted((self.lines if is_line else self.tensors) - {""})
+        near = difflib.get_close_matches(name, met, 3, 0.6) or [each for each in met if each.lower() == name.lower()]
+        if any(probe.name == name and probe.condition is not None for probe in self.probes) and name in met:
+            return f"watch {name!r} recorded nothing: it was written, but never where its condition holds"
+        what = "no instruction at that line wrote a tensor" if is_line else "no tensor of that name was written"
+        if near:
+            return f"watch {name!r} recorded nothing: {what}; did you mean {' or '.join(map(repr, near))}?"
+        some = f"written were {', '.join(met[:8])}{', ...' if len(met) > 8 else ''}" if met else "nothing was written"
+        return f"watch {name!r} recorded nothing: {what}; {some}"
+
+
+def probes_of(watch: Any) -> Probes:
+    """The probes that a ``watch`` argument or option asks for. TypeError, ValueError say what is none."""
+    if isinstance(watch, str):
+        watch = [name.strip() for name in watch.split(",") if name.strip()]
+    if not isinstance(watch, (Mapping, Iterable)):
+        raise TypeError(f"watch: must be names of tensors or lines, it is {watch!r}. {_FORM}")
+    asked = dict(watch) if isinstance(watch, Mapping) else dict.fromkeys(watch, "*")
+    for name in asked:
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError(f"watch: must be names of tensors or lines, one is {name!r}. {_FORM}")
+    return Probes(tuple(Probe(name.strip(), _condition(name, said)) for name, said in asked.items()))
+
+
+def _condition(name: str, said: Any) -> Callable[[Print], object] | None:
+    if said is Ellipsis or said is True or said == "*":
+        return None
+    if isinstance(said, Mapping):
+        counters = dict(said)
+        return lambda one: all(is_among(one.loops.get(counter), value) for counter, value in counters.items())
+    if callable(said):
+        found: Callable[[Print], object] = said
+        return found
+    raise ValueError(
+        f"watch[{name!r}]: must be '*' for every write, counters like {{'m': 3}}, or a function of the print, "
+        f"it is {said!r}. {_FORM}"
+    )
+
+
+def _nothing(tensor: str, file: str, line: int) -> bool:
+    return False
+
+
+@contextmanager
+def probing(watch: Any, *, of_option: bool = False) -> Iterator[Probes]:
+    """Record what ``watch`` asks for as prints of the runs inside. TypeError, ValueError for what is no watch."""
+    probes = probes_of(watch)
+    probes.of_option = of_option
+    with watching(_nothing, watcher=probes), attend_runs(probes):
+        yield probes
+
+
+def option_probes(runs: Iterable[Run]) -> Probes | None:
+    """What the option ``watch`` has recorded in these runs together; None where it asks for nothing."""
+    together: Probes | None = None
+    for run in runs:
+        for probes in run.probes:
+            if probes.of_option:
+                together = together or Probes(())
+                together.merge(probes.as_plain())
+    return together

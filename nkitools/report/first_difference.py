@@ -1,0 +1,213 @@
+"""Where two arrays, two runs' prints and two runs' kept writes diverge first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.report.tolerance import Tolerance, diverging, numbers_of
+
+if TYPE_CHECKING:
+    from nkitools.record.prints.device_print import Print
+    from nkitools.record.run import Run
+    from nkitools.record.watch.watching import Written
+
+
+@dataclass(frozen=True)
+class Values:
+    """How two arrays of one shape diverge: the first element that does, how many do, and the largest distance.
+
+    That is None where one of the values is NaN or infinite.
+
+    ``first`` and ``second`` are the two values at ``index``, as texts; ``flat`` is its place in C order; ``rtol`` and
+    ``atol`` are what was allowed.
+    """
+
+    index: tuple[int, ...]
+    flat: int
+    first: str
+    second: str
+    different: int
+    size: int
+    worst: float | None
+    rtol: float
+    atol: float
+
+    def text(self) -> str:
+        """``element [3, 17] (1553): 0.25 and 0.5; 16 of 65536 differ, by up to 0.25``."""
+        index = ", ".join(map(str, self.index))
+        element = f"element [{index}] ({self.flat})" if self.index else "the value"
+        most = "some by NaN or infinity" if self.worst is None else f"by up to {self.worst:.4g}"
+        return f"{element}: {self.first} and {self.second}; {self.different} of {self.size} differ, {most}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something was printed or written in the two runs, each as people read it."""
+
+    first: str
+    second: str
+
+    def text(self) -> str:
+        """Both, or one where they are alike."""
+        return self.first if self.first == self.second else f"{self.first}; in the second {self.second}"
+
+
+@dataclass(frozen=True)
+class Diverging:
+    """A print, a write or an output of which the runs have other values; ``why`` where these cannot be compared.
+
+    ``writers``: of an element of an output, who wrote it last in each run.
+    """
+
+    what: str
+    place: Place | None
+    values: Values | None
+    why: str = ""
+    writers: Place | None = None
+
+    def lines(self) -> list[str]:
+        """What it is, the element, and who wrote it."""
+        where = f" [{self.place.text()}]" if self.place is not None else ""
+        found = [f"{self.what}{where}", f"  {self.values.text() if self.values is not None else self.why}"]
+        return [*found, f"  written by {self.writers.text()}"] if self.writers is not None else found
+
+
+def values_of(
+    first: Array, second: Array, tolerance: tuple[float, float], counted: Array | None = None
+) -> Values | None:
+    """How two arrays of one shape diverge; None where they do not. ``counted``: the elements to look at."""
+    numbers = [numbers_of(each) for each in (first, second)]
+    apart = diverging(numbers[0], numbers[1], *tolerance)
+    if counted is not None:
+        apart &= counted
+    if not apart.any():
+        return None
+    flat = int(np.argmax(apart))
+    index = tuple(int(at) for at in np.unravel_index(flat, apart.shape))
+    with np.errstate(all="ignore"):
+        distances = np.abs(numbers[0] - numbers[1])[apart]
+    worst = float(distances.max()) if np.isfinite(distances).all() else None
+    shown = [_shown(each, index) for each in (first, second)]
+    rtol, atol = tolerance
+    return Values(index, flat, shown[0], shown[1], int(np.count_nonzero(apart)), apart.size, worst, rtol, atol)
+
+
+def _shown(array: Array, index: tuple[int, ...]) -> str:
+    value = np.asarray(array)[index[: np.ndim(array)]]
+    if np.asarray(array).dtype.names:
+        return f"{int(value[value.dtype.names[0]]):#x}"
+    return str(value)
+
+
+def place_of(name: str, rank: int | None, program: tuple[int, ...], loops: dict[str, int], file: str, line: int) -> str:
+    parts = [f"rank {rank}"] if rank is not None else []
+    parts += [f"program {', '.join(map(str, program))}"] if any(program) else []
+    parts += [f"{counter}={value}" for counter, value in loops.items()]
+    return ", ".join([f"{name} at {file}:{line}", *parts])
+
+
+# --- prints ----------------------------------------------------------------------------------------------------------
+
+
+def prints_of(first: Run, second: Run, tolerance: Tolerance) -> tuple[Diverging | None, tuple[list[str], list[str]]]:
+    keys = [_print_keys(run, first, second) for run in (first, second)]
+    there = dict(zip(keys[1], second.prints, strict=True))
+    diverging_print = None
+    for key, one in zip(keys[0], first.prints, strict=True):
+        other = there.get(key)
+        if other is not None and diverging_print is None:
+            diverging_print = _print_difference(one, other, tolerance)
+    only = [
+        [one.header() for key, one in zip(mine, run.prints, strict=True) if key not in theirs]
+        for run, mine, theirs in ((first, keys[0], set(keys[1])), (second, keys[1], set(keys[0])))
+    ]
+    return diverging_print, (only[0], only[1])
+
+
+def _print_keys(run: Run, first: Run, second: Run) -> list[Hashable]:
+    """What a print is known by in both runs, and how many there were before that are known by the same.
+
+    A device may not tell programs or counters; then they do not count.
+    """
+    told = [
+        name
+        for name in ("program", "loops")
+        if all(any(getattr(one, name) for one in r.prints) for r in (first, second))
+    ]
+    seen: Counter[Hashable] = Counter()
+    keys: list[Hashable] = []
+    for one in run.prints:
+        program = (one.program or (0,)) if "program" in told else ()
+        loops = tuple(one.loops.items()) if "loops" in told else ()
+        key = (one.prefix, one.rank, program, loops)
+        keys.append((*key, seen[key]))
+        seen[key] += 1
+    return keys
+
+
+def _print_difference(one: Print, other: Print, tolerance: Tolerance) -> Diverging | None:
+    what, place = f"print {one.prefix!r}", Place(one.place(), other.place())
+    if one.shape != other.shape:
+        return Diverging(what, place, None, f"shapes {list(one.shape)} and {list(other.shape)}")
+    if not one.is_whole or not other.is_whole:
+        if _numbers(one) == _numbers(other):
+            return None
+        why = f"of values beyond the print limit: {one.numbers()} and {other.numbers()}"
+        return Diverging(what, place, None, why)
+    left_out = _left_out(one)
+    if not np.array_equal(left_out, _left_out(other)):
+        return Diverging(what, place, None, "other elements are masked or were never written")
+    dtypes = (one.dtype, other.dtype, one.value.dtype.name, other.value.dtype.name)
+    values = values_of(one.value, other.value, tolerance.of(dtypes), ~left_out)
+    return None if values is None else Diverging(what, place, values)
+
+
+def _numbers(one: Print) -> tuple[Any, ...]:
+    return one.min, one.max, one.mean, one.nan_count, one.inf_count
+
+
+def _left_out(one: Print | Written) -> Array:
+    found = np.zeros(one.value.shape, np.bool_)  # type: ignore[union-attr]
+    for name in ("mask", "unwritten"):
+        elements = getattr(one, name, None)
+        if elements is not None:
+            found |= elements
+    return found
+
+
+# --- writes ----------------------------------------------------------------------------------------------------------
+
+
+def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None:
+    """The first write that diverges, where both runs have kept values: matched by tensor, program and counters."""
+    there = dict(_keyed(second.writes))
+    for key, one in _keyed(first.writes):
+        other = there.get(key)
+        if other is None or one.value is None or other.value is None or one.shape != other.shape:
+            continue
+        written = ~(_left_out(one) | _left_out(other))
+        names = (one.dtype, other.dtype, one.value.dtype.name, other.value.dtype.name)
+        values = values_of(one.value, other.value, tolerance.of(names), written)
+        if values is not None:
+            return Diverging(
+                f"write to {one.tensor or 'a tensor'}", Place(_write_place(one), _write_place(other)), values
+            )
+    return None
+
+
+def _keyed(writes: Iterable[Written]) -> Iterable[tuple[Hashable, Written]]:
+    seen: Counter[Hashable] = Counter()
+    for one in writes:
+        key = (one.tensor, one.rank, one.program, tuple(one.loops.items()))
+        yield (*key, seen[key]), one
+        seen[key] += 1
+
+
+def _write_place(one: Written) -> str:
+    return place_of(one.instruction, one.rank, one.program, one.loops, one.file, one.line)

@@ -1,0 +1,358 @@
+"""Everything that the page shows, as tables for JSON and the bytes of all tiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.generations import generation_of, resolve_chip
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.record.columns import Columns, overwrites
+from nkitools.record.expected_outputs import Reference
+from nkitools.record.prints.device_print import Print
+from nkitools.record.record import Access, Record
+from nkitools.record.run import Run
+from nkitools.record.saved.encoding import leaves
+from nkitools.record.source_sites import UNKNOWN, Site
+from nkitools.record.watch.watching import Written
+from nkitools.report.findings import finding_as_plain
+from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
+from nkitools.report.page.occupancy import capacities, lives_of, programs_at
+from nkitools.report.page.tables import Table, loops_row, number
+from nkitools.report.page.tiles import Pack, Shown, numbers_of, shares
+
+SCHEMA = 1
+
+_LOW = (1 << 32) - 1
+_PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
+
+
+class Gathering:
+    """What a run is on the page. `tables` are for JSON; `tiles` are the bytes of the values in them."""
+
+    def __init__(self, run: Run, reference: Reference | None, title: str = "") -> None:
+        self.run = run
+        self.reference = reference
+        self._places, self._loops, self._programs, self._callers = Table(), Table(), Table(), Table()
+        self._storages, self._layouts, self._plans, self._dtypes = Table(), Table(), Table(), Table()
+        self._shown: list[Shown] = []
+        self._columns = [Columns(record) for record in run.all_records]
+        # Of ranks the instructions of one follow those of the other.
+        counts = [record.count for record in run.all_records]
+        self._bases = [sum(counts[:at]) for at in range(len(counts))]
+        self._loops.place((), [])
+        pack = Pack()
+        tables = self._tables(title)
+        granted = shares(self._shown)
+        tables["tiles"] = [pack.add(shown, share) for shown, share in zip(self._shown, granted, strict=True)]
+        tables["numbers"] = [[number(each) for each in numbers_of(shown)] for shown in self._shown]
+        self.tables = tables
+        self.tiles = pack.joined()
+
+    def _tables(self, title: str) -> dict[str, Any]:
+        run = self.run
+        writes = [self._write(base, each) for base, record in self._by_record() for each in record.writes]
+        instructions = self._instructions(writes)
+        prints = [self._print(each) for each in run.prints]
+        findings = [self._finding(each, expected=any(each is one for one in run.expected)) for each in run.findings]
+        outputs = self._outputs()
+        inputs = [self._value(base, each) for base, record in self._by_record() for each in record.inputs]
+        memory = self._memory()
+        return {
+            "schema": SCHEMA,
+            "title": title,
+            "run": {
+                "kernel": run.kernel,
+                "target": run.target,
+                "chip": run.chip,
+                "precision": run.precision,
+                "error": None if run.error is None else f"{type(run.error).__name__}: {run.error}",
+                "ranks": len(run.records),
+                "reduced": run.reduced_writes,
+                "left_out": run.findings_left_out,
+                "watched": bool(writes or inputs),
+            },
+            "writes": writes,
+            "instructions": instructions,
+            "prints": prints,
+            "findings": findings,
+            "allowed": [{**self._finding(each), "reason": run.reasons[each.rule]} for each in run.allowed],
+            "outputs": outputs,
+            "inputs": inputs,
+            "memory": memory,
+            "files": self._files(),
+            "places": [list(row) for row in self._places.rows],
+            "loops": self._loops.rows,
+            "programs": self._programs.rows,
+            "callers": self._callers.rows,
+            "storages": self._storages.rows,
+            "layouts": self._layouts.rows,
+            "plans": self._plans.rows,
+            "dtypes": self._dtypes.rows,
+        }
+
+    def _by_record(self) -> Iterable[tuple[int, Record]]:
+        return zip(self._bases, self.run.all_records, strict=True)
+
+    # --- tables ----------------------------------------------------------------------------------------------------
+
+    def _place(self, site: Site) -> int:
+        return self._places.place((site.file, site.line))
+
+    def _at(self, file: str, line: int) -> int:
+        return self._places.place((file or UNKNOWN.file, line))
+
+    def _counters(self, loops: dict[str, int]) -> int:
+        return self._loops.place(tuple(loops.items()), loops_row(loops))
+
+    def _program(self, rank: int | None, program: Sequence[int]) -> int:
+        return self._programs.place((rank, tuple(program)), [rank, list(program)])
+
+    def _storage(self, base: int, number: int) -> int:
+        """A storage by its place; storages of different ranks may have one number."""
+        for start, record in self._by_record():
+            known = record.storages.get(number)
+            if start == base and known is not None:
+                site = record.sites[known.site] if known.site >= 0 else UNKNOWN
+                row = [
+                    record.name_of(number),
+                    known.memory,
+                    known.dtype,
+                    list(known.shape),
+                    self._place(site),
+                    int(known.has_address),
+                ]
+                return self._storages.place((base, number), row)
+        return self._storages.place("unknown", ["", "", "", [], self._place(UNKNOWN), 0])
+
+    def _layout(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
+        key = (tuple(shape), tuple(strides), itemsize)
+        return self._layouts.place(key, [list(shape), list(strides), itemsize])
+
+    def _tile(self, shown: Shown) -> int:
+        self._shown.append(shown)
+        return len(self._shown) - 1
+
+    def _files(self) -> list[dict[str, Any]]:
+        """The author's files, that of the first instruction first, as far as they are at hand."""
+        sources = self.run.sources
+        named = dict.fromkeys(file for file, _ in self._places.rows if file != UNKNOWN.file)
+        short = _short_names(list(named))
+        lines = {file: [line for other, line in self._places.rows if other == file] for file in named}
+        return [{"path": file, "name": short[file], **_excerpt(sources.get(file, ""), lines[file])} for file in named]
+
+    # --- what happened ---------------------------------------------------------------------------------------------
+
+    def _write(self, base: int, write: Written) -> list[Any]:
+        itemsize = _itemsize(write)
+        tile = self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced))
+        return [
+            base + write.position,
+            self._storage(base, write.storage),
+            self._layout(write.shape, write.strides, itemsize),
+            write.byte_offset,
+            self._at(write.file, write.line),
+            self._counters(write.loops),
+            self._program(write.rank, write.program),
+            self._dtypes.place(write.dtype),
+            tile,
+            int(write.scattered),
+            self._callers.place(write.callers, [self._at(file, line) for file, line in write.callers]),
+        ]
+
+    def _instructions(self, writes: list[list[Any]]) -> dict[str, Any]:
+        """By columns; an instruction's operands are as many (storage, layout, byte offset) as its plan has."""
+        columns: dict[str, list[int]] = {name: [] for name in ("plan", "place", "loops", "program", "operands")}
+        for base, found in zip(self._bases, self._columns, strict=True):
+            self._add_instructions(columns, base, found)
+        for write in writes:  # which know the counters of every loop
+            if write[5]:
+                columns["loops"][write[0]] = write[5]
+        return columns
+
+    def _add_instructions(self, to: dict[str, list[int]], base: int, columns: Columns) -> None:
+        record = columns.record
+        heads = columns.heads
+        plans = {key: self._plan(planned.plan) for key, planned in record.plans.items()}
+        sites = np.unique(heads & _LOW).tolist()
+        places = {key: self._place(UNKNOWN if key == _LOW else record.sites[key]) for key in sites}
+        states = {state: self._counters(record.loops(state)) for state in set(record.states)}
+        turns = [self._program(record.rank, program) for _, program in record.programs] or [self._program(None, ())]
+        to["plan"] += [plans[head >> 32] for head in heads.tolist()]
+        to["place"] += [places[head & _LOW] for head in heads.tolist()]
+        to["loops"] += [states[state] for state in record.states]
+        to["program"] += [turns[turn] for turn in programs_at(record, np.arange(record.count)).tolist()]
+        storages = {key: self._storage(base, key) for key in np.unique(columns.storages).tolist()}
+        layouts = {key: self._layout_of(key) for key in np.unique(columns.layouts).tolist()}
+        rows = zip(columns.storages.tolist(), columns.layouts.tolist(), columns.byte_offsets.tolist(), strict=True)
+        for storage, layout, offset in rows:
+            to["operands"] += (storages[storage], layouts[layout], offset)
+
+    def _plan(self, plan: Any) -> int:
+        # Of each operand: 0 is read, 1 is written to, 2 is written and holds nothing of what it held.
+        touched = [int(each) + int(all_of_it) for each, all_of_it in zip(plan.written, overwrites(plan), strict=True)]
+        row = [plan.name, plan.engine, number(float(plan.cycles)), touched]
+        return self._plans.place((plan.name, plan.engine, plan.cycles, *touched, plan.names_only), row)
+
+    def _layout_of(self, key: int) -> int:
+        layout = LAYOUTS[key]
+        return self._layout(layout.shape, layout.strides, layout.dtype.itemsize)
+
+    def _print(self, one: Print) -> dict[str, Any]:
+        hidden = one.unwritten if one.mask is None else one.mask if one.unwritten is None else one.mask | one.unwritten
+        value = None if one.reduced is not None else one.value
+        return {
+            "prefix": one.prefix,
+            "issued": one.issued + (self._bases[one.rank] if one.rank is not None and self._bases else 0),
+            "place": self._at(one.file, one.line),
+            "loops": self._counters(one.loops),
+            "program": self._program(one.rank, one.program),
+            "memory": one.memory,
+            "dtype": one.dtype,
+            "shape": list(one.shape),
+            "masked": one.mask is not None,
+            "tile": None if one.is_text else self._tile(Shown(one.shape, value, hidden, one.reduced, _PRINT)),
+        }
+
+    def _finding(self, finding: Any, *, expected: bool = False) -> dict[str, Any]:
+        return {
+            **finding_as_plain(finding),
+            "place": self._at(finding.file, finding.line),
+            "counters": self._counters(finding.loops),
+            "program": self._program(finding.rank, finding.program),
+            "expected": expected,
+        }
+
+    # --- inputs and outputs ----------------------------------------------------------------------------------------
+
+    def _value(self, base: int, write: Written) -> dict[str, Any]:
+        return {
+            "name": write.tensor,
+            "memory": write.memory,
+            "dtype": write.dtype,
+            "shape": list(write.shape),
+            "rank": write.rank,
+            "storage": self._storage(base, write.storage),
+            "tile": self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced, _RESULT)),
+        }
+
+    def _outputs(self) -> list[dict[str, Any]]:
+        parts = list(leaves(self.run.outputs))
+        found = [None] * len(parts) if self.reference is None else compared(self.run.outputs, self.reference)
+        kept = [at for at, (_, value) in enumerate(parts) if isinstance(value, np.ndarray)]
+        arrays, comparisons = [parts[at] for at in kept], [found[at] for at in kept]
+        places = [(at, each) for at, record in enumerate(self.run.all_records) for each in record.outputs]
+        known = places if len(places) == len(arrays) else [None] * len(arrays)
+        return [
+            self._output(name, value, comparison, place)
+            for (name, value), comparison, place in zip(arrays, comparisons, known, strict=True)
+        ]
+
+    def _output(
+        self, name: str, value: Any, comparison: Comparison | None, place: tuple[int, Access] | None
+    ) -> dict[str, Any]:
+        about: dict[str, Any] = {
+            "name": name,
+            "dtype": value.dtype.name,
+            "shape": list(value.shape),
+            "tile": self._tile(Shown(value.shape, value, weight=_RESULT)),
+        }
+        if place is not None:
+            at, access = place
+            about["storage"] = self._storage(self._bases[at], access.storage)
+            about["memory"] = MEMORY_NAMES[access.layout.memory]
+            about["rank"] = self.run.all_records[at].rank
+        if comparison is not None:
+            about["comparison"] = self._comparison(value, comparison, place)
+        return about
+
+    def _comparison(self, value: Any, found: Comparison, place: tuple[int, Access] | None) -> dict[str, Any]:
+        if found.message or found.wrong is None or found.distance is None or found.expected is None:
+            return {"message": found.message}
+        tiles: list[list[int]] = []
+        if place is not None and found.count:
+            at, access = place
+            columns = self._columns[at]
+            if access.layout.shape == found.wrong.shape:
+                pairs = wrong_tiles(columns.record, columns, access, found.wrong)
+                tiles = [[self._bases[at] + position, count] for position, count in pairs]
+        expected = np.broadcast_to(found.expected, value.shape)
+        return {
+            "message": "",
+            "count": found.count,
+            "size": int(value.size),
+            "rtol": found.rtol,
+            "atol": found.atol,
+            "worst": list(found.worst),
+            "ours": _text(value[found.worst]) if found.worst else "",
+            "theirs": _text(expected[found.worst]) if found.worst else "",
+            "largest": number(float(found.distance[found.worst])) if found.worst else 0,
+            "histogram": found.histogram(),
+            "tiles": tiles,
+            "distance": self._tile(Shown(value.shape, found.distance.astype(np.float32), weight=_RESULT)),
+            "wrong": self._tile(Shown(value.shape, found.wrong, weight=_RESULT)),
+            "expected": self._tile(Shown(value.shape, np.array(expected), weight=_RESULT)),
+        }
+
+    # --- memory ----------------------------------------------------------------------------------------------------
+
+    def _memory(self) -> dict[str, Any]:
+        if not self._columns:
+            return {}
+        chip = generation_of(resolve_chip(self.run.chip or None))
+        memory: dict[str, Any] = {name: {**sizes, "lives": []} for name, sizes in capacities(chip).items()}
+        for base, columns in zip(self._bases, self._columns, strict=True):
+            for name, lives in lives_of(columns.record, columns, chip).items():
+                memory[name]["lives"] += [
+                    [
+                        self._storage(base, life.storage),
+                        base + life.begin,
+                        base + life.end,
+                        life.partition,
+                        life.partitions,
+                        life.byte,
+                        life.nbytes,
+                        int(life.placed),
+                    ]
+                    for life in lives
+                ]
+        return memory
+
+
+def _itemsize(write: Written) -> int:
+    return as_dtype(write.dtype).itemsize
+
+
+def _text(value: Any) -> str:
+    return str(value)
+
+
+def _short_names(files: list[str]) -> dict[str, str]:
+    """The last part of each path, and as many before it as it takes to tell the files apart."""
+    short = {file: os.path.basename(file) or file for file in files}
+    for depth in range(2, 6):
+        names = list(short.values())
+        for file, name in short.items():
+            if names.count(name) > 1:
+                short[file] = "/".join(file.replace(os.sep, "/").split("/")[-depth:])
+    return short
+
+
+_WHOLE, _AROUND = 2000, 60  # lines of a file that is shown whole; of a longer one, around those that matter
+
+
+def _excerpt(text: str, lines: list[int]) -> dict[str, Any]:
+    """The lines of a file from the first on that the page shows."""
+    found = text.split("\n")
+    if found and not found[-1]:
+        found.pop()
+    if len(found) <= _WHOLE:
+        return {"first": 1, "lines": found}
+    first = max(1, min(lines) - _AROUND)
+    last = max(lines) + _AROUND
+    return {"first": first, "lines": found[first - 1 : last]}

@@ -1,0 +1,152 @@
+"""Counting runs: how many kernels, prints and findings, with repeats of a finding folded into one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from nkitools.report.excerpt import excerpt
+from nkitools.report.folded_finding import FoldedFinding
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+    from nkitools.rules.finding import Finding
+
+_NUMBER = re.compile(r"\d+")
+_SEVERITIES = ("error", "warning", "hint")
+
+
+@dataclass
+class Tally:
+    """The counts of some runs, and their findings folded: same rule, same line, whatever the numbers in the message.
+
+    ``left_out``: repeats that the runs have counted only. Findings that a test expected and those that somebody allows
+    are kept apart: `ranked`, `finding_count` and `rules` are of the others.
+    """
+
+    kernels: int = 0
+    prints: int = 0
+    findings: dict[str, FoldedFinding] = field(default_factory=dict)
+    left_out: int = 0
+
+    def add(self, runs: Iterable[Run], base: str) -> None:
+        """Count ``runs``; files below the directory ``base`` are named relative to it."""
+        for run in runs:
+            self.kernels += 1
+            self.prints += len(run.prints)
+            self.left_out += run.findings_left_out
+            ended_by = getattr(run.error, "finding", None)
+            expected = {id(finding) for finding in run.expected}
+            for finding in run.findings:
+                status = "expected" if id(finding) in expected else "raised" if finding is ended_by else ""
+                self._count(finding, base, status)
+            reasons = run.reasons
+            for finding in run.allowed:
+                status = "expected" if id(finding) in expected else "allowed"
+                self._count(finding, base, status, reasons[finding.rule])
+
+    def _count(self, finding: Finding, base: str, status: str, reason: str = "") -> None:
+        key = _key(finding, f"{status}: {reason}" if reason else status)
+        known = self.findings.get(key)
+        if known is None:
+            self.findings[key] = replace(_folded(finding, base), status=status, reason=reason)
+        else:
+            known.count += 1
+            known.last = _place(finding)
+
+    def merge(self, other: Tally) -> None:
+        """Count what ``other`` counted."""
+        self.kernels += other.kernels
+        self.prints += other.prints
+        self.left_out += other.left_out
+        for key, finding in other.findings.items():
+            known = self.findings.get(key)
+            if known is None:
+                self.findings[key] = replace(finding)
+            else:
+                known.count += finding.count
+                known.last = finding.last
+
+    def ranked(self, status: str | None = None) -> list[FoldedFinding]:
+        """The folded findings of one ``status``, or those that are open: errors first, else as they came."""
+        chosen = (one for one in self.findings.values() if (one.is_open if status is None else one.status == status))
+        return sorted(chosen, key=lambda finding: _SEVERITIES.index(finding.severity))
+
+    def finding_count(self) -> int:
+        """How many findings there were, repeats included."""
+        return self.left_out + sum(finding.count for finding in self.ranked())
+
+    def rules(self) -> list[str]:
+        """The ids of the rules that spoke, sorted."""
+        return sorted({finding.rule for finding in self.ranked()})
+
+    def sentence(self) -> str:
+        """``2 kernels run, 1 finding, 4 device prints``, and what was expected, allowed or counted only."""
+        counted = [(status, sum(each.count for each in self.ranked(status))) for status in ("expected", "allowed")]
+        apart = [f"{number} {status}" for status, number in counted if number]
+        apart += [f"{self.left_out} of them counted only"] if self.left_out else []
+        return ", ".join(
+            (
+                _counted(self.kernels, "kernel") + " run",
+                _counted(self.finding_count(), "finding") + (f" ({', '.join(apart)})" if apart else ""),
+                _counted(self.prints, "device print"),
+            )
+        )
+
+    def as_plain(self) -> dict[str, Any]:
+        """The tally as dicts, lists, texts and numbers, for a journey to another process."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Tally:
+        """What ``as_plain`` made."""
+        findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
+        return cls(plain["kernels"], plain["prints"], findings, plain["left_out"])
+
+
+def tally_of(runs: Iterable[Run], base: str) -> Tally:
+    """The tally of ``runs``."""
+    tally = Tally()
+    tally.add(runs, base)
+    return tally
+
+
+def relative(file: str, base: str) -> str:
+    """``file`` as seen from the directory ``base`` if it lies below it, else as it is."""
+    inside = os.path.join(base, "")
+    return file.removeprefix(inside)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _key(finding: Finding, status: str) -> str:
+    # A finding in a loop comes with other numbers each time round; it is one thing to mend.
+    message = _NUMBER.sub("#", finding.message)
+    return f"{finding.rule} {finding.file}:{finding.line} {message}{f' ({status})' if status else ''}"
+
+
+def _folded(finding: Finding, base: str) -> FoldedFinding:
+    message = finding.message.replace(os.path.join(base, ""), "") if base else finding.message
+    shown = replace(finding, file=relative(finding.file, base), message=message, rank=None)
+    return FoldedFinding(
+        rule=finding.rule,
+        severity=finding.severity,
+        text=shown.text(),
+        remedy=finding.remedy,
+        source=excerpt(finding.file, finding.line, finding.column),
+        picture=finding.picture,
+        place=_place(finding),
+        last=_place(finding),
+    )
+
+
+def _place(finding: Finding) -> str:
+    """``rank 1, program 0, 1, m=3``: what of these says anything."""
+    rank = [f"rank {finding.rank}"] if finding.rank is not None else []
+    program = [f"program {', '.join(map(str, finding.program))}"] if any(finding.program) else []
+    return ", ".join([*rank, *program, *(f"{name}={value}" for name, value in finding.loops.items())])

@@ -1,0 +1,214 @@
+"""Two runs side by side: where they diverge first, and what only one of them has.
+
+What decides that two runs differ: how they ended, prints, kept writes, outputs and findings. That they were launched in
+another way, and how many instructions of which name they issued, is told and decides nothing; nor are findings compared
+where only one of the runs was simulated here, as a device and AWS's simulators find nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nkitools.record.columns import Columns
+from nkitools.record.last_writer import last_writer
+from nkitools.record.run import must_be_run
+from nkitools.record.saved.encoding import leaves
+from nkitools.report.first_difference import Diverging, Place, place_of, prints_of, values_of, writes_of
+from nkitools.report.tolerance import Tolerance
+
+if TYPE_CHECKING:
+    from nkitools.record.run import InstructionRecord, Run
+    from nkitools.rules.finding import Finding
+
+
+def _neither() -> tuple[list[str], list[str]]:
+    return [], []
+
+
+@dataclass
+class Comparison:
+    """What `compare_runs` has found; an empty one where the runs are the same.
+
+    ``about``: what they were, where that differs; ``ended``: how they ended, where that differs. ``prints``,
+    ``writes``: the first that diverges; ``prints_only``, ``findings_only``: the texts of what only the first and only
+    the second run has. ``outputs``: every output that diverges. ``instructions``: by name and engine, where the counts
+    differ.
+    """
+
+    about: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    ended: tuple[str, str] | None = None
+    prints: Diverging | None = None
+    prints_only: tuple[list[str], list[str]] = field(default_factory=_neither)
+    writes: Diverging | None = None
+    outputs: list[Diverging] = field(default_factory=list)
+    findings_only: tuple[list[str], list[str]] = field(default_factory=_neither)
+    instructions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing that decides differs."""
+        return not (
+            self.ended or self.prints or any(self.prints_only) or self.writes or self.outputs or any(self.findings_only)
+        )
+
+    def as_plain(self) -> dict[str, Any]:
+        """For JSON: the same names, and ``same``; pairs are lists of two, first and second."""
+        return {"same": self.is_same, **asdict(self)}
+
+
+def compare_runs(first: Run, second: Run, *, rtol: float | None = None, atol: float | None = None) -> Comparison:
+    """Compare two runs of a kernel, each as it comes or out of a file.
+
+    Two numbers are the same where ``|a - b| <= max(atol, rtol * max(|a|, |b|))``, as in `math.isclose`; what is not
+    given goes by the coarser of their dtypes, see `nkitools.report.tolerance`. Prints are matched by prefix, rank,
+    program and loop counters, whatever their lines, so that two versions of a kernel can be compared; findings by rule,
+    function and message. TypeError for what is no run.
+    """
+    for run in (first, second):
+        must_be_run(run, "compare_runs")
+    tolerance = Tolerance(rtol, atol)
+    found = Comparison(about=_about(first, second), ended=_ended(first, second))
+    found.prints, found.prints_only = prints_of(first, second, tolerance)
+    found.writes = writes_of(first, second, tolerance)
+    found.outputs = _outputs(first, second, tolerance)
+    simulated = [bool(run.all_records) for run in (first, second)]
+    if all(simulated):
+        found.instructions = _instructions(first, second)
+    elif any(simulated):
+        one = "second" if simulated[0] else "first"
+        found.notes.append(f"the {one} run was not simulated by nkitools: findings and instructions are not compared")
+    if len(set(simulated)) == 1:
+        found.findings_only = _findings(first, second)
+    return found
+
+
+def _about(first: Run, second: Run) -> dict[str, tuple[Any, Any]]:
+    names = ("kernel", "target", "chip", "precision")
+    pairs = {name: (getattr(first, name), getattr(second, name)) for name in names}
+    for name in sorted({*first.settings, *second.settings}):
+        pairs[name] = (first.settings.get(name), second.settings.get(name))
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _ended(first: Run, second: Run) -> tuple[str, str] | None:
+    ends = [_end(run) for run in (first, second)]
+    return (ends[0], ends[1]) if ends[0] != ends[1] else None
+
+
+def _end(run: Run) -> str:
+    if run.error is None:
+        return "ended well" if run.outputs is not None or not run.findings else "ended without outputs"
+    return f"ended by {type(run.error).__name__}: {str(run.error).partition(chr(10))[0]}"
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+def _outputs(first: Run, second: Run, tolerance: Tolerance) -> list[Diverging]:
+    parts = [dict(leaves(run.outputs)) for run in (first, second)]
+    found = []
+    for path in dict.fromkeys([*parts[0], *parts[1]]):
+        if path not in parts[0] or path not in parts[1]:
+            which = "first" if path in parts[0] else "second"
+            found.append(Diverging(path, None, None, f"only the {which} run has it"))
+            continue
+        one, other = (part[path] for part in parts)
+        difference = _output_difference(path, one, other, tolerance)
+        if difference is not None:
+            found.append(_with_writers(difference, first, second))
+    return found
+
+
+def _output_difference(path: str, one: Any, other: Any, tolerance: Tolerance) -> Diverging | None:
+    if not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and not _are_numbers(one, other):
+        return None if one == other else Diverging(path, None, None, f"{one!r} and {other!r}")
+    if not all(isinstance(each, (np.ndarray, int, float)) for each in (one, other)):
+        return Diverging(path, None, None, f"{type(one).__name__} and {type(other).__name__}")
+    arrays = [np.asarray(each) for each in (one, other)]
+    if arrays[0].shape != arrays[1].shape:
+        return Diverging(path, None, None, f"shapes {list(arrays[0].shape)} and {list(arrays[1].shape)}")
+    values = values_of(arrays[0], arrays[1], tolerance.of([each.dtype.name for each in arrays]))
+    return None if values is None else Diverging(path, None, values)
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(each, (int, float)) for each in values)
+
+
+def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
+    """The same, with the lines that wrote its first diverging element."""
+    if difference.values is None:
+        return difference
+    told = [_writer(run, difference.what, difference.values.index) for run in (first, second)]
+    if not any(told):
+        return difference
+    writers = Place(*(each or "nobody knows whom" for each in told))
+    return Diverging(difference.what, None, difference.values, writers=writers)
+
+
+def _writer(run: Run, path: str, index: tuple[int, ...]) -> str:
+    """Which instruction of a run wrote an element of an output last, as people read it; '' where that is not known."""
+    for rank, record in enumerate(run.all_records):
+        prefix, outputs = (f"outputs[{rank}]", run.outputs[rank]) if run.records else ("outputs", run.outputs)
+        paths = [name for name, value in leaves(outputs, prefix) if isinstance(value, np.ndarray)]
+        # A tensor that is returned twice is there once.
+        if path not in paths or len(paths) != len(record.outputs):
+            continue
+        access = record.outputs[paths.index(path)]
+        if len(index) != len(access.layout.shape):
+            continue
+        found = last_writer(record, access, index)
+        if found is None:
+            return "no instruction"
+        return _told(record.instruction(found.position), found.shape, found.index, found.is_certain)
+    return ""
+
+
+def _told(one: InstructionRecord, shape: Sequence[int], index: Sequence[int] | None, is_certain: bool) -> str:
+    tile = f"{'' if index is None else f'element {list(index)} of '}a tile {list(shape)}"
+    maybe = "" if is_certain else ", or one before it: which elements it wrote is not kept"
+    return f"{place_of(one.name, one.rank, one.program, one.loops, one.file, one.line)}, {tile}{maybe}"
+
+
+# --- findings and instructions ---------------------------------------------------------------------------------------
+
+
+def _findings(first: Run, second: Run) -> tuple[list[str], list[str]]:
+    known = [Counter(map(_finding_key, run.findings)) for run in (first, second)]
+    only = []
+    for run, mine, theirs in ((first, known[0], known[1]), (second, known[1], known[0])):
+        left = mine - theirs
+        texts = []
+        for finding in run.findings:
+            number = left.pop(_finding_key(finding), 0)
+            if number:
+                texts.append(finding.text() + (f" (x{number})" if number > 1 else ""))
+        only.append(texts)
+    return only[0], only[1]
+
+
+def _finding_key(finding: Finding) -> Hashable:
+    return finding.rule, finding.severity, finding.function, finding.message, finding.rank
+
+
+def _instructions(first: Run, second: Run) -> dict[str, tuple[int, int]]:
+    counts = [instruction_counts(run) for run in (first, second)]
+    names = sorted({*counts[0], *counts[1]})
+    return {name: (counts[0][name], counts[1][name]) for name in names if counts[0][name] != counts[1][name]}
+
+
+def instruction_counts(run: Run) -> Counter[str]:
+    """How many instructions of each name and engine a run has issued: ``nc_matmul (tensor)``."""
+    counts: Counter[str] = Counter()
+    for record in run.all_records:
+        numbers, several = np.unique(Columns(record).heads >> 32, return_counts=True)
+        for number, count in zip(numbers.tolist(), several.tolist(), strict=True):
+            plan = record.plans[number].plan
+            counts[f"{plan.name} ({plan.engine})"] += count
+    return counts

@@ -1,0 +1,183 @@
+"""One side of a comparison, in a process of its own: run a kernel of a file on one target and save the run.
+
+Run as ``python -m nkitools.targets.comparison_worker`` with one argument, the request as JSON. A
+process each, since one can import either AWS's packages or what stands in for them.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+_SIMULATED = ("sim", "official")
+SIDES = (*_SIMULATED, "hw", "neuron", "tpu", "gpu")
+
+
+class BadRequest(Exception):
+    """The file, the kernel or its inputs are not as they must be; the text is for the user."""
+
+
+def load(file: str) -> ModuleType:
+    """The module of a Python file, with its directory on the path, as a script of it would be."""
+    path = Path(file).resolve()
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise BadRequest(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def kernel_of(module: ModuleType, name: str) -> Any:
+    """The kernel ``name``. BadRequest names what there is."""
+    found = getattr(module, name, None)
+    if not callable(found):
+        there = sorted(each for each, value in vars(module).items() if callable(value) and not each.startswith("_"))
+        raise BadRequest(f"{module.__file__} has no kernel {name}; it has {', '.join(there) or 'none'}")
+    return found
+
+
+def inputs_of(module: ModuleType, file: str | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments: arrays of an .npz file by name (``arr_0`` by position), else the module's ``inputs``.
+
+    ``inputs`` is a tuple, a dictionary by name, or a function that returns one.
+    """
+    if file is not None:
+        with np.load(file, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        by_position = [arrays.pop(f"arr_{number}") for number in range(len(arrays)) if f"arr_{number}" in arrays]
+        return tuple(by_position), arrays
+    inputs = getattr(module, "inputs", None)
+    if callable(inputs):
+        inputs = inputs()
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    if isinstance(inputs, (tuple, list)):
+        return tuple(inputs), {}
+    raise BadRequest(
+        f"{module.__file__} says no inputs: give it `inputs`, a tuple of arrays, a dictionary by name or a function "
+        "that returns one; or name a file of arrays, --inputs FILE.npz"
+    )
+
+
+def play(request: Mapping[str, Any]) -> None:
+    """Run the side of ``request`` and save its run, beside it the one in full precision and the arguments."""
+    from nkitools import options
+    from nkitools.targets.imports import stand_in
+
+    side = request["side"]
+    simulates = side == "sim"
+    simulator = "official" if side == "official" else "builtin"
+    # A device's environment first: frameworks read theirs when they are imported, and the file may import them.
+    with (
+        _unit_for(side),
+        stand_in("always" if simulates else "auto"),
+        options.override(simulator=simulator),
+    ):
+        module = load(request["file"])
+        kernel = kernel_of(module, request["kernel"])
+        args, kwargs = inputs_of(module, request["inputs"])
+        if request.get("keep"):
+            np.savez(request["keep"], *args, **kwargs)
+        # Kernels may write into their arguments: what comes after must not see that.
+        if simulates:
+            _save_full_precision(kernel, *copied(args, kwargs), request["save"] + ".full")
+        _run(side, kernel, *copied(args, kwargs)).save(request["save"])
+
+
+@contextmanager
+def _unit_for(side: str) -> Iterator[None]:
+    """Hold a unit of each device that ``side`` may mean, and set their environment; nothing for simulators."""
+    from nkitools.targets import devices
+    from nkitools.targets.units import units_of
+
+    present = [] if side in _SIMULATED else [each for each in devices(_keys(side)) if each.available().ok]
+    with units_of(present, 0) as environment:
+        os.environ.update(environment)
+        yield
+
+
+def _keys(side: str) -> tuple[str, ...]:
+    return () if side == "hw" else (side,)
+
+
+def _save_full_precision(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str) -> None:
+    from nkitools import options
+
+    if not _is_nki(kernel):
+        return
+    with options.override(precision="full"):
+        _run("sim", kernel, args, kwargs).save(path)
+
+
+def _is_nki(kernel: Any) -> bool:
+    from nkitools.targets.builtin import is_jax_function
+    from nkitools.targets.gpsimd import is_custom_operator
+
+    return not (is_jax_function(kernel) or is_custom_operator(kernel))
+
+
+def _run(side: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from nkitools.targets import device_for, simulator_for
+
+    if side == "official" and not _is_nki(kernel):
+        raise BadRequest("AWS's simulator runs NKI kernels alone")
+    if side in _SIMULATED:
+        target = simulator_for(kernel)
+        found = target.available()
+        if not found.ok:
+            raise BadRequest(found.reason)
+        rules = {"rules": "report"} if side == "sim" else {}
+        return target.run(kernel, *args, **kwargs, **rules)
+    device = device_for(kernel, _keys(side))
+    if device.device is None:
+        raise BadRequest(device.reason)
+    return device.device.run(kernel, *args, **kwargs)
+
+
+def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with copies of their arrays."""
+    from nkitools.launch.frameworks import framework_of
+    from nkitools.launch.nested_arguments import mapped
+
+    def copy(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value.copy()
+        return value.clone() if framework_of(value) is not None and hasattr(value, "clone") else value
+
+    return mapped(args, copy), mapped(kwargs, copy)
+
+
+def main() -> int:
+    """Exit code 0 where the run is saved, 2 where the request was wrong; other errors are Python's."""
+    from nkitools.targets.units import DeviceBusy
+
+    faulthandler.enable()
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
+    try:
+        play(json.loads(sys.argv[1]))
+    except BadRequest as error:
+        print(error, file=sys.stderr)
+        return 2
+    except DeviceBusy as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Which tiles are alive when: against the definition, looked at instruction by instruction."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nkitools
+from nkitools.chip.generations import generation_of
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.history.liveness import Liveness, Tiles
+from nkitools.record.columns import Columns
+
+CHIP = generation_of("trn2")
+SHAPES = ((1, 8), (32, 24), (33, 8), (64, 16), (65, 8), (96, 4), (128, 8), (128, 24))
+
+# What a step does to the tiles of these numbers, which are made with the shape that stands at their place in SHAPES.
+TILE = st.integers(0, 2 * len(SHAPES) - 1)
+STEP = st.tuples(st.sampled_from(["fill", "fill half", "copy", "add in place", "make again"]), TILE)
+
+
+def shape_of(number: int) -> tuple[int, int]:
+    return SHAPES[number % len(SHAPES)]
+
+
+def twin(number: int) -> int:
+    """The other tile of the same shape."""
+    return (number + len(SHAPES)) % (2 * len(SHAPES))
+
+
+def played(steps: list[tuple[str, int]]) -> None:
+    tiles = {number: nl.ndarray(shape_of(number), nl.float32, buffer=nl.sbuf) for number in range(2 * len(SHAPES))}
+    for what, number in steps:
+        tile = tiles[number]
+        if what == "make again":
+            tiles[number] = nl.ndarray(shape_of(number), nl.float32, buffer=nl.sbuf)
+        elif what == "fill":
+            nisa.memset(tile, 1.0)
+        elif what == "fill half":
+            nisa.memset(tile[:, 0 : shape_of(number)[1] // 2], 1.0)
+        elif what == "copy":
+            nisa.tensor_copy(dst=tile, src=tiles[twin(number)])
+        else:
+            nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
+
+
+def accesses(steps: list[tuple[str, int]]) -> dict[tuple[int, int], list[tuple[int, bool, bool, bool]]]:
+    """Of each tile (by number and how often it was made) the instructions: which, read, written, all overwritten."""
+    made = dict.fromkeys(range(2 * len(SHAPES)), 0)
+    found: dict[tuple[int, int], list[tuple[int, bool, bool, bool]]] = {}
+    position = 0
+    for what, number in steps:
+        if what == "make again":
+            made[number] += 1
+            continue
+        own = found.setdefault((number, made[number]), [])
+        if what == "copy":
+            other = twin(number)
+            found.setdefault((other, made[other]), []).append((position, True, False, False))
+        reads = what == "add in place"
+        own.append((position, reads, True, what in ("fill", "copy")))
+        position += 1
+    return found
+
+
+def alive(history: list[tuple[int, bool, bool, bool]], position: int) -> bool:
+    """Whether a value that is there at the instruction, or comes to be, is read there or later; or is written there."""
+    if any(at == position for at, *_ in history):
+        begins = [at for at, _, _, all_of_it in history if all_of_it and at <= position]
+        start = max([history[0][0], *begins])
+        reads = [at for at, reads, _, _ in history if reads and at >= start]
+        ends = min((at for at, _, _, all_of_it in history if all_of_it and at > start), default=math.inf)
+        last = max((at for at in reads if at <= ends), default=start)
+        return start <= position <= max(start, last)
+    before = [each for each in history if each[0] < position]
+    after = [each for each in history if each[0] > position]
+    for _, reads, _, all_of_it in after:
+        if reads:
+            return bool(before)
+        if all_of_it:
+            return False
+    return False
+
+
+def quarters(partitions: int) -> int:
+    """The quarters of the partitions that a tile which begins at partition 0 reaches into."""
+    return len({partition // 32 for partition in range(partitions)})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(STEP, max_size=14))
+def test_the_peak_is_that_of_the_definition(steps: list[tuple[str, int]]) -> None:
+    """Full and partial writes, in-place instructions, tiles made anew, tiles of few partitions."""
+    with nkitools.allow_findings("NK401", reason="tiles are read in any order"):
+        run = nkitools.simulate(played, steps, rules="report")
+    liveness = Liveness(Columns(run.record), Tiles.of_memories(run.record, CHIP)["SBUF"])
+    histories = accesses(steps)
+    needs = []
+    for position in range(len(run.instructions)):
+        areas = [
+            shape_of(number)[1] * 4 * quarters(shape_of(number)[0])
+            for (number, _), history in histories.items()
+            if alive(history, position)
+        ]
+        needs.append(sum(areas))
+    peaks = list(liveness.peaks())
+    if not needs:
+        assert peaks == []
+        return
+    (peak,) = peaks
+    largest = max((run.record.storages[storage].shape[1] * 4 for storage, _ in peak.tensors), default=0)
+    assert peak.nbytes == max(-(-max(needs) // 4), largest)
+    assert peak.position == int(np.argmax(needs))
+
+
+def test_what_is_not_read_any_more_makes_room() -> None:
+    """References that Python keeps do not keep a tile alive."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        tiles = []
+        for _ in range(10):
+            tiles.append(nl.load(x))
+            nisa.dma_copy(dst=out, src=tiles[-1])
+        return out
+
+    run = nkitools.simulate(kernel, np.ones((128, 16), np.float32))
+    (peak,) = Liveness(Columns(run.record), Tiles.of_memories(run.record, CHIP)["SBUF"]).peaks()
+    assert peak.nbytes == 16 * 4
