@@ -50,7 +50,8 @@ class Core:
     where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
     ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
     ``evidence`` is what the instruction that runs has left of it (`nkitools.chip.numeric_flags`); ``has_infinities``:
-    some that the kernel has made were reported. ``undone`` are the storages that hold what refused instructions have left
+    some that the kernel has made were reported.
+    ``undone`` are the storages that hold what refused instructions have left
     undone, and what was made of that (`nkitools.issue.refused_instructions`).
     """
 

@@ -1,7 +1,8 @@
 """SBUF and PSUM over a run: which tensors are alive when, and where they may lie.
 
 When a tensor is alive says `nkitools.history.liveness`, as the capacity rules (NK202, NK203) count it. Where it lies
-the compiler decides, unless the author gave it an address: here each takes the lowest place that is free for all its life.
+the compiler decides, unless the author gave it an address:
+here each takes the lowest place that is free for all its life.
 """
 
 from __future__ import annotations
