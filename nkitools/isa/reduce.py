@@ -12,7 +12,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.engines.arithmetic import bits, put_bits
+from nkitools.engines.arithmetic import bits, negate, put_bits
 from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.operators import Operator
@@ -103,7 +103,7 @@ def _reducing_directly(function: Any, axes: tuple[int, ...], keepdims: bool, *, 
     def compute(destination: Array, values: Array) -> None:
         reduce(values, axis=axes, keepdims=keepdims, out=destination)
         if negated:
-            np.negative(destination, out=destination)
+            negate(destination)
 
     return compute
 

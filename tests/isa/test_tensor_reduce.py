@@ -162,3 +162,13 @@ def test_a_dimension_in_the_middle_is_reported_and_reduced_all_the_same(name: st
     issued = issue(nisa.tensor_reduce, empty((32, 8)), getattr(nl, name), tile(x), 1, rules="report")
     np.testing.assert_array_equal(issued.dst, functools.reduce(STEPS[name], x.transpose(1, 0, 2)))
     assert issued.rules == ["NK112"]
+
+
+@pytest.mark.parametrize("stride", range(1, 10))
+@pytest.mark.parametrize("name", ["add", "maximum"])
+def test_a_negated_reduction_into_one_column_of_a_tile(name: str, stride: int) -> None:
+    """Every partition holds the negative of its row's fold, however many elements its column is apart from the next."""
+    x = np.random.default_rng(stride).integers(-9, 9, (128, 5)).astype(np.float32)
+    column = empty((128, stride), view=lambda tensor: tensor[:, stride - 1 : stride])
+    result = issue(nisa.tensor_reduce, column, getattr(nl, name), tile(x), axis=1, negate=True).dst
+    np.testing.assert_array_equal(result[:, 0], -folded(STEPS[name], float64(x)))
