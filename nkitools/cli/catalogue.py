@@ -26,7 +26,8 @@ _SHOWN = (
 
 def plain(rule: Rule) -> dict[str, Any]:
     """What a machine reads of ``rule``."""
-    fields = {**asdict(rule), "examples": [example._asdict() for example in rule.examples]}
+    examples = [example._asdict() for example in rule.examples]
+    fields = {**asdict(rule), **examples[0], "examples": examples}
     return {name: fields[name] for name in _SHOWN}
 
 

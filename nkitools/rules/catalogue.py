@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 _UNEXPECTED = re.compile("unexpected keyword argument '(\\w+)'")
 _KINDS = ("NK", "PL", "CO")  # NKI, Pallas, custom operators
 ALL_CHIPS = ("trn1", "inf2", "trn2", "trn3")
 TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
+
+
+_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
 
 
 class Example(NamedTuple):
@@ -21,13 +26,12 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: what it is called, whom it holds for, why, and what to do about it.
+    """One rule: its names, the chips that it holds for, the reason and the remedy.
 
-    ``bad`` and ``good`` are complete examples: each defines ``kernel`` and ``inputs`` and is run by the tests. The line
-    of ``bad`` that ends in ``# <id>`` is the line that must be reported. ``examples`` has them and those near the edge
-    of what the rule allows. ``builtin`` names the built-in exception that
-    AWS documents for the case, if any. ``aliases`` are the codes of the legacy dialect's error page. ``replacements``:
-    what is gone, and what took its place.
+    The examples are complete files in ``rules/examples/<id>/``: ``bad`` and ``good``, and ``bad_edge`` and
+    ``good_edge`` near the edge of what the rule allows. Each defines ``kernel`` and ``inputs`` (or says in its first
+    line how the C++ operator is called) and is run by the tests. The line of a bad example that ends in a comment with
+    the rule's id is the line that must be reported.
     """
 
     id: str
@@ -36,25 +40,40 @@ class Rule:
     reason: str
     source: str
     remedy: str
-    bad: str = ""
-    good: str = ""
     chips: tuple[str, ...] = ALL_CHIPS
-    aliases: tuple[str, ...] = ()
-    builtin: str = ""
+    aliases: tuple[str, ...] = ()  # the codes of the legacy dialect's error page
+    builtin: str = ""  # the built-in exception that AWS documents for the case
     lint_only: bool = False
     since: str = "0.1"
-    replacements: tuple[tuple[str, str], ...] = ()
+    replacements: tuple[tuple[str, str], ...] = ()  # each removed name, and what took its place
+
+    @property
+    def bad(self) -> str:
+        """Return the plainest example that breaks the rule."""
+        return _example(self.id, "bad")
+
+    @property
+    def good(self) -> str:
+        """Return the plainest example, mended."""
+        return _example(self.id, "good")
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """All pairs of a bad and a good kernel, the plainest first. The others are read when somebody asks for them."""
-        from nkitools.rules.examples.edges import edge_examples
+        """Return all pairs of a bad and a good example, the plainest first."""
+        plain = Example(self.bad, self.good)
+        edge = Example(_example(self.id, "bad_edge"), _example(self.id, "good_edge"))
+        return (plain, edge) if edge.bad else (plain,)
 
-        edges = edge_examples()
-        first = Example(self.bad, self.good)
-        if f"{self.id}_BAD" not in edges:
-            return (first,)
-        return first, Example(edges[f"{self.id}_BAD"], edges[f"{self.id}_GOOD"])
+
+@cache
+def _example(rule: str, name: str) -> str:
+    """Return the text of one example file, empty where the rule has none of that name."""
+    ending = "cpp" if rule.startswith("CO") else "py"
+    path = os.path.join(_EXAMPLES, rule, f"{name}.{ending}")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _gather() -> dict[str, Rule]:

@@ -1,8 +1,6 @@
 """The rules of Neuron custom C++ operators: TCM, cores, shapes and signatures."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import customop as examples
-from nkitools.rules.examples import customop_forms as forms
 
 _CHIPS = ("trn1", "inf2")  # custom operators are for NeuronCore-v2 (Custom C++ Operators release notes)
 _REFERENCE = "Custom Operators API Reference Guide"
@@ -20,8 +18,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, TCM Accessor, TCM Management Functions (SDK 2.32)",
         remedy="Test what tcm_malloc returns, and take the data in chunks that fit, whatever the sizes of the tensors.",
-        bad=examples.CO101_BAD,
-        good=examples.CO101_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -35,8 +31,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, TCM Accessor, TCM Management Functions (SDK 2.32)",
         remedy="Call tcm_free for every block on every way out of the kernel.",
-        bad=examples.CO102_BAD,
-        good=examples.CO102_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -51,8 +45,6 @@ RULES = [
         source=f"{_GUIDE}, Kernel Function (SDK 2.32)",
         remedy="Look at the line: the pointer, the index or the loop in it is wrong. debug=True has more to "
         "say of memory.",
-        bad=examples.CO103_BAD,
-        good=examples.CO103_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -67,8 +59,6 @@ RULES = [
         source=f"{_REFERENCE}, Class torch::TensorTcmAccessor (SDK 2.32)",
         remedy="Let the last piece be smaller: copy min(size, num_elem - offset) elements, and none where "
         "nothing is left.",
-        bad=examples.CO104_BAD,
-        good=examples.CO104_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -81,8 +71,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, Using multiple GPSIMD cores, Return Value Handling (SDK 2.32)",
         remedy="Give each core a part of the output of its own: offset by get_cpu_id() times the elements of a part.",
-        bad=examples.CO105_BAD,
-        good=examples.CO105_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -96,8 +84,6 @@ RULES = [
             "is no multiple "
             "of the number of cores."
         ),
-        bad=examples.CO106_BAD,
-        good=examples.CO106_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -110,8 +96,6 @@ RULES = [
         ),
         source=f"{_GUIDE}, Shape Function (SDK 2.32)",
         remedy="Let both compute the sizes in the same way, and give both the same dtype.",
-        bad=examples.CO107_BAD,
-        good=examples.CO107_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -124,8 +108,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, Using multiple GPSIMD cores, Return Value Handling (SDK 2.32)",
         remedy="Write to torch::Tensor t_out = get_dst_tensor(); or build the library without multicore=True.",
-        bad=forms.CO108_BAD,
-        good=forms.CO108_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -136,8 +118,6 @@ RULES = [
         "alone work there.",
         source=f"{_REFERENCE}, Tensor Accessors, Streaming Accessors, Library Limitations (SDK 2.32)",
         remedy="Use tcm_accessor(), or build the library without multicore=True.",
-        bad=forms.CO109_BAD,
-        good=forms.CO109_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -151,8 +131,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, Tensor Factory Functions, Class torch::Tensor, Tensor Operation Functions (SDK 2.32)",
         remedy="Give accessors the tensor's own scalar type, and convert arrays before the call.",
-        bad=forms.CO110_BAD,
-        good=forms.CO110_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -166,8 +144,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, Library Limitations (SDK 2.32)",
         remedy="Reshape the tensor before the call: flat dimensions may be larger, and ones of size 1 can go.",
-        bad=forms.CO111_BAD,
-        good=forms.CO111_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -182,8 +158,6 @@ RULES = [
         ),
         source=f"{_GUIDE}, Kernel Function; {_REFERENCE}, Tensor Library (SDK 2.32)",
         remedy="Keep to the types and functions of the reference guide.",
-        bad=forms.CO112_BAD,
-        good=forms.CO112_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -197,8 +171,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, Streaming Accessors, Coherence (SDK 2.32)",
         remedy="Count the elements, and close a stream before the tensor is used in another way.",
-        bad=forms.CO113_BAD,
-        good=forms.CO113_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -212,8 +184,6 @@ RULES = [
         ),
         source=f"{_GUIDE}, Performance Guidance (SDK 2.32)",
         remedy="Pass extra_cflags=['-DSTACK_SIZE=20000'] for a stack of 20000 bytes, or keep large buffers in TCM.",
-        bad=forms.CO114_BAD,
-        good=forms.CO114_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -223,8 +193,6 @@ RULES = [
         reason="printf is supported in single-core mode and on core 0.",
         source=f"{_REFERENCE}, printf(), Limitations (SDK 2.32)",
         remedy="Print under if (get_cpu_id() == 0).",
-        bad=forms.CO115_BAD,
-        good=forms.CO115_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -234,8 +202,6 @@ RULES = [
         reason="tcm_free of a pointer that tcm_malloc did not return, or that is free already, is undefined.",
         source=f"{_REFERENCE}, TCM Management Functions (SDK 2.32)",
         remedy="Free each block once, by the pointer that tcm_malloc returned.",
-        bad=examples.CO116_BAD,
-        good=examples.CO116_GOOD,
         chips=_CHIPS,
     ),
     Rule(
@@ -248,8 +214,6 @@ RULES = [
         ),
         source=f"{_REFERENCE}, Tensor Operation Functions, Class torch::Tensor (SDK 2.32)",
         remedy="Compare sizes() first, or give the operator tensors of the shapes that it is written for.",
-        bad=forms.CO117_BAD,
-        good=forms.CO117_GOOD,
         chips=_CHIPS,
     ),
 ]

@@ -1,7 +1,6 @@
 """The data rules: what is read must have been written, inside of its tensor, and results must be complete."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import data as examples
 
 RULES = [
     Rule(
@@ -14,8 +13,6 @@ RULES = [
         ),
         source="NKI Language Guide, Creating Tensors; NKI CPU Simulator, Uninitialized Memory Detection (SDK 2.32)",
         remedy="Write the whole tile before it is read (nisa.memset), or read only the slice that was written.",
-        bad=examples.NK401_BAD,
-        good=examples.NK401_GOOD,
     ),
     Rule(
         id="NK402",
@@ -30,8 +27,6 @@ RULES = [
             "err_tensor_access_out_of_bound (SDK 2.26)"
         ),
         remedy="Let the last tile be smaller, with min(end, size) as its bound; in the legacy dialect pass a mask.",
-        bad=examples.NK402_BAD,
-        good=examples.NK402_GOOD,
         aliases=("err_tensor_access_out_of_bound",),
         builtin="IndexError",
     ),
@@ -47,8 +42,6 @@ RULES = [
         remedy=(
             "Store to every element of the output: round the number of tiles up, and check that the loops run at all."
         ),
-        bad=examples.NK403_BAD,
-        good=examples.NK403_GOOD,
         aliases=("err_tensor_output_not_written_to",),
     ),
     Rule(
@@ -67,8 +60,6 @@ RULES = [
             "Keep the operands away from there: add an epsilon below a division, a root or a logarithm, subtract the "
             "row's maximum before nl.exp, and mask with a large finite number, as infinities cancel to NaN."
         ),
-        bad=examples.NK404_BAD,
-        good=examples.NK404_GOOD,
     ),
     Rule(
         id="NK405",
@@ -87,8 +78,6 @@ RULES = [
             "Pass the same mask here, or give those lanes a value before: create the tile with nl.zeros, and assign to "
             "it what is loaded under the mask."
         ),
-        bad=examples.NK405_BAD,
-        good=examples.NK405_GOOD,
     ),
     Rule(
         id="NK406",
@@ -103,8 +92,6 @@ RULES = [
             "Write to a tensor of your own in nl.shared_hbm and return it, or annotate the parameter as "
             "nt.mutable_tensor (neuronxcc.nki.typing) and return it."
         ),
-        bad=examples.NK406_BAD,
-        good=examples.NK406_GOOD,
         aliases=("err_cannot_update_immutable_parameter",),
     ),
     Rule(
@@ -117,8 +104,6 @@ RULES = [
         ),
         source="NKI API Errors, err_mutable_parameter_not_returned (SDK 2.26)",
         remedy="Return the parameter too: return out_tensor, in_tensor.",
-        bad=examples.NK407_BAD,
-        good=examples.NK407_GOOD,
         aliases=("err_mutable_parameter_not_returned",),
     ),
     Rule(
@@ -134,7 +119,5 @@ RULES = [
             "those that it returns"
         ),
         remedy="Return the tensor: `return out` as the kernel's last line.",
-        bad=examples.NK408_BAD,
-        good=examples.NK408_GOOD,
     ),
 ]

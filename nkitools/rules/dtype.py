@@ -1,7 +1,6 @@
 """The dtype rules: which element types and operators an instruction takes."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import dtype as examples
 
 RULES = [
     Rule(
@@ -16,8 +15,6 @@ RULES = [
         remedy=(
             "Load or copy the operand into a tile of a supported dtype, nl.load(x, dtype=nl.bfloat16) for instance."
         ),
-        bad=examples.NK301_BAD,
-        good=examples.NK301_GOOD,
         aliases=("err_activation_bias_invalid_type", "err_activation_scale_invalid_type"),
         builtin="AssertionError",
     ),
@@ -33,8 +30,6 @@ RULES = [
         remedy=(
             "Give both operands one width: load both as bfloat16 or float16 (four times faster), or both as float32."
         ),
-        bad=examples.NK302_BAD,
-        good=examples.NK302_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -44,8 +39,6 @@ RULES = [
         reason="A matmul accumulates in float32 and writes float32 to PSUM; NeuronCore-v4 can also write bfloat16.",
         source="nki.isa.nc_matmul docstring, Data types (NKI 0.6)",
         remedy="Allocate the PSUM tile as nl.float32 and cast where nisa.tensor_copy brings it to SBUF.",
-        bad=examples.NK303_BAD,
-        good=examples.NK303_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -64,8 +57,6 @@ RULES = [
             "Scale the values into the range of the dtype, write a wider one, or clamp before the cast where that is "
             "meant: nisa.tensor_scalar with nl.minimum and nl.maximum."
         ),
-        bad=examples.NK304_BAD,
-        good=examples.NK304_GOOD,
     ),
     Rule(
         id="NK305",
@@ -81,8 +72,6 @@ RULES = [
             "Scale or clamp the inputs into the range first. nl.sin called as a function does so itself, and "
             "nisa.reciprocal, which runs on the Vector Engine, has no such range."
         ),
-        bad=examples.NK305_BAD,
-        good=examples.NK305_GOOD,
     ),
     Rule(
         id="NK306",
@@ -97,8 +86,6 @@ RULES = [
             "Build the operation of listed ones (nl.abs, then a reduction by nl.maximum), or call the nki.language "
             "function that does."
         ),
-        bad=examples.NK306_BAD,
-        good=examples.NK306_GOOD,
         builtin="AssertionError",
     ),
 ]

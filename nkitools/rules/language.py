@@ -1,8 +1,6 @@
 """The language rules: what an NKI kernel may say, and to which chip."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import language as examples
-from nkitools.rules.examples import launches, masks, sources
 from nkitools.rules.removed import REPLACEMENTS
 
 RULES = [
@@ -16,8 +14,6 @@ RULES = [
         ),
         source="NKI Language Guide, Compilation Model; NKI CPU Simulator, NKI Meta-Programming Support (SDK 2.32)",
         remedy="Write the computation as nki.language or nki.isa calls, nl.add(x, y) for x + y.",
-        bad=examples.NK601_BAD,
-        good=examples.NK601_GOOD,
         aliases=("err_while_loop_requires_unconditional_entry",),
         builtin="TypeError",
     ),
@@ -36,8 +32,6 @@ RULES = [
             "Compute both cases and choose by elements (multiply by 0 and 1, nl.where); compare with None to ask "
             "whether a tensor was given."
         ),
-        bad=examples.NK602_BAD,
-        good=examples.NK602_GOOD,
         aliases=(
             "err_ambiguous_tensor_truth_value",
             "err_control_flow_condition_depending_on_arange",
@@ -58,8 +52,6 @@ RULES = [
             "err_unsupported_mixing_basic_advanced_tensor_indexing (SDK 2.26)"
         ),
         remedy="Compute indices as integers (// instead of /), and index all dimensions in one of the two ways.",
-        bad=examples.NK603_BAD,
-        good=examples.NK603_GOOD,
         aliases=(
             "err_1d_arange_not_supported",
             "err_cannot_assign_to_index",
@@ -82,8 +74,6 @@ RULES = [
         remedy=(
             "Write each side as sums of indices times constants, without //, % or tensors, and join conditions with &."
         ),
-        bad=examples.NK604_BAD,
-        good=examples.NK604_GOOD,
         aliases=("err_unsupported_expression_in_mask",),
         builtin="TypeError",
     ),
@@ -101,8 +91,6 @@ RULES = [
             "loops (NKI 0.6.0)"
         ),
         remedy="Create the tensor in front of the block, with nl.ndarray, and assign to its elements inside of it.",
-        bad=examples.NK605_BAD,
-        good=examples.NK605_GOOD,
         aliases=("err_local_variable_used_out_of_scope",),
     ),
     Rule(
@@ -118,8 +106,6 @@ RULES = [
             "Use the form that the chip has (nisa.activation with op=nl.copy on trn1 and inf2), or choose the chip "
             "that the kernel is written for."
         ),
-        bad=examples.NK606_BAD,
-        good=examples.NK606_GOOD,
         chips=("trn1", "inf2", "trn2"),
         builtin="AssertionError",
     ),
@@ -138,8 +124,6 @@ RULES = [
             "Use the documented call that the message names; otherwise run this kernel on AWS's simulator or on the "
             "chip."
         ),
-        bad=examples.NK607_BAD,
-        good=examples.NK607_GOOD,
     ),
     Rule(
         id="NK608",
@@ -157,8 +141,6 @@ RULES = [
             "Index with slices, nl.ds or .ap() instead of nl.arange and masks; `nkitools explain NK608` names each "
             "replacement."
         ),
-        bad=examples.NK608_BAD,
-        good=examples.NK608_GOOD,
         replacements=REPLACEMENTS,
     ),
     Rule(
@@ -171,8 +153,6 @@ RULES = [
         ),
         source="nki.isa and nki.language API reference, signatures (NKI 0.6)",
         remedy="Compare the call with the signature, which help() of it prints; modern nki.isa calls name dst first.",
-        bad=examples.NK609_BAD,
-        good=examples.NK609_GOOD,
         builtin="TypeError",
     ),
     Rule(
@@ -188,8 +168,6 @@ RULES = [
             "2.32)"
         ),
         remedy="Call the inner kernel without [grid] and give the grid to the outermost one.",
-        bad=launches.NK610_BAD,
-        good=launches.NK610_GOOD,
         aliases=("err_nested_kernel_with_spmd_grid",),
     ),
     Rule(
@@ -202,8 +180,6 @@ RULES = [
         ),
         source="NKI API Errors, err_nki_api_outside_of_nki_kernel (SDK 2.26)",
         remedy="Call it from a function decorated with @nki.jit; prepare inputs outside with NumPy.",
-        bad=launches.NK611_BAD,
-        good=launches.NK611_GOOD,
         aliases=("err_nki_api_outside_of_nki_kernel",),
     ),
     Rule(
@@ -222,8 +198,6 @@ RULES = [
             "Allocate the tile inside the loop, keep a Python list of tiles, or move the dimension behind the "
             "partition one."
         ),
-        bad=examples.NK612_BAD,
-        good=examples.NK612_GOOD,
         aliases=(
             "err_failed_to_infer_tile_from_local_tensor",
             "err_leading_dimension_of_tensor_must_be_partition",
@@ -239,8 +213,6 @@ RULES = [
         ),
         source="Using Logical Neuron Cores, Launching a kernel on multiple cores (SDK 2.32)",
         remedy="Launch with kernel[1] or kernel[2] and loop over further tiles inside the kernel.",
-        bad=launches.NK613_BAD,
-        good=launches.NK613_GOOD,
         builtin="ValueError",
     ),
     Rule(
@@ -256,8 +228,6 @@ RULES = [
             "Allocate every tile with nki.compiler.sbuf or psum and assign each call's result to one at once; or "
             "remove all allocations, or decorate with nki.compiler.force_auto_alloc."
         ),
-        bad=examples.NK614_BAD,
-        good=examples.NK614_GOOD,
         aliases=(
             "err_bias_tensor_must_be_specified_in_allocation",
             "err_tensor_creation_on_scratchpad_with_init_value_not_supported",
@@ -280,8 +250,6 @@ RULES = [
             "Compute the remainder of what the chip has: q = nl.floor(nl.multiply(x, nl.reciprocal(y))), then "
             "nl.subtract(x, nl.multiply(q, y)); see that rounding leaves it between 0 and y."
         ),
-        bad=examples.NK615_BAD,
-        good=examples.NK615_GOOD,
     ),
     Rule(
         id="NK616",
@@ -296,8 +264,6 @@ RULES = [
             "of NKI 0.3.0 (SDK 2.32)"
         ),
         remedy="Write it with what the NKI Language Guide lists, or compile the kernel to see that it is accepted.",
-        bad=sources.NK616_BAD,
-        good=sources.NK616_GOOD,
         lint_only=True,
     ),
     Rule(
@@ -310,8 +276,6 @@ RULES = [
         ),
         source="NKI Language Guide, Kernel Caching (SDK 2.32)",
         remedy="Pass it to the kernel as an argument: a number, a text, a tuple, an object of an NKIObject class.",
-        bad=sources.NK617_BAD,
-        good=sources.NK617_GOOD,
     ),
     Rule(
         id="NK618",
@@ -323,8 +287,6 @@ RULES = [
             "tile_size.total_available_sbuf_size (NKI 0.4.0)"
         ),
         remedy="Use what the message names instead.",
-        bad=sources.NK618_BAD,
-        good=sources.NK618_GOOD,
         lint_only=True,
     ),
     Rule(
@@ -337,8 +299,6 @@ RULES = [
         ),
         source="nkitools itself",
         remedy="Write # nki: ignore[NK601] and, after it, why; take the comment out where nothing is found.",
-        bad=sources.NK619_BAD,
-        good=sources.NK619_GOOD,
         lint_only=True,
     ),
     Rule(
@@ -351,7 +311,5 @@ RULES = [
         ),
         source="NKI Known Issues, Masks conjunction; nki.isa.nc_match_replace8, its third example joins so (SDK 2.26)",
         remedy="Write (i_p < h) & (i_f < w), with parentheses, since & binds more tightly than <.",
-        bad=masks.NK620_BAD,
-        good=masks.NK620_GOOD,
     ),
 ]

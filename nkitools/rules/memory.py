@@ -1,7 +1,6 @@
 """The memory rules: which memory and which engine an operand goes with, and where tensors may be placed."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import memory as examples
 
 RULES = [
     Rule(
@@ -16,8 +15,6 @@ RULES = [
         remedy=(
             "Bring the operand there first: nisa.dma_copy or nl.load from HBM, nisa.tensor_copy between SBUF and PSUM."
         ),
-        bad=examples.NK201_BAD,
-        good=examples.NK201_GOOD,
         aliases=("err_unsupported_memory",),
         builtin="AssertionError",
     ),
@@ -41,8 +38,6 @@ RULES = [
             "Let tensors end earlier or be smaller: tile the free dimension, use one tile up before the next is "
             "loaded, load again what is needed later, or keep it in a narrower dtype."
         ),
-        bad=examples.NK202_BAD,
-        good=examples.NK202_GOOD,
     ),
     Rule(
         id="NK203",
@@ -62,8 +57,6 @@ RULES = [
             "Copy a result to SBUF (nisa.tensor_copy) before the next accumulation begins, or accumulate fewer tiles "
             "at once."
         ),
-        bad=examples.NK203_BAD,
-        good=examples.NK203_GOOD,
     ),
     Rule(
         id="NK204",
@@ -78,8 +71,6 @@ RULES = [
             "Give tensors that are alive together addresses that do not overlap, or more physical tiles "
             "(num_free_tiles, num_bank_tiles) to one whose blocks are."
         ),
-        bad=examples.NK204_BAD,
-        good=examples.NK204_GOOD,
     ),
     Rule(
         id="NK205",
@@ -88,8 +79,6 @@ RULES = [
         reason="Only DMA writes to HBM, so that the legacy dialect creates no tensor there with an initial value.",
         source="NKI API Errors, err_hbm_tensor_with_init_value_not_supported (SDK 2.26)",
         remedy="Create the tensor with nl.ndarray and write the value with nl.store.",
-        bad=examples.NK205_BAD,
-        good=examples.NK205_GOOD,
         aliases=("err_hbm_tensor_with_init_value_not_supported",),
     ),
     Rule(
@@ -102,8 +91,6 @@ RULES = [
         ),
         source="nki.isa.tensor_tensor docstring, parameter engine; nki.isa.tensor_copy docstring (NKI 0.6)",
         remedy="Leave engine out, or name one that the instruction's documentation lists for these operands.",
-        bad=examples.NK206_BAD,
-        good=examples.NK206_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -118,8 +105,6 @@ RULES = [
             "0.6)"
         ),
         remedy="Round the byte offset of address up to a multiple of the dtype's size, or leave address out.",
-        bad=examples.NK207_BAD,
-        good=examples.NK207_GOOD,
         builtin="ValueError",
     ),
     Rule(
@@ -135,8 +120,6 @@ RULES = [
             "(SDK 2.32)"
         ),
         remedy="Create shared_hbm tensors at the top of the kernel, with shapes that do not depend on nl.program_id.",
-        bad=examples.NK208_BAD,
-        good=examples.NK208_GOOD,
         aliases=("err_shared_hbm_must_in_kernel_level",),
     ),
     Rule(
@@ -152,7 +135,5 @@ RULES = [
             "(SDK 2.26)"
         ),
         remedy="Store the tile into nl.ndarray(..., buffer=nl.shared_hbm) with nl.store, and return that.",
-        bad=examples.NK209_BAD,
-        good=examples.NK209_GOOD,
     ),
 ]

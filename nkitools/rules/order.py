@@ -1,8 +1,6 @@
 """The order rules: what must come before what."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import loops
-from nkitools.rules.examples import order as examples
 
 RULES = [
     Rule(
@@ -18,8 +16,6 @@ RULES = [
             "Index the destination with the loop's counter, create it inside the loop, add up with +=, or loop over "
             "nl.sequential_range."
         ),
-        bad=loops.NK501_BAD,
-        good=loops.NK501_GOOD,
         aliases=("err_unexpected_output_dependencies",),
     ),
     Rule(
@@ -39,8 +35,6 @@ RULES = [
             "Let each program work on elements of its own, or, on the two cores of a modern kernel, put "
             "nisa.core_barrier(data=tensor, cores=(0, 1)) between the two accesses in both programs."
         ),
-        bad=examples.NK502_BAD,
-        good=examples.NK502_GOOD,
     ),
     Rule(
         id="NK503",
@@ -56,8 +50,6 @@ RULES = [
             "Leave accumulate out, or pass accumulate=(k > 0), so that the first nisa.nc_matmul of the group "
             "overwrites."
         ),
-        bad=examples.NK503_BAD,
-        good=examples.NK503_GOOD,
     ),
     Rule(
         id="NK504",
@@ -76,8 +68,6 @@ RULES = [
             "Let both programs, or all ranks of a group, come to the same barriers, exchanges and collectives, equally "
             "often and in the same order."
         ),
-        bad=examples.NK504_BAD,
-        good=examples.NK504_GOOD,
     ),
     Rule(
         id="NK505",
@@ -89,8 +79,6 @@ RULES = [
         ),
         source="nki.isa.dma_compute docstring, Read-Modify-Write with vector_offset: unique_indices (NKI 0.6)",
         remedy="Add up the rows of equal indices before the scatter, or scatter them by separate instructions.",
-        bad=examples.NK505_BAD,
-        good=examples.NK505_GOOD,
     ),
     Rule(
         id="NK506",
@@ -106,8 +94,6 @@ RULES = [
             "Let only the first matmul of a sum overwrite, accumulate=(k > 0), and copy the sum to SBUF before the "
             "next one begins, or give that a PSUM tile of its own."
         ),
-        bad=examples.NK506_BAD,
-        good=examples.NK506_GOOD,
     ),
     Rule(
         id="NK507",
@@ -123,8 +109,6 @@ RULES = [
             "Pass reduce_cmd=nisa.reduce_cmd.reset_reduce (or load_reduce) to the first instruction of the chain and "
             "reduce to those that follow."
         ),
-        bad=examples.NK507_BAD,
-        good=examples.NK507_GOOD,
     ),
     Rule(
         id="NK508",
@@ -139,8 +123,6 @@ RULES = [
             "public production kernels, whose programs share small outputs this way; no document allows or forbids it"
         ),
         remedy="Let one program write it, if nl.program_id(0) == 0, or divide the work by nl.program_id.",
-        bad=examples.NK508_BAD,
-        good=examples.NK508_GOOD,
     ),
     Rule(
         id="NK509",
@@ -160,7 +142,5 @@ RULES = [
             "Scatter indices that are unique, leave the rows of the others out (an index out of bounds with "
             "oob_mode=skip), or scatter them by separate instructions in the order that is meant."
         ),
-        bad=examples.NK509_BAD,
-        good=examples.NK509_GOOD,
     ),
 ]

@@ -1,13 +1,10 @@
 """The Pallas rules: what a TPU and its compiler take, and what may not happen while a kernel runs."""
 
 from nkitools.rules.catalogue import TPU_CHIPS, Rule
-from nkitools.rules.examples import pallas as examples
 
 
-def _rule(
-    identifier: str, slug: str, *, reason: str, source: str, remedy: str, bad: str, good: str, severity: str = "error"
-) -> Rule:
-    return Rule(identifier, slug, severity, reason, source, remedy, bad, good, chips=TPU_CHIPS)
+def _rule(identifier: str, slug: str, *, reason: str, source: str, remedy: str, severity: str = "error") -> Rule:
+    return Rule(identifier, slug, severity, reason, source, remedy, chips=TPU_CHIPS)
 
 
 RULES = [
@@ -21,8 +18,6 @@ RULES = [
         ),
         source="JAX documentation, Grids and BlockSpecs, and the errors of its TPU lowering (jax 0.10)",
         remedy="Choose a block whose last two dimensions are multiples of 8 and 128, or take the whole dimension.",
-        bad=examples.PL101_BAD,
-        good=examples.PL101_GOOD,
     ),
     _rule(
         "PL102",
@@ -35,8 +30,6 @@ RULES = [
         ),
         source="TPU compiler, E2002 CompileTimeMosaicMisalignedBlockAndTiling; measured with libtpu 0.0.42 to 0.0.50",
         remedy="Make the second to last dimension of the block a multiple of the tile's rows, or the whole dimension.",
-        bad=examples.PL102_BAD,
-        good=examples.PL102_GOOD,
     ),
     _rule(
         "PL103",
@@ -53,8 +46,6 @@ RULES = [
             "Take smaller blocks, or raise the limit with pltpu.CompilerParams(vmem_limit_bytes=...) where the chip "
             "has more vector memory."
         ),
-        bad=examples.PL103_BAD,
-        good=examples.PL103_GOOD,
     ),
     _rule(
         "PL104",
@@ -65,8 +56,6 @@ RULES = [
         ),
         source="JAX documentation, Writing TPU kernels with Pallas; the table of lowerings of jax 0.10",
         remedy="Write it with operations that have a TPU lowering, or move it out of the kernel.",
-        bad=examples.PL104_BAD,
-        good=examples.PL104_GOOD,
     ),
     _rule(
         "PL105",
@@ -80,8 +69,6 @@ RULES = [
             "Use bfloat16 in the place of float16, cast integers to int32 before arithmetic, and ask matmuls for "
             "preferred_element_type=jnp.float32 or jnp.int32."
         ),
-        bad=examples.PL105_BAD,
-        good=examples.PL105_GOOD,
     ),
     _rule(
         "PL201",
@@ -92,8 +79,6 @@ RULES = [
         ),
         source="JAX documentation, TPU interpret mode; Grids and BlockSpecs",
         remedy="Correct the index or the index map, or guard the access with pl.when.",
-        bad=examples.PL201_BAD,
-        good=examples.PL201_GOOD,
     ),
     _rule(
         "PL202",
@@ -104,8 +89,6 @@ RULES = [
         ),
         source="JAX documentation, Writing TPU kernels with Pallas; TPU interpret mode",
         remedy="Order the grid so that its last dimensions are those that the output's index map does not use.",
-        bad=examples.PL202_BAD,
-        good=examples.PL202_GOOD,
     ),
     _rule(
         "PL203",
@@ -119,8 +102,6 @@ RULES = [
             "Wait for the DMA before its data are touched; let points of a parallel dimension write blocks of their "
             'own, or make the dimension "arbitrary".'
         ),
-        bad=examples.PL203_BAD,
-        good=examples.PL203_GOOD,
     ),
     _rule(
         "PL204",
@@ -131,8 +112,6 @@ RULES = [
         ),
         source="JAX documentation, Async operations: every copy that is started is waited for; semaphores end at zero",
         remedy="Call .wait() on the copy, once for each .start().",
-        bad=examples.PL204_BAD,
-        good=examples.PL204_GOOD,
     ),
     _rule(
         "PL205",
@@ -143,8 +122,6 @@ RULES = [
         ),
         source="JAX documentation, Grids and BlockSpecs: output blocks are not initialised",
         remedy="Let the grid visit every block and the kernel write all of it, zeros where there is nothing to say.",
-        bad=examples.PL205_BAD,
-        good=examples.PL205_GOOD,
     ),
     _rule(
         "PL206",
@@ -156,8 +133,6 @@ RULES = [
         ),
         source="JAX documentation, Pipelining, Parallel dimensions (dimension_semantics)",
         remedy='Make the dimension "arbitrary", or start the sum anew at every point of the parallel dimension.',
-        bad=examples.PL206_BAD,
-        good=examples.PL206_GOOD,
     ),
     _rule(
         "PL207",
@@ -171,8 +146,6 @@ RULES = [
             "Write it before it is read, mostly in pl.when(pl.program_id(...) == 0); mask what lies beyond the edge "
             "with jnp.where."
         ),
-        bad=examples.PL207_BAD,
-        good=examples.PL207_GOOD,
     ),
     _rule(
         "PL208",
@@ -183,8 +156,6 @@ RULES = [
         ),
         source="JAX documentation, Async operations: semaphores",
         remedy="Wait on the semaphore that the DMA was started with, as many times as it was started.",
-        bad=examples.PL208_BAD,
-        good=examples.PL208_GOOD,
     ),
     _rule(
         "PL301",
@@ -195,8 +166,6 @@ RULES = [
         ),
         source="the compiler's own words, in the message",
         remedy="See the compiler's message for what it wants; https://openxla.org/xla/errors explains its codes.",
-        bad=examples.PL301_BAD,
-        good=examples.PL301_GOOD,
     ),
     _rule(
         "PL302",
@@ -211,7 +180,5 @@ RULES = [
             'Print integers with a placeholder, pl.debug_print("i {}", i), floats without, pl.debug_print("x", x), and '
             'an array as pl.debug_print("x {}", x).'
         ),
-        bad=examples.PL302_BAD,
-        good=examples.PL302_GOOD,
     ),
 ]

@@ -1,8 +1,6 @@
 """The shape rules: how large a tile may be, and which shapes fit together in one instruction."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import matmul
-from nkitools.rules.examples import shape as examples
 
 RULES = [
     Rule(
@@ -12,8 +10,6 @@ RULES = [
         reason="SBUF and PSUM have 128 partitions, so that no tile is taller than 128 in its first dimension.",
         source="Tiling overview, Tile size considerations, constraint 1 (SDK 2.32)",
         remedy="Split dimension 0 into tiles of nl.tile_size.pmax and handle one tile per iteration of a loop.",
-        bad=examples.NK101_BAD,
-        good=examples.NK101_GOOD,
         aliases=("err_num_partition_exceed_arch_limit",),
         builtin="AssertionError",
     ),
@@ -32,8 +28,6 @@ RULES = [
         remedy=(
             "Slice the taller operand, or fill the shorter one up with nisa.dma_copy, until dimension 0 is the same."
         ),
-        bad=examples.NK102_BAD,
-        good=examples.NK102_GOOD,
         aliases=("err_num_partition_mismatch",),
         builtin="AssertionError",
     ),
@@ -49,8 +43,6 @@ RULES = [
         remedy=(
             "Split K into tiles of 128 and issue one nisa.nc_matmul for each; they accumulate in the same PSUM tile."
         ),
-        bad=matmul.NK103_BAD,
-        good=matmul.NK103_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -66,8 +58,6 @@ RULES = [
             "Split the stationary operand's free dimension into tiles of nl.tile_size.gemm_stationary_fmax (128), "
             "each with a PSUM tile of its own."
         ),
-        bad=matmul.NK104_BAD,
-        good=matmul.NK104_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -84,8 +74,6 @@ RULES = [
             "Split the moving operand's free dimension into tiles of nl.tile_size.gemm_moving_fmax, each with a PSUM "
             "tile of its own."
         ),
-        bad=matmul.NK105_BAD,
-        good=matmul.NK105_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -101,8 +89,6 @@ RULES = [
             "Keep what one instruction writes within a bank: start at a multiple of nl.tile_size.psum_bank_fmax and "
             "split at the next."
         ),
-        bad=matmul.NK106_BAD,
-        good=matmul.NK106_GOOD,
         chips=("trn1", "inf2", "trn2"),
         builtin="AssertionError",
     ),
@@ -118,8 +104,6 @@ RULES = [
         remedy=(
             "Split the free dimension into tiles of the size that the message names and issue one instruction for each."
         ),
-        bad=examples.NK107_BAD,
-        good=examples.NK107_GOOD,
         aliases=("err_size_of_dimension_exceed_arch_limit",),
         builtin="AssertionError",
     ),
@@ -136,8 +120,6 @@ RULES = [
             "Move the slice to a multiple of 32 partitions (of 64 above 32 of them), or move the rows with "
             "nisa.dma_copy, which may begin anywhere."
         ),
-        bad=examples.NK108_BAD,
-        good=examples.NK108_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -153,8 +135,6 @@ RULES = [
             "Slice or reshape the operands to equal numbers of elements per partition; for one value per partition "
             "use nisa.tensor_scalar."
         ),
-        bad=examples.NK109_BAD,
-        good=examples.NK109_GOOD,
         aliases=(
             "err_activation_scale_scalar_or_vector",
             "err_annotation_shape_mismatch",
@@ -169,8 +149,6 @@ RULES = [
         reason="An access pattern has at most five dimensions: the partition and four in the free dimension.",
         source="NKI Language Guide, Tensor Values (SDK 2.32); Trainium/Inferentia2 architecture guide, Data Access",
         remedy="Merge free dimensions with reshape or flatten_dims, or loop over the outermost of them.",
-        bad=examples.NK110_BAD,
-        good=examples.NK110_GOOD,
         aliases=("err_exceed_max_supported_dimension",),
         builtin="AssertionError",
     ),
@@ -187,8 +165,6 @@ RULES = [
             "Load the row once for each partition, nl.load(row.broadcast(0, 128)) from HBM, or multiply it by a "
             "column of ones with nisa.nc_matmul."
         ),
-        bad=examples.NK111_BAD,
-        good=examples.NK111_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -204,8 +180,6 @@ RULES = [
             "Permute the free dimensions so that the reduced ones come last; to reduce over partitions, transpose "
             "with nisa.nc_transpose or multiply by ones with nisa.nc_matmul."
         ),
-        bad=examples.NK112_BAD,
-        good=examples.NK112_GOOD,
         builtin="AssertionError",
     ),
     Rule(
@@ -218,8 +192,6 @@ RULES = [
         ),
         source="nki.isa.local_gather docstring, tile size constraint 1; nki.isa.topk docstring, Constraints (NKI 0.6)",
         remedy="Allocate the tile with the next multiple of that many partitions, and leave the rest of it unused.",
-        bad=examples.NK113_BAD,
-        good=examples.NK113_GOOD,
         builtin="AssertionError",
     ),
 ]

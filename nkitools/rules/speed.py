@@ -1,7 +1,6 @@
 """The speed rules: hints about what the documents call inefficient, where a line spends much of a run on it."""
 
 from nkitools.rules.catalogue import Rule
-from nkitools.rules.examples import speed as examples
 
 _WHEN = " Said of a line with at least 256 of them, which take at least a quarter of"
 
@@ -20,8 +19,6 @@ RULES = [
             "Move more at a time: a wider slice of the free dimension (2 KiB of a partition and more), one DMA for "
             "many tiles, or a layout in HBM in which what is moved lies in a row."
         ),
-        bad=examples.NK701_BAD,
-        good=examples.NK701_GOOD,
     ),
     Rule(
         id="NK702",
@@ -38,8 +35,6 @@ RULES = [
             "Put more of the work on the partition dimension: let two results lie on partitions 0..63 and 64..127 of "
             "one tile and handle them by one instruction, or let another axis be the partition dimension."
         ),
-        bad=examples.NK702_BAD,
-        good=examples.NK702_GOOD,
     ),
     Rule(
         id="NK703",
@@ -55,8 +50,6 @@ RULES = [
             "Cast the operands to nl.bfloat16 on their way to the matmul where their accuracy allows it; the sums stay "
             "float32 in PSUM."
         ),
-        bad=examples.NK703_BAD,
-        good=examples.NK703_GOOD,
     ),
     Rule(
         id="NK704",
@@ -77,7 +70,5 @@ RULES = [
             "Contract 128 partitions and give the stationary operand 128 columns, let the operand with the larger free "
             "size be stationary, or let several small matmuls share the array (tile_position, tile_size)."
         ),
-        bad=examples.NK704_BAD,
-        good=examples.NK704_GOOD,
     ),
 ]

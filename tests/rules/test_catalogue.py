@@ -13,7 +13,6 @@ import pytest
 import nkitools
 from nkitools.rules import customop, data, dtype, language, memory, order, pallas, shape, speed
 from nkitools.rules.catalogue import ALL_CHIPS, RULES, TPU_CHIPS, Rule, find_rule
-from nkitools.rules.examples.edges import edge_examples
 from nkitools.rules.finding import Finding, error_class
 
 PACKAGE = Path(nkitools.__file__).parent
@@ -121,11 +120,16 @@ def _names(source: str) -> set[str]:
     return functions | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
-def test_the_examples_near_the_edge_belong_to_rules() -> None:
-    """Each has its counterpart, and a rule that has it."""
-    owned = {f"{rule.id}_{kind}" for rule in DEFINED for kind in ("BAD", "GOOD")}
-    assert set(edge_examples()) <= owned
-    assert all(edge_examples().get(name.replace("BAD", "GOOD")) for name in edge_examples())
+def test_every_file_of_the_examples_belongs_to_a_rule() -> None:
+    """Each rule has a folder, a bad example has its good counterpart, and no other file lies there."""
+    there = {path.relative_to(PACKAGE / "rules" / "examples") for path in (PACKAGE / "rules" / "examples").rglob("*.*")}
+    there = {path for path in there if "__pycache__" not in path.parts}
+    assert {path.parent.name for path in there} == {rule.id for rule in DEFINED}
+    for rule in DEFINED:
+        ending = "cpp" if rule.id.startswith("CO") else "py"
+        pairs = ("", "_edge")[: len(rule.examples)]
+        wanted = {f"{kind}{pair}.{ending}" for kind in ("bad", "good") for pair in pairs}
+        assert {path.name for path in there if path.parent.name == rule.id} == wanted
 
 
 @each_rule

@@ -1,0 +1,22 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((256, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    moving = nl.load(rhs)
+    for m in range(2):
+        columns = nl.ds(m * 128, 128)
+        stationary = nl.load(lhs_t[:, columns])
+        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)
+        result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result, src=product)
+        nisa.dma_copy(dst=out[columns, :], src=result)
+    return out
+
+
+inputs = (np.ones((128, 256), np.float32), np.ones((128, 512), np.float32))

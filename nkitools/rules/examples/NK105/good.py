@@ -1,0 +1,23 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary = nl.load(lhs_t)
+    for n in range(2):
+        columns = nl.ds(n * 512, 512)
+        moving = nl.load(rhs[:, columns])
+        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=product, stationary=stationary, moving=moving)
+        result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result, src=product)
+        nisa.dma_copy(dst=out[:, columns], src=result)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 1024), np.float32))

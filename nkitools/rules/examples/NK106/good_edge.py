@@ -1,0 +1,22 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(lhs_t, rhs):
+    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    stationary = nl.load(lhs_t)
+    moving = nl.load(rhs)
+    products = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)
+    columns = nl.ds(0, 512)
+    nisa.nc_matmul(dst=products[:, columns], stationary=stationary, moving=moving)
+    result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=products[:, columns])
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 128), np.float32), np.ones((128, 512), np.float32))

@@ -1,0 +1,18 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x, index):
+    out = nl.ndarray((24, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+    x_tile = nl.load(x)
+    index_tile = nl.load(index)
+    gathered = nl.ndarray((24, 32), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.local_gather(dst=gathered, src_buffer=x_tile, index=index_tile)  # NK113
+    nisa.dma_copy(dst=out, src=gathered)
+    return out
+
+
+inputs = (np.ones((24, 64), np.float32), np.zeros((24, 2), np.uint16))

@@ -1,0 +1,18 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile[0:100, :], src=x)
+    result = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.activation(dst=result[0:100, :], op=nl.exp, data=tile[0:100, :])
+    nisa.dma_copy(dst=out, src=result[0:100, :])
+    return out
+
+
+inputs = (np.ones((100, 64), np.float32),)

@@ -1,0 +1,15 @@
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p, i_f = nl.mgrid[0:128, 0:64]
+    tile = nl.load(x[i_p, i_f + 1])  # NK402
+    nl.store(out[i_p, i_f], tile)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)

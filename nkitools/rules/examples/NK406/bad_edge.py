@@ -1,0 +1,13 @@
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    one = nl.zeros((1, 1), dtype=x.dtype)
+    nl.store(x[127:128, 63:64], one)  # NK406
+    return x
+
+
+inputs = (np.ones((128, 64), np.float32),)

@@ -1,0 +1,17 @@
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    total = nl.ndarray((128, 1), dtype=x.dtype)
+    for _ in range(2):
+        total[...] = nl.max(tile, axis=1, keepdims=True)
+    nl.store(out, tile)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)

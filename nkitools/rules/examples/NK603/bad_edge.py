@@ -1,0 +1,16 @@
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    rows = nl.arange(128)
+    columns = nl.arange(64)[None, :]
+    tile = nl.load(x[rows, columns])  # NK603
+    nl.store(out, tile)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)

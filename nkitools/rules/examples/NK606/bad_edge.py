@@ -1,0 +1,17 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x, priority=1)  # NK606
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+CHIP = "trn2"
+inputs = (np.ones((128, 64), np.float32),)

@@ -1,0 +1,15 @@
+import nki
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    tile[:, 0:32] = 0.0  # NK607
+    nl.store(out, tile)
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)

@@ -1,0 +1,15 @@
+import nki
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(2):
+        rows = nl.ds(i * 64, 64)
+        nl.store(out[rows, :], nl.multiply(nl.load(x[rows, :]), i))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)

@@ -1,0 +1,18 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    for i in nl.affine_range(256):
+        columns = nl.ds(i * 63, 63)
+        nisa.dma_copy(dst=tile[:, columns], src=x[:, columns])  # NK701
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+inputs = (np.ones((128, 256 * 63), np.float32),)

@@ -1,0 +1,23 @@
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def prefetch(x_ref, x_hbm, o_ref, buffer, semaphore):
+    copy = pltpu.make_async_copy(x_hbm, buffer, semaphore)
+    copy.start()
+    copy.wait()
+    o_ref[...] = x_ref[...] + buffer[...]
+
+
+def kernel(x):
+    return pl.pallas_call(
+        prefetch,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        in_specs=[pl.BlockSpec(), pl.BlockSpec(memory_space=pl.ANY)],
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+    )(x, x)
+
+
+inputs = (jnp.ones((8, 128), jnp.float32),)
