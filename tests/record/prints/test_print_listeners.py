@@ -11,7 +11,8 @@ import nkitools
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import language as nl
 from nkitools.record import run_listeners
-from nkitools.record.prints.device_print import Print, print_listeners
+from nkitools.record.prints import print_listeners
+from nkitools.record.prints.device_print import Print
 
 X = np.arange(4, dtype=np.float32).reshape(2, 2)
 
@@ -54,7 +55,7 @@ class TestCapturePrints:
         assert prints.rank(3) == []
         assert prints.prefixes == ["x"]
         np.testing.assert_array_equal(np.concatenate(prints.values), X)
-        assert repr(prints).startswith("<prints: 2\n  0: <Print x [program 0, m=0, test_capturing.py:")
+        assert repr(prints).startswith("<prints: 2\n  0: <Print x [program 0, m=0, test_print_listeners.py:")
 
     def test_a_run_that_fails_is_heard_too(self) -> None:
         """The block ends with the error, and what was printed before is there; nobody listens afterwards."""
