@@ -17,7 +17,7 @@ from nkitools.pytest_plugin.recording import RECORDER, Recorder
 
 if TYPE_CHECKING:
     from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
-    from nkitools.pytest_plugin.device_prints import DevicePrints
+    from nkitools.pytest_plugin.prints_fixture import DevicePrints
     from nkitools.record.expected_outputs import Reference
     from nkitools.record.run import Run
 
@@ -51,7 +51,7 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 @pytest.fixture(scope="session")
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
     """The device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
-    from nkitools.pytest_plugin.device_prints import DevicePrints
+    from nkitools.pytest_plugin.prints_fixture import DevicePrints
 
     return DevicePrints(pytestconfig.stash[RECORDER])
 

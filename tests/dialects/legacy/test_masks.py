@@ -136,7 +136,7 @@ def with_chain(x: Any) -> Any:
 
 @pytest.mark.parametrize("kernel", [with_or, with_not, with_chain])
 def test_words_and_chains_in_a_mask_are_refused(kernel: Any) -> None:
-    """`or`, `not` and chained comparisons ask a mask for one truth value (NK604); of `and` see test_joining."""
+    """`or`, `not` and chained comparisons ask a mask for one truth value (NK604); of `and` see test_mask_and."""
     assert refusal(kernel, random(128, 8)).rule == "NK604"
 
 

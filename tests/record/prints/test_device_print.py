@@ -32,8 +32,8 @@ def test_a_print_tells_what_was_printed_and_where() -> None:
     assert (first.program, first.loops, second.loops) == ((), {"m": 0}, {"m": 1})
     line = printing.function.__code__.co_firstlineno + 3
     assert (first.file, first.line) == (__file__, line)
-    assert second.place() == f"program 0, m=1, test_prints.py:{line}"
-    assert second.text() == f"x [program 0, m=1, test_prints.py:{line}] HBM float32 [1, 3]\n[[4. 5. 6.]]"
+    assert second.place() == f"program 0, m=1, test_device_print.py:{line}"
+    assert second.text() == f"x [program 0, m=1, test_device_print.py:{line}] HBM float32 [1, 3]\n[[4. 5. 6.]]"
 
 
 def test_values_are_copies() -> None:
@@ -94,7 +94,7 @@ class TestEcho:
             way_in()
         shown = capsys.readouterr().out
         assert shown == "".join(f"{one.text()}\n" for one in runs[0].prints)
-        assert shown.startswith("x [program 0, m=0, test_prints.py:")
+        assert shown.startswith("x [program 0, m=0, test_device_print.py:")
 
     def test_they_print_as_it_happens(self, capsys: pytest.CaptureFixture[str]) -> None:
         """What came before a failure is there."""

@@ -123,7 +123,7 @@ class TestTensors:
         found = watched({"total": lambda one: one.loops}, legacy)
         assert [one.loops for one in found] == [{"m": 0}, {"m": 1}]
         np.testing.assert_array_equal(found[1].value, 2 * X)
-        by_line = watched(f"test_probing.py:{line_of('# sum', legacy.function)}", legacy)
+        by_line = watched(f"test_probes.py:{line_of('# sum', legacy.function)}", legacy)
         assert [one.tensor for one in by_line].count("total") == 2
 
     def test_what_was_not_written_is_told(self) -> None:
@@ -142,14 +142,14 @@ class TestLines:
 
     def test_every_write_by_it(self) -> None:
         """The prefix is the line, the tensor is named beside it."""
-        place = f"test_probing.py:{line_of('op0=nl.add')}"
+        place = f"test_probes.py:{line_of('op0=nl.add')}"
         found = watched(place)[place]
         assert [(one.tensor, one.loops["m"]) for one in found] == [("scores", m) for m in range(3)]
         assert found[0].text().startswith(f"{place} [program 0, m=0, {place}] `scores` SBUF float32 [2, 3]\n")
 
     def test_a_line_that_calls_a_function_has_its_writes(self) -> None:
         """Of the lines of the callee."""
-        found = watched(f"test_probing.py:{line_of('# the call')}")
+        found = watched(f"test_probes.py:{line_of('# the call')}")
         assert [one.tensor for one in found if one.tensor] == ["result"] * 3
 
 
@@ -162,7 +162,7 @@ class TestComplaints:
             ("score", "no tensor of that name was written; did you mean 'scores'"),
             ("TILE", "did you mean 'tile'"),
             ("nobody", "no tensor of that name was written; written were out, result, scores, tile"),
-            ("test_probing.py:1", "no instruction at that line wrote a tensor; "),
+            ("test_probes.py:1", "no instruction at that line wrote a tensor; "),
             ({"tile": {"m": 7}}, "it was written, but never where its condition holds"),
         ],
     )
