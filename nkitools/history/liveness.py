@@ -194,7 +194,7 @@ class Liveness:
         firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
         if not firsts.size:
             return passing
-        sites = self._columns.heads[positions] & 0xFFFFFFFF
+        sites = self._columns.sites[positions]
         alone = np.minimum.reduceat(sites, firsts) == np.maximum.reduceat(sites, firsts)
         used = np.logical_or.reduceat(written, firsts) & ~np.logical_and.reduceat(written, firsts)
         for first in firsts[alone & used].tolist():

@@ -7,12 +7,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from nkitools.chip.layout import Layout
-from nkitools.chip.memory import LAYOUTS, MemoryRegion
+from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.record.record import Record
+from nkitools.record.rows import Row
 
 Program = tuple[int, ...]
-_LOW = (1 << 32) - 1
 
 
 class SharedAccess(NamedTuple):
@@ -40,48 +40,40 @@ def shared_accesses(record: Record) -> dict[int, list[SharedAccess]]:
     Of equal ones of a program that no meeting separates only the first is there.
     """
     found: dict[int, dict[Any, SharedAccess]] = {}
-    shared: dict[int, tuple[tuple[int, bool], ...]] = {}  # by plan: the words of its operands that matter
+    shared: dict[int, tuple[int, ...]] = {}  # by plan: its operands that matter
     stretches = _stretches(record)
     _, program, stretch = next(stretches)
     following = next(stretches)
-    start, rows, plans = 0, record.rows, record.plans
-    for position in range(record.count):
+    for row in record.rows_between():
+        position = row.position
         while position >= following[0]:
             _, program, stretch = following
             following = next(stretches)
-        number = rows[start] >> 32
-        operands = shared.get(number)
+        operands = shared.get(row.plan.id)
         if operands is None:
-            operands = shared[number] = _shared_operands(record, start)
-        for operand, written in operands:
-            word, byte_offset = rows[start + 1 + 2 * operand], rows[start + 2 + 2 * operand]
+            operands = shared[row.plan.id] = _shared_operands(row)
+        for operand in operands:
+            access = row.access(operand)
             part = record.parts.get(position, {}).get(operand)
-            known = found.setdefault(word >> 32, {})
+            known = found.setdefault(access.storage, {})
             if part is not None:
                 lanes, chosen = part.lanes, part.rows
-                whole = SharedAccess(program, position, part.layout, part.byte_offset, written, lanes, chosen)
+                whole = SharedAccess(program, position, part.layout, part.byte_offset, access.written, lanes, chosen)
                 known[position, operand] = whole
                 continue
-            key = (stretch, program, word, byte_offset, written)
+            key = (stretch, program, access)
             if key not in known:
-                values = tuple(record.values.get((stretch, program, word, byte_offset), ())) if written else ()
-                layout = LAYOUTS[word & _LOW]
-                known[key] = SharedAccess(program, position, layout, byte_offset, written, values=values)
-        start += plans[number].words
+                values = tuple(record.values.get(key, ())) if access.written else ()
+                known[key] = SharedAccess(program, position, *access[1:], values=values)
     return {storage: list(accesses.values()) for storage, accesses in sorted(found.items())}
 
 
-def _shared_operands(record: Record, start: int) -> tuple[tuple[int, bool], ...]:
-    """The operands in shared HBM of the plan whose row begins at ``start``, which are the same in all of its rows."""
-    planned = record.plans[record.rows[start] >> 32]
-    if planned.plan.names_only:
+def _shared_operands(row: Row) -> tuple[int, ...]:
+    """Return the operands in shared HBM of an instruction, which are the same in all rows of its plan."""
+    if row.plan.names_only:
         return ()
-    words = record.rows[start + 1 : start + planned.words : 2]
-    return tuple(
-        (number, planned.plan.written[number])
-        for number, word in enumerate(words)
-        if LAYOUTS[word & _LOW].memory is MemoryRegion.shared_hbm
-    )
+    accesses = enumerate(row.accesses())
+    return tuple(number for number, access in accesses if access.layout.memory is MemoryRegion.shared_hbm)
 
 
 def _stretches(record: Record) -> Iterator[tuple[int, Program, int]]:

@@ -19,6 +19,7 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.layout import Layout
 from nkitools.record.columns import Columns
 from nkitools.record.reporter import Reporter
+from nkitools.record.rows import plan_of, site_of
 from nkitools.rules.finding import report
 
 _MANY = 256  # instructions
@@ -196,6 +197,6 @@ class _Speed:
 def _kinds(columns: Columns) -> Iterator[_Kind]:
     heads, firsts, counts = np.unique(columns.heads, return_index=True, return_counts=True)
     for head, first, count in zip(heads.tolist(), firsts.tolist(), counts.tolist(), strict=True):
-        plan, site = columns.record.plans[head >> 32].plan, head & 0xFFFFFFFF
+        plan = columns.record.plans[plan_of(head)].plan
         if not plan.names_only:
-            yield _Kind(plan, -1 if site == 0xFFFFFFFF else site, count, tuple(columns.layouts_at(first)))
+            yield _Kind(plan, site_of(head), count, tuple(columns.layouts_at(first)))

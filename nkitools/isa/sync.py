@@ -21,6 +21,7 @@ from nkitools.engines.enums import engine as engines
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
 from nkitools.issue.instruction_names import label
+from nkitools.record.rows import words_of
 from nkitools.rules.finding import not_modelled, refuse
 
 BOTH = (0, 1)
@@ -70,8 +71,7 @@ def core_barrier(data: Any, cores: Any, engine: Any = engines.gpsimd, name: Any 
     elif members == BOTH:
         check.fail("NK613", f"`cores`={BOTH} {_ONE_CORE}", remedy=_LAUNCH)
     plan = _plan_of(core, engine, data)
-    words = [data.storage.id << 32 | data.layout.id, data.byte_offset]
-    core.record.issued(plan, core.record.sites.current(2), words)
+    core.record.issued(plan, core.record.sites.current(2), words_of((data,)))
     if name is not None:
         label(core, _FORM, name, core.record.latest)
     return NkiInstruction(core.device_loop)

@@ -21,6 +21,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.plan import Check
 from nkitools.issue.replica_groups import rank_of
+from nkitools.record.rows import storages_of, words_of
 
 # Which rule speaks where the ranks of a group do not agree; where nothing is named, NK609.
 _RULES = {"the collective": "NK504", "the memory": "NK201", "dtypes": "NK301", "shapes": "NK109"}
@@ -152,9 +153,8 @@ def _shown(value: Any) -> str:
 
 
 def shared_words(operands: Iterable[NkiTensor]) -> tuple[int, ...]:
-    """Which views of shared HBM are among the operands."""
-    shared = [each for each in operands if each.buffer is MemoryRegion.shared_hbm]
-    return tuple(word for each in shared for word in (each.storage.id << 32 | each.layout.id, each.byte_offset))
+    """Return the words of the operands in shared HBM: which views these are."""
+    return tuple(words_of(each for each in operands if each.buffer is MemoryRegion.shared_hbm))
 
 
 def both_cores(core: Core, what: str, words: tuple[int, ...]) -> bool:
@@ -169,7 +169,7 @@ def both_cores(core: Core, what: str, words: tuple[int, ...]) -> bool:
     programs = [(number,) for number in range(len(core.team))]
 
     def settle(offered: dict[int, tuple[int, ...]]) -> None:
-        for storage in dict.fromkeys(word >> 32 for each in offered.values() for word in each[::2]):
+        for storage in dict.fromkeys(storage for each in offered.values() for storage in storages_of(each)):
             core.record.met(programs, storage)
 
     offered = core.baton.meet(

@@ -24,6 +24,7 @@ from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_columns, check_order, check_unique
 from nkitools.issue.value_rules import judge
+from nkitools.record.rows import words_of
 from nkitools.rules.finding import report
 
 Operands = list[tuple[NkiTensor, int]]
@@ -69,10 +70,7 @@ def execute(
         note_accesses(plan, [value for value, _, _ in data])
     if core.record.keeps_parts:
         keep_parts(core, tensors, touches, lanes, lambda tensor: _kept(plan, tensor, lanes))
-    words: list[int] = []
-    for tensor, _ in tensors:
-        words += (tensor.storage.id << 32 | tensor.layout.id, tensor.byte_offset)
-    return words
+    return words_of(tensor for tensor, _ in tensors)
 
 
 def _judged(

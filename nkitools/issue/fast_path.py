@@ -17,6 +17,7 @@ from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 from nkitools.issue.value_rules import judge_call
+from nkitools.record.rows import operand_text
 
 Issue = Callable[[Any, tuple[Any, ...]], None]
 
@@ -103,7 +104,7 @@ def _optional(name: str) -> list[str]:
 
 def _words(name: str, always: bool) -> list[str]:
     """The words that the record keeps of an operand, where it is a tensor."""
-    add = f"words += (s_{name}.id << 32 | k_{name}.id, {name}.byte_offset)"
+    add = f"words += {operand_text(f's_{name}', f'k_{name}', name)}"
     return [add if always else f"if s_{name} is not None: {add}"]
 
 

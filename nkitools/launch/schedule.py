@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.record.record import Access, Record
+from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
+from nkitools.record.rows import Access
 from nkitools.record.source_sites import UNKNOWN, Site, author_frame, site_at
 from nkitools.rules.finding import refuse, report
 

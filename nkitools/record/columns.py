@@ -10,9 +10,8 @@ import numpy as np
 
 from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.numerics import Array
+from nkitools.record import rows
 from nkitools.record.record import Record
-
-_LOW = (1 << 32) - 1
 
 
 class Columns:
@@ -25,36 +24,37 @@ class Columns:
 
     @cached_property
     def starts(self) -> Array:
-        """Where its row begins: how long a row is its plan says, so that they are found one after the other."""
-        rows = self.record.rows
-        words = {number: planned.words for number, planned in self.record.plans.items()}
-        starts = []
-        start = 0
-        for _ in range(self.record.count):
-            starts.append(start)
-            start += words[rows[start] >> 32]
-        return np.array(starts, np.int64)
+        """Where its row begins."""
+        return self.record.row_starts()
 
     @cached_property
     def heads(self) -> Array:
-        """Its first word: plan and site."""
+        """Its first word, one number for each pair of plan and site."""
         return self._rows[self.starts]
+
+    @cached_property
+    def plans(self) -> Array:
+        """The number of its plan."""
+        return rows.plan_of(self.heads)
+
+    @cached_property
+    def sites(self) -> Array:
+        """The number of its site; -1 for none."""
+        return rows.site_of(self.heads)
 
     @cached_property
     def _rows(self) -> Array:
         # A copy: while NumPy looks at an array.array itself, that cannot grow.
-        return np.array(self.record.rows, np.int64)
+        return np.array(self.record.row_words, np.int64)
 
     @cached_property
     def _counts(self) -> Array:
         """How many operands it has."""
-        return np.asarray(np.diff(self.starts, append=self._rows.size) // 2)
+        return np.asarray(np.diff(self.starts, append=self._rows.size) // rows.OPERAND_WORDS)
 
     def layouts_at(self, position: int) -> list[Layout]:
         """The layouts of its operands, which are those of all instructions of its plan."""
-        start = int(self.starts[position])
-        words = self._rows[start + 1 : start + 1 + 2 * int(self._counts[position]) : 2]
-        return [LAYOUTS[word & _LOW] for word in words.tolist()]
+        return [access.layout for access in self.record.accesses(position)]
 
     # --- of each operand -------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class Columns:
         """Its two words."""
         is_operand = np.ones(self._rows.size, np.bool_)
         is_operand[self.starts] = False
-        return self._rows[is_operand].reshape(-1, 2)
+        return self._rows[is_operand].reshape(-1, rows.OPERAND_WORDS)
 
     @cached_property
     def _words(self) -> Array:
@@ -82,7 +82,7 @@ class Columns:
     @cached_property
     def storages(self) -> Array:
         """Its storage."""
-        return self._words >> 32
+        return rows.storage_column(self._words)
 
     def among(self, storages: Array) -> Array:
         """Which of some storages (ascending) it is, by their places there; -1 where it is none of them."""
@@ -98,7 +98,7 @@ class Columns:
     @cached_property
     def layouts(self) -> Array:
         """Its layout, by number."""
-        return self._words & _LOW
+        return rows.layout_column(self._words)
 
     @cached_property
     def touched(self) -> Array:
@@ -128,7 +128,7 @@ class Columns:
         counts = [len(planned.plan.written) for planned in plans.values()]
         first[list(plans)] = np.cumsum([0, *counts[:-1]]) if plans else 0
         before = np.cumsum(self._counts) - self._counts
-        shift = first[self.heads >> 32] - before
+        shift = first[self.plans] - before
         return np.asarray(np.arange(self.positions.size) + np.repeat(shift, self._counts))
 
 

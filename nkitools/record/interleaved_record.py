@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nkitools.chip.memory import LAYOUTS, ON_CHIP
+from nkitools.record.rows import layouts_of
 from nkitools.record.shared_hbm_record import SharedRecord
 
 
@@ -24,7 +24,7 @@ class PausingRecord(SharedRecord):
         super().issued(plan, site, operands)
         touches = self._touches_hbm.get(plan.id)
         if touches is None:
-            touches = any(LAYOUTS[word & 0xFFFFFFFF].memory not in ON_CHIP for word in operands[::2])
+            touches = any(not layout.on_chip for layout in layouts_of(operands))
             self._touches_hbm[plan.id] = touches
         if touches:
             self.pause()

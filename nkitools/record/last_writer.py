@@ -8,7 +8,8 @@ import numpy as np
 
 from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.record.columns import Columns
-from nkitools.record.record import Access, Record
+from nkitools.record.record import Record
+from nkitools.record.rows import Access
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The record: what was issued, in 64 bytes an instruction; ids and regions, never arrays.
 
-An instruction is a loop state (4 bytes) and a row of 64-bit words: ``plan << 32 | site``, then for each operand
-``storage << 32 | layout`` and its byte offset. How many operands there are is the plan's to say.
+An instruction is a loop state (4 bytes) and a row of 64-bit words (`nkitools.record.rows`).
 """
 
 from __future__ import annotations
@@ -11,26 +10,24 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from nkitools.chip.layout import Layout
-from nkitools.chip.memory import LAYOUTS, Storage
+from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.loop_counters import qualified
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_listeners import shown_by
 from nkitools.record.prints.print_sequence import Prints
+from nkitools.record.rows import Access, Rows
 from nkitools.record.run import InstructionRecord, OperandRecord
 from nkitools.record.source_sites import Site, Sites
-from nkitools.rules.finding import Finding, refuse
+from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
     from nkitools.record.watch.watching import Written
-
-_LOW = (1 << 32) - 1
-_STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
 
 
 @dataclass(slots=True)  # not frozen: that would take as long as the rest of an allocation's history
@@ -66,24 +63,7 @@ class Part:
     rows: Array | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """A plan, and the length of the rows of its instructions."""
-
-    plan: Any
-    words: int
-
-
-class Access(NamedTuple):
-    """Where an operand of an issued instruction lies: in which storage, as which view, from which byte on."""
-
-    storage: int
-    layout: Layout
-    byte_offset: int
-    written: bool
-
-
-class Record:
+class Record(Rows):
     """The history of one run.
 
     For schedules: ``labels`` are the programs, positions (-1 where a run-time address skipped it) and names of named
@@ -98,10 +78,8 @@ class Record:
     reduced_writes = 0
 
     def __init__(self) -> None:
+        super().__init__()
         self.sites = Sites()
-        self.rows = array("q")
-        self.states = array("i")
-        self.plans: dict[int, _Planned] = {}
         self.storages: dict[int, StorageRecord] = {}
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
         self.meetings: list[Meeting] = []
@@ -109,12 +87,9 @@ class Record:
         self.keeps_parts = False  # several programs are watched for races, or the iterations of a loop
         self.keeps_all_parts = False  # on chip too
         # By number of meetings, program and view: checksums of what was written there one after the other.
-        self.values: dict[tuple[int, tuple[int, ...], int, int], list[int]] = {}
-        self.loop = -1
+        self.values: dict[tuple[int, tuple[int, ...], Access], list[int]] = {}
         self._loops_of: dict[tuple[int, ...], int] = {}
-        self._oldest = 1 << 62  # the word of this run's first storage: ids only grow
         self._loop_rows = array("q")
-        self._starts = array("q")
         self.prints = Prints()
         self.findings: list[Finding] = []
         self.allowed: list[tuple[Finding, str]] = []  # and why
@@ -140,7 +115,7 @@ class Record:
 
     def allocated(self, storage: Storage) -> None:
         """Remember a storage."""
-        self._oldest = min(self._oldest, storage.id << 32)
+        self.begin_storage(storage.id)
         self.storages[storage.id] = StorageRecord(
             storage.name,
             MEMORY_NAMES[storage.memory],
@@ -167,32 +142,6 @@ class Record:
     def touches_only(self, operand: int, part: Part) -> None:
         """Of an operand (by its number) of the instruction that is about to be recorded: the elements it touches."""
         self.parts.setdefault(len(self.states), {})[operand] = part
-
-    def issued(self, plan: Any, site: int, operands: list[int]) -> None:
-        """Add an instruction; ``operands`` are the words of its operands.
-
-        NK611 where one of them is older than this run. For speed those in the middle are looked at only when the run
-        meets the plan for the first time.
-        """
-        self.states.append(self.loop)
-        self.rows.append(plan.id << 32 | (site & _LOW))
-        self.rows.extend(operands)
-        if plan.id not in self.plans:
-            self.plans[plan.id] = _Planned(plan, 1 + len(operands))
-            self._check_ages(plan, operands)
-        elif operands and (operands[0] < self._oldest or operands[-2] < self._oldest):
-            self._check_ages(plan, operands)
-
-    def _check_ages(self, plan: Any, operands: list[int]) -> None:
-        for position, word in enumerate(operands[::2]):
-            if word < self._oldest:
-                layout = LAYOUTS[word & _LOW]
-                refuse(
-                    "NK611",
-                    f"{plan.name}: operand {position} ({MEMORY_NAMES[layout.memory]}, {layout.dtype} "
-                    f"{list(layout.shape)}) is a tensor of another run, which has ended",
-                    remedy="Make tensors in the kernel that uses them, and pass data between kernels as arrays.",
-                )
 
     def enter_iteration(self, parent: int, site: int, value: int) -> int:
         """The loop state of one iteration of an nl range: its parent state, the loop's site, the counter's value."""
@@ -228,11 +177,6 @@ class Record:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
-    def count(self) -> int:
-        """Number of instructions issued."""
-        return len(self.states)
-
-    @property
     def latest(self) -> int:
         """Position of the last instruction that the program that runs has issued."""
         return len(self.states) - 1
@@ -263,24 +207,17 @@ class Record:
 
     def site_at(self, position: int) -> Site:
         """The author's line of the instruction at ``position``."""
-        return self._site(self.rows[self._start(position)])
+        return self.sites[self.row(position).site]
 
     def instruction(self, position: int) -> InstructionRecord:
         """The instruction at ``position``."""
-        start = self._start(position)
-        head = self.rows[start]
-        planned = self.plans[head >> 32]
-        plan = planned.plan
-        site = self._site(head)
-        operands = [
-            self._operand(self.rows[at], self.rows[at + 1], written=plan.written[number])
-            for number, at in enumerate(range(start + 1, start + planned.words, 2))
-        ]
+        row = self.row(position)
+        site = self.sites[row.site]
         return InstructionRecord(
-            plan.name,
-            plan.engine,
-            plan.cycles,
-            tuple(operands),
+            row.plan.name,
+            row.plan.engine,
+            row.plan.cycles,
+            tuple(self._operand(access) for access in row.accesses()),
             site.file,
             site.line,
             self.program_at(position),
@@ -288,45 +225,14 @@ class Record:
             self.rank,
         )
 
-    def plan_at(self, position: int) -> Any:
-        """The plan of the instruction at ``position``."""
-        return self.plans[self.rows[self._start(position)] >> 32].plan
-
-    def accesses(self, position: int) -> list[Access]:
-        """Where the operands of the instruction at ``position`` lie."""
-        start = self._start(position)
-        planned = self.plans[self.rows[start] >> 32]
-        return [
-            Access(self.rows[at] >> 32, LAYOUTS[self.rows[at] & _LOW], self.rows[at + 1], planned.plan.written[number])
-            for number, at in enumerate(range(start + 1, start + planned.words, 2))
-        ]
-
-    def _start(self, position: int) -> int:
-        """Where the row of an instruction begins."""
-        known = self._starts
-        if not known:
-            known.append(0)
-        while len(known) <= position // _STRIDE:
-            known.append(self._walk(known[-1], _STRIDE))
-        return self._walk(known[position // _STRIDE], position % _STRIDE)
-
-    def _walk(self, start: int, steps: int) -> int:
-        for _ in range(steps):
-            start += self.plans[self.rows[start] >> 32].words
-        return start
-
-    def _site(self, head: int) -> Site:
-        number = head & _LOW
-        return self.sites[-1 if number == _LOW else number]
-
-    def _operand(self, word: int, byte_offset: int, *, written: bool) -> OperandRecord:
-        layout = LAYOUTS[word & _LOW]
+    def _operand(self, access: Access) -> OperandRecord:
+        layout = access.layout
         return OperandRecord(
-            self.name_of(word >> 32),
+            self.name_of(access.storage),
             MEMORY_NAMES[layout.memory],
             layout.dtype.name,
             layout.shape,
             layout.strides,
-            byte_offset,
-            written,
+            access.byte_offset,
+            access.written,
         )

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
-from nkitools.chip.memory import LAYOUTS, MemoryRegion, Storage
+from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.record.record import Record
-
-_LOW = 0xFFFFFFFF
+from nkitools.record.rows import Access, Row
 
 
 class SharedRecord(Record):
@@ -22,7 +21,6 @@ class SharedRecord(Record):
         super().__init__()
         self.keeps_values = False
         self._shared: dict[int, Storage] = {}
-        self._outputs: dict[int, tuple[int, ...]] = {}  # by plan: which operands it writes
 
     def allocated(self, storage: Storage) -> None:
         """Remember a storage."""
@@ -33,18 +31,15 @@ class SharedRecord(Record):
     def issued(self, plan: Any, site: int, operands: list[int]) -> None:
         """Add an instruction, which has been carried out."""
         if self.keeps_values:
-            outputs = self._outputs.get(plan.id)
-            if outputs is None:
-                outputs = self._outputs[plan.id] = tuple(2 * at for at, written in enumerate(plan.written) if written)
-            for at in outputs:
-                if operands[at] >> 32 in self._shared:
-                    self._keep(operands[at], operands[at + 1])
+            for access in Row(self.count, plan, site, operands).writes():
+                if access.storage in self._shared:
+                    self._keep(access)
         super().issued(plan, site, operands)
 
-    def _keep(self, word: int, byte_offset: int) -> None:
-        layout = LAYOUTS[word & _LOW]
-        array = self._shared[word >> 32].window(layout.shape, layout.dtype, byte_offset, layout.strides)
-        key = (len(self.meetings), self.programs[-1][1], word, byte_offset)
+    def _keep(self, access: Access) -> None:
+        layout = access.layout
+        array = self._shared[access.storage].window(layout.shape, layout.dtype, access.byte_offset, layout.strides)
+        key = (len(self.meetings), self.programs[-1][1], access)
         written = self.values.setdefault(key, [])
         checksum = crc32(array.tobytes())
         if not written or written[-1] != checksum:

@@ -207,7 +207,7 @@ def instruction_counts(run: Run) -> Counter[str]:
     """How many instructions of each name and engine a run has issued: ``nc_matmul (tensor)``."""
     counts: Counter[str] = Counter()
     for record in run.all_records:
-        numbers, several = np.unique(Columns(record).heads >> 32, return_counts=True)
+        numbers, several = np.unique(Columns(record).plans, return_counts=True)
         for number, count in zip(numbers.tolist(), several.tolist(), strict=True):
             plan = record.plans[number].plan
             counts[f"{plan.name} ({plan.engine})"] += count

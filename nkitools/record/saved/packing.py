@@ -22,11 +22,11 @@ from nkitools.chip.layout import LAYOUTS, Layout, layout_of
 from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
-from nkitools.record.record import Access, Meeting, Record, StorageRecord, _Planned
+from nkitools.record.record import Meeting, Record, StorageRecord
+from nkitools.record.rows import Access, Planned
 from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields
 from nkitools.record.source_sites import Site
 
-_LOW = (1 << 32) - 1
 _WRITES = ("writes", "inputs", "results")
 
 
@@ -102,10 +102,9 @@ class _Tables:
     def columns(self) -> dict[str, Array]:
         """The columns of instructions and of operands."""
         columns = self._columns
-        plans, sites = columns.heads >> 32, columns.heads & _LOW
         return {
-            "plan": _places(plans, self.record.plans),
-            "site": np.where(sites == _LOW, -1, sites),
+            "plan": _places(columns.plans, self.record.plans),
+            "site": columns.sites,
             "loop": np.array(self.record.states, np.int64),
             "storage": _places(columns.storages, self._places),
             "layout": np.searchsorted(self.layouts, columns.layouts),
@@ -195,7 +194,9 @@ class SavedRecord(Record):
             Access(int(storage), layout_from(layout), int(byte_offset), False)
             for storage, layout, byte_offset in packed["outputs"]
         ]
-        self.plans = {at: _planned(at, each) for at, each in enumerate(packed["plans"])}
+        self.plans = {
+            at: Planned.of(decoded_fields(SavedPlan, {**each, "id": at})) for at, each in enumerate(packed["plans"])
+        }
         loops = [decoded_array(packed["loops"][name]).astype(np.int64) for name in ("parent", "site", "value")]
         _within(loops[0] - np.arange(loops[0].size), 0, "loop", least=-loops[0].size - 1)  # outer ones come first
         _within(loops[0], loops[0].size, "loop", least=-1)
@@ -213,23 +214,12 @@ class SavedRecord(Record):
         plans, sites, states = columns["plan"], columns["site"], columns["loop"]
         if not (plans.shape == sites.shape == states.shape == (packed["instructions"],)):
             raise ValueError("the columns of instructions differ in their lengths")
-        words = np.array([planned.words for planned in self.plans.values()], np.int64)
-        _within(plans, words.size, "plan")
+        _within(plans, len(self.plans), "plan")
         _within(sites, len(self.sites.all), "site", least=-1)
         _within(states, len(self._loop_rows) // 3, "loop", least=-1)
         _within(columns["layout"], layouts.size, "layout")
         _within(columns["storage"], len(self.storages), "storage")
-        lengths = words[plans]
-        rows = np.empty(int(lengths.sum()), np.int64)
-        starts = np.cumsum(lengths) - lengths
-        rows[starts] = plans << 32 | (sites & _LOW)
-        of_operands = np.ones(rows.size, np.bool_)
-        of_operands[starts] = False
-        rows[of_operands] = np.stack(
-            [columns["storage"] << 32 | layouts[columns["layout"]], columns["byte_offset"]], axis=1
-        ).reshape(-1)
-        self.rows = array("q", rows.tobytes())
-        self.states = array("i", states.astype(np.int32).tobytes())
+        self.fill(columns, layouts)
 
     def _read_writes(self, packed: Mapping[str, Any]) -> None:
         if not any(packed[name] for name in _WRITES):
@@ -243,11 +233,6 @@ class SavedRecord(Record):
                 [decoded_fields(Written, each) for each in packed[name]] for name in _WRITES
             )
         self.reduced_writes = int(packed["reduced_writes"])
-
-
-def _planned(number: int, packed: Mapping[str, Any]) -> _Planned:
-    plan = decoded_fields(SavedPlan, {**packed, "id": number})
-    return _Planned(plan, 1 + 2 * len(plan.written))
 
 
 def layout_from(packed: Mapping[str, Any]) -> Layout:

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from nkitools.chip.full_precision_shadow import digits_of
-from nkitools.chip.memory import LAYOUTS, POISON_INTEGER, Layout, Storage
+from nkitools.chip.memory import POISON_INTEGER, Layout, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
@@ -26,11 +26,10 @@ from nkitools.record.loop_counters import author_frames, counters
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.summaries import Summary, summary_of
 from nkitools.record.record import Record
+from nkitools.record.rows import Row
 from nkitools.record.source_sites import UNKNOWN, author_frame
 
 BUDGET = 256 << 20  # bytes of values of one run that a watch keeps, unless it says otherwise
-
-_LOW = (1 << 32) - 1
 
 Wanted = Callable[[str, str, int], bool]
 """Whether a write is kept: by the tensor's name, and the file and line of the instruction."""
@@ -142,7 +141,6 @@ class WatchingRecord(Record):
         self._all = any(watch.wanted is None for watch in self._watches)
         self._left = [watch.budget for watch in self._watches]
         self._storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
-        self._outputs: dict[int, tuple[int, ...]] = {}  # by plan: where the words of what it writes are
 
     def allocated(self, storage: Storage) -> None:
         """Remember a storage, and what an argument holds when the kernel begins."""
@@ -153,15 +151,10 @@ class WatchingRecord(Record):
 
     def issued(self, plan: Any, site: int, operands: list[int]) -> None:
         """Add an instruction, which has been carried out."""
-        outputs = self._outputs.get(plan.id)
-        if outputs is None:
-            written = () if plan.names_only else plan.written
-            outputs = self._outputs[plan.id] = tuple(2 * at for at, is_output in enumerate(written) if is_output)
-        for at in outputs:
-            word = operands[at]
-            storage = self._storages.get(word >> 32)
+        for access in Row(self.count, plan, site, operands).writes():
+            storage = self._storages.get(access.storage)
             if storage is not None:
-                self._look_at(plan.name, storage, LAYOUTS[word & _LOW], operands[at + 1], site)
+                self._look_at(plan.name, storage, access.layout, access.byte_offset, site)
         super().issued(plan, site, operands)
         self._tell(self.count - 3)  # the last one may yet be folded into the one before it
 
@@ -179,7 +172,7 @@ class WatchingRecord(Record):
         """What the copy has written is what the instruction before it wrote."""
         while self.writes and self.writes[-1].position == self.count:
             copied = self.writes.pop()
-            name = self.plans[self.rows[self._start(self.count - 1)] >> 32].plan.name
+            name = self.plan_at(self.count - 1).name
             if self.writes and self.writes[-1].position == self.count - 1:
                 self.writes.pop()
             self.writes.append(replace(copied, position=self.count - 1, instruction=name))

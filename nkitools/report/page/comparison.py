@@ -12,7 +12,8 @@ from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.expected_outputs import Reference
-from nkitools.record.record import Access, Record
+from nkitools.record.record import Record
+from nkitools.record.rows import Access
 from nkitools.record.saved.encoding import leaves
 from nkitools.report.tolerance import Tolerance, diverging, numbers_of
 

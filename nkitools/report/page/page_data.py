@@ -15,7 +15,8 @@ from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.columns import Columns, overwrites
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
-from nkitools.record.record import Access, Record
+from nkitools.record.record import Record
+from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.record.saved.encoding import leaves
 from nkitools.record.source_sites import UNKNOWN, Site
@@ -28,7 +29,6 @@ from nkitools.report.page.tiles import Pack, Shown, numbers_of, shares
 
 SCHEMA = 1
 
-_LOW = (1 << 32) - 1
 _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
 
 
@@ -177,14 +177,12 @@ class Gathering:
 
     def _add_instructions(self, to: dict[str, list[int]], base: int, columns: Columns) -> None:
         record = columns.record
-        heads = columns.heads
         plans = {key: self._plan(planned.plan) for key, planned in record.plans.items()}
-        sites = np.unique(heads & _LOW).tolist()
-        places = {key: self._place(UNKNOWN if key == _LOW else record.sites[key]) for key in sites}
+        places = {key: self._place(record.sites[key]) for key in np.unique(columns.sites).tolist()}
         states = {state: self._counters(record.loops(state)) for state in set(record.states)}
         turns = [self._program(record.rank, program) for _, program in record.programs] or [self._program(None, ())]
-        to["plan"] += [plans[head >> 32] for head in heads.tolist()]
-        to["place"] += [places[head & _LOW] for head in heads.tolist()]
+        to["plan"] += [plans[plan] for plan in columns.plans.tolist()]
+        to["place"] += [places[site] for site in columns.sites.tolist()]
         to["loops"] += [states[state] for state in record.states]
         to["program"] += [turns[turn] for turn in programs_at(record, np.arange(record.count)).tolist()]
         storages = {key: self._storage(base, key) for key in np.unique(columns.storages).tolist()}

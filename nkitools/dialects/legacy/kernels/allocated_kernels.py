@@ -7,12 +7,10 @@ record says what is left of values that calls returned: those that were assigned
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 from nkitools.chip.core import current_core
-from nkitools.chip.memory import LAYOUTS, ON_CHIP
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.error_codes import placed
@@ -20,7 +18,6 @@ from nkitools.dialects.legacy.kernels.kernel_state import Form
 from nkitools.launch.results import tensors_of
 from nkitools.rules.finding import report
 
-_LOW = (1 << 32) - 1
 _TRANSPOSE = "err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel"
 _BIAS = "err_bias_tensor_must_be_specified_in_allocation"
 
@@ -72,36 +69,22 @@ def _check_automatic(form: Form, direct: NkiTensor) -> None:
 
 def _check_instructions(form: Form, declared: set[int]) -> None:
     told: set[int] = set()
-    for position, plan, site, operands in _issued(form):
+    for row in current_core("nki.jit").record.rows_between(form.began):
+        plan, site = row.plan, row.site
         if plan.name == "nc_transpose" and plan.engine == "tensor":
-            told.update(word >> 32 for word in operands)
+            told.update(row.storages())
             _report_transpose(site)
             continue
-        unbiased = plan.written.count(False) == 1 or position in form.unbiased
+        unbiased = plan.written.count(False) == 1 or row.position in form.unbiased
         if plan.name.startswith("activation") and unbiased:
             _report_bias(site, plan.name)
-        for word, written in zip(operands, plan.written, strict=True):
-            storage = word >> 32
-            if written and storage not in declared and storage not in told and storage not in form.assigned:
-                layout = LAYOUTS[word & _LOW]
-                if layout.memory in ON_CHIP:
-                    told.add(storage)
-                    _report_implicit(
-                        site, plan.name, f"({layout.memory.name.upper()}, {layout.dtype} {list(layout.shape)})"
-                    )
-
-
-def _issued(form: Form) -> Iterator[tuple[int, Any, int, list[int]]]:
-    """Position, plan, site and operands' words of each instruction of the kernel."""
-    record = current_core("nki.jit").record
-    position, row = form.began
-    rows = record.rows
-    while row < len(rows):
-        head = rows[row]
-        planned = record.plans[head >> 32]
-        yield position, planned.plan, head & _LOW, list(rows[row + 1 : row + planned.words : 2])
-        position += 1
-        row += planned.words
+        for storage, layout, _, written in row.accesses():
+            is_expected = storage in declared or storage in told or storage in form.assigned
+            if written and layout.on_chip and not is_expected:
+                told.add(storage)
+                _report_implicit(
+                    site, plan.name, f"({layout.memory.name.upper()}, {layout.dtype} {list(layout.shape)})"
+                )
 
 
 def _report_transpose(site: int) -> None:

@@ -56,7 +56,7 @@ def _enter(
 ) -> Form:
     core = current_core("nki.jit")
     record = core.record
-    form = Form(switches, code, (record.count, len(record.rows)))
+    form = Form(switches, code, record.count)
     _set(stack, FORM, form)
     _set(stack, IMMUTABLE, core.input_ids - free if returns_outputs else frozenset())
     stack.enter_context(checked_annotations(code))
@@ -139,14 +139,11 @@ def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
 def _writes_inputs() -> bool:
     """Whether any program of the run has written to an argument."""
     core = current_core("nki.jit")
-    rows, plans, position = core.record.rows, core.record.plans, 0
-    while position < len(rows):
-        planned = plans[rows[position] >> 32]
-        for number, written in enumerate(planned.plan.written):
-            if written and rows[position + 1 + 2 * number] >> 32 in core.input_ids:
-                return True
-        position += planned.words
-    return False
+    return any(
+        written and storage in core.input_ids
+        for row in core.record.rows_between()
+        for storage, written in zip(row.storages(), row.plan.written, strict=True)
+    )
 
 
 def _site(place: tuple[str, int, str]) -> Site:

@@ -28,7 +28,7 @@ class Form:
     ``created`` the ids of all their storages. ``assigned``: storages of calls' results that were assigned, but could
     not be written in place. ``sites``: those of automatic tensors; ``placed``: the partition's bytes of each storage
     that was placed by hand. ``unbiased``: positions of nisa.activation calls without a bias. ``code``: the kernel's
-    own; ``began``: the instructions and words of the record when it began. ``loops``: how many affine ranges run;
+    own; ``began``: the instructions of the record when it began. ``loops``: how many affine ranges run;
     ``updates``: the instructions in them that update their destination, and how; ``told``: the storages and sites of
     dependences that were reported, and the places of masks joined by ``and``; ``traces``: of the loops that run
     (`loops`); ``joining``: a mask that waits for the right side of its ``and`` (`joining`).
@@ -36,7 +36,7 @@ class Form:
 
     switches: frozenset[str] = frozenset()
     code: CodeType | None = None
-    began: tuple[int, int] = (0, 0)
+    began: int = 0
     declared: list[NkiTensor] = field(default_factory=list)
     created: set[int] = field(default_factory=set)
     sites: set[int] = field(default_factory=set)

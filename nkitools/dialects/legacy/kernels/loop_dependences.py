@@ -16,7 +16,7 @@ import numpy as np
 
 from nkitools.chip.core import CORE, Core
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
@@ -24,8 +24,6 @@ from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.traced_loops import TracedRange
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import report
-
-_LOW = (1 << 32) - 1
 
 # How an instruction writes: it overwrites, or it updates what is there in a way that takes any order.
 PLAIN, SUM, PRODUCT, MAXIMUM, MINIMUM = 1, 2, 3, 4, 5
@@ -105,7 +103,7 @@ class _Loop:
         self.site = record.site()
         self.newest = next(reversed(record.storages), -1)
         self.values: list[int] = []
-        self.starts: list[tuple[int, int]] = []
+        self.starts: list[int] = []
         self.turns = len(record.programs)
         self.kept = record.keeps_parts, record.keeps_all_parts
         record.keeps_parts = record.keeps_all_parts = True
@@ -113,7 +111,7 @@ class _Loop:
     def begin(self, value: int) -> None:
         """An iteration begins."""
         self.values.append(value)
-        self.starts.append((self.core.record.count, len(self.core.record.rows)))
+        self.starts.append(self.core.record.count)
 
     def close(self) -> None:
         """The loop is left, at its end or before."""
@@ -134,35 +132,32 @@ class _Loop:
     def _accesses(self) -> dict[int, _Accesses]:
         """The accesses to storages older than the loop, in program order."""
         record, found = self.core.record, dict[int, _Accesses]()
-        rows, plans, parts, updates = record.rows, record.plans, record.parts, self.form.updates
+        parts, updates = record.parts, self.form.updates
         oldest, left_out = self.newest + 1, IMMUTABLE.get()
         others = len(record.programs) > self.turns  # had a turn in between
-        ends = [*self.starts[1:], (record.count, len(rows))]
-        for iteration, ((position, row), (_, last)) in enumerate(zip(self.starts, ends, strict=True)):
-            while row < last:
-                head = rows[row]
-                planned = plans[head >> 32]
-                mine = not others or record.program_at(position) == self.core.program
-                for number, written in enumerate(planned.plan.written if mine else ()):
-                    word = rows[row + 1 + 2 * number]
-                    storage = word >> 32
+        ends = [*self.starts[1:], record.count]
+        for iteration, (first, end) in enumerate(zip(self.starts, ends, strict=True)):
+            for row in record.rows_between(first, end):
+                position = row.position
+                if others and record.program_at(position) != self.core.program:
+                    continue
+                for number, storage in enumerate(row.storages()):
                     if storage < oldest and storage not in left_out:
                         accesses = found.get(storage)
                         if accesses is None:
                             accesses = found[storage] = _Accesses()
+                        _, layout, byte_offset, written = row.access(number)
                         (accesses.writes if written else accesses.reads).append(
                             _Access(
                                 iteration,
                                 position,
-                                head & _LOW,
+                                row.site,
                                 updates.get(position, PLAIN),
-                                LAYOUTS[word & _LOW],
-                                rows[row + 2 + 2 * number],
+                                layout,
+                                byte_offset,
                                 parts[position].get(number) if position in parts else None,
                             )
                         )
-                position += 1
-                row += planned.words
         return found
 
     # --- the comparison ----------------------------------------------------------------------------------------------

@@ -107,29 +107,24 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
 
 
 def _last_plan(record: Any) -> Any:
-    return record.plans[record.rows[_row(record, -1)] >> 32].plan
+    return record.plan_at(record.count - 1)
 
 
-def _row(record: Any, position: int) -> int:
-    """Where the row of an instruction begins, counted from the last one (-1)."""
-    return int(record._start(record.count + position))
+def _is_first(record: Any, position: int, value: NkiTensor) -> bool:
+    """Return whether an instruction's first operand lies where the value does; the last instruction is at -1."""
+    return value.storage.id in record.row(record.count + position).storages()[:1]
 
 
 def _last_writes(record: Any, value: NkiTensor) -> bool:
     """Whether the last instruction, and not the one before it too, wrote into the value's storage."""
-    if not record.count or record.rows[_row(record, -1) + 1] >> 32 != value.storage.id:
+    if not record.count or not _is_first(record, -1, value):
         return False
-    return record.count == 1 or bool(record.rows[_row(record, -2) + 1] >> 32 != value.storage.id)
+    return record.count == 1 or not _is_first(record, -2, value)
 
 
 def _fold(record: Any) -> None:
     """Take the last instruction, a copy, out of the record; the one before writes to the copy's destination instead."""
-    row = _row(record, -1)
-    destination = record.rows[row + 1 : row + 3]
-    del record.rows[row:]
-    record.states.pop()
-    before = _row(record, -1)
-    record.rows[before + 1 : before + 3] = destination
+    record.redirect_last()
     _move_parts(record)
     record.folded()
 

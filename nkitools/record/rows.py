@@ -1,0 +1,259 @@
+"""The format of the record's rows. No other file packs or unpacks a word of a row by hand.
+
+An instruction is a row of 64-bit words: its head, ``plan << 32 | site``, then two words for each tensor operand,
+``storage << 32 | layout`` and a byte offset. The plan says how many operands there are. All of them are numbers: the
+record keeps no arrays alive.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.memory_region import MEMORY_NAMES
+from nkitools.chip.numerics import Array
+from nkitools.rules.finding import refuse
+
+if TYPE_CHECKING:
+    from nkitools.chip.tensor import NkiTensor
+
+OPERAND_WORDS = 2
+
+_HALF = 32
+_LOW = (1 << _HALF) - 1
+_SIGN = 1 << (_HALF - 1)
+_STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
+
+Words = TypeVar("Words", int, Array)
+"""A word, or an array of words."""
+
+
+def operand_text(storage: str, layout: str, tensor: str) -> str:
+    """Return the words of an operand as generated source; the three are expressions of that source."""
+    return f"({storage}.id << {_HALF} | {layout}.id, {tensor}.byte_offset)"
+
+
+def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
+    """Return the words of some operands, one after the other."""
+    words: list[int] = []
+    for tensor in tensors:
+        words += (tensor.storage.id << _HALF | tensor.layout.id, tensor.byte_offset)
+    return words
+
+
+def storages_of(words: Sequence[int]) -> list[int]:
+    """Return the storages of operands' words, operand by operand."""
+    return [word >> _HALF for word in words[::OPERAND_WORDS]]
+
+
+def layouts_of(words: Sequence[int]) -> list[Layout]:
+    """Return the layouts of operands' words, operand by operand."""
+    return [LAYOUTS[word & _LOW] for word in words[::OPERAND_WORDS]]
+
+
+def plan_of(heads: Words) -> Words:
+    """Return the number of the plan in a head, or in each of an array of heads."""
+    return heads >> _HALF
+
+
+def site_of(heads: Words) -> Words:
+    """Return the site in a head, or in each of an array of heads; -1 for none."""
+    return ((heads & _LOW) ^ _SIGN) - _SIGN
+
+
+def storage_column(words: Array) -> Array:
+    """Return the storage in each operand's first word."""
+    return words >> _HALF
+
+
+def layout_column(words: Array) -> Array:
+    """Return the number of the layout in each operand's first word."""
+    return words & _LOW
+
+
+class Access(NamedTuple):
+    """Where an operand of an issued instruction lies."""
+
+    storage: int
+    layout: Layout
+    byte_offset: int  # of the view's first element in its storage
+    written: bool
+
+
+class Row(NamedTuple):
+    """One instruction as its row says it."""
+
+    position: int
+    plan: Any
+    site: int  # -1 for none
+    words: Sequence[int]  # of the operands
+
+    def storages(self) -> list[int]:
+        """Return the storage of each operand."""
+        return storages_of(self.words)
+
+    def access(self, operand: int) -> Access:
+        """Return where the operand of this number lies."""
+        at = OPERAND_WORDS * operand
+        word = self.words[at]
+        return Access(word >> _HALF, LAYOUTS[word & _LOW], self.words[at + 1], self.plan.written[operand])
+
+    def accesses(self) -> list[Access]:
+        """Return where the operands lie."""
+        return [self.access(operand) for operand in range(len(self.words) // OPERAND_WORDS)]
+
+    def writes(self) -> list[Access]:
+        """Return where the operands lie that the instruction writes to; none where it only names its operands."""
+        if self.plan.names_only:
+            return []
+        return [self.access(operand) for operand, is_written in enumerate(self.plan.written) if is_written]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and the length of the rows of its instructions."""
+
+    plan: Any
+    words: int
+
+    @classmethod
+    def of(cls, plan: Any) -> Planned:
+        """Return a plan with the length of its rows."""
+        return cls(plan, 1 + OPERAND_WORDS * len(plan.written))
+
+
+class Rows:
+    """The instructions of one run, a row and a loop state each."""
+
+    def __init__(self) -> None:
+        self.row_words = array("q")
+        self.states = array("i")
+        self.plans: dict[int, Planned] = {}
+        self.loop = -1  # the loop state of what is issued next
+        self._oldest = 1 << 62  # the least word of an operand of this run: ids of storages only grow
+        self._starts = array("q")
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def begin_storage(self, storage: int) -> None:
+        """Let operands lie in this storage: it belongs to the run."""
+        self._oldest = min(self._oldest, storage << _HALF)
+
+    def issued(self, plan: Any, site: int, operands: list[int]) -> None:
+        """Add an instruction; ``operands`` are the words of its operands.
+
+        NK611 for an operand that is older than this run. For speed those in the middle are looked at only when the run
+        meets the plan for the first time.
+        """
+        self.states.append(self.loop)
+        self.row_words.append(plan.id << _HALF | (site & _LOW))
+        self.row_words.extend(operands)
+        if plan.id not in self.plans:
+            self.plans[plan.id] = Planned(plan, 1 + len(operands))
+            self._check_ages(plan, operands)
+        elif operands and (operands[0] < self._oldest or operands[-2] < self._oldest):
+            self._check_ages(plan, operands)
+
+    def _check_ages(self, plan: Any, operands: list[int]) -> None:
+        for position, word in enumerate(operands[::OPERAND_WORDS]):
+            if word < self._oldest:
+                layout = LAYOUTS[word & _LOW]
+                refuse(
+                    "NK611",
+                    f"{plan.name}: operand {position} ({MEMORY_NAMES[layout.memory]}, {layout.dtype} "
+                    f"{list(layout.shape)}) is a tensor of another run, which has ended",
+                    remedy="Make tensors in the kernel that uses them, and pass data between kernels as arrays.",
+                )
+
+    def redirect_last(self) -> None:
+        """Take the last instruction out, a copy; the one before it writes to the copy's destination instead."""
+        row = self._start(self.count - 1)
+        destination = self.row_words[row + 1 : row + 1 + OPERAND_WORDS]
+        del self.row_words[row:]
+        self.states.pop()
+        before = self._start(self.count - 1)
+        self.row_words[before + 1 : before + 1 + OPERAND_WORDS] = destination
+
+    def fill(self, columns: Mapping[str, Array], layouts: Array) -> None:
+        """Take the instructions out of columns, which the plans of the record belong to.
+
+        The columns are ``plan``, ``site`` and ``loop`` of each instruction; ``storage``, ``layout`` (a place in
+        ``layouts``, which holds numbers) and ``byte_offset`` of each operand. ValueError for operands too few or many.
+        """
+        words = np.array([planned.words for planned in self.plans.values()], np.int64)
+        lengths = words[columns["plan"]]
+        rows = np.empty(int(lengths.sum()), np.int64)
+        starts = np.cumsum(lengths) - lengths
+        rows[starts] = columns["plan"] << _HALF | (columns["site"] & _LOW)
+        of_operands = np.ones(rows.size, np.bool_)
+        of_operands[starts] = False
+        firsts = columns["storage"] << _HALF | layouts[columns["layout"]]
+        rows[of_operands] = np.stack([firsts, columns["byte_offset"]], axis=1).reshape(-1)
+        self.row_words = array("q", rows.tobytes())
+        self.states = array("i", columns["loop"].astype(np.int32).tobytes())
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Number of instructions issued."""
+        return len(self.states)
+
+    def row(self, position: int) -> Row:
+        """Return the instruction at ``position``."""
+        return self._row(position, self._start(position))
+
+    def rows_between(self, first: int = 0, last: int | None = None) -> Iterator[Row]:
+        """Yield the instructions from the position ``first`` to the one before ``last``, or to the end."""
+        last = self.count if last is None else last
+        if first >= last:
+            return
+        words, plans, start = self.row_words, self.plans, self._start(first)
+        for position in range(first, last):
+            head = words[start]
+            planned = plans[head >> _HALF]
+            end = start + planned.words
+            yield Row(position, planned.plan, site_of(head), words[start + 1 : end])
+            start = end
+
+    def plan_at(self, position: int) -> Any:
+        """Return the plan of the instruction at ``position``."""
+        return self.plans[self.row_words[self._start(position)] >> _HALF].plan
+
+    def accesses(self, position: int) -> list[Access]:
+        """Return where the operands of the instruction at ``position`` lie."""
+        return self.row(position).accesses()
+
+    def row_starts(self) -> Array:
+        """Return where the row of each instruction begins: its plan says how long a row is."""
+        rows, words = self.row_words, {number: planned.words for number, planned in self.plans.items()}
+        starts = []
+        start = 0
+        for _ in range(self.count):
+            starts.append(start)
+            start += words[rows[start] >> _HALF]
+        return np.array(starts, np.int64)
+
+    def _row(self, position: int, start: int) -> Row:
+        head = self.row_words[start]
+        planned = self.plans[head >> _HALF]
+        return Row(position, planned.plan, site_of(head), self.row_words[start + 1 : start + planned.words])
+
+    def _start(self, position: int) -> int:
+        """Return where the row of an instruction begins."""
+        known = self._starts
+        if not known:
+            known.append(0)
+        while len(known) <= position // _STRIDE:
+            known.append(self._walk(known[-1], _STRIDE))
+        return self._walk(known[position // _STRIDE], position % _STRIDE)
+
+    def _walk(self, start: int, steps: int) -> int:
+        for _ in range(steps):
+            start += self.plans[self.row_words[start] >> _HALF].words
+        return start
