@@ -17,10 +17,9 @@ from nkitools.customop.run import OperatorRun
 from nkitools.customop.sources import parameter_names
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.options import OPTIONS
-from nkitools.record.allowed_rules import allowance
 from nkitools.record.prints.print_sequence import as_prints
-from nkitools.record.run_listeners import announce
-from nkitools.rules.finding import Finding, error_of, is_raised
+from nkitools.record.run_session import session
+from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     from nkitools.customop.library import Library
@@ -142,21 +141,17 @@ class Operator:
         cores = settings.cores(self.library.multicore)
         arguments = take(self.name, self.signature, arrays, self.parameters)
         run = OperatorRun(kernel=self.name, target="GpSimd cores on this host", chip="trn1")
-        announce(run)
-        try:
-            self._run(run, arguments, settings, cores)
-        except BaseException as error:
-            run.error = error
-            raise
+        with session(run, rules) as findings:
+            findings.add(self._found(run, arguments, settings, cores))
         return run
 
-    def _run(self, run: OperatorRun, arguments: Arguments, settings: Settings, cores: list[int]) -> None:
+    def _found(self, run: OperatorRun, arguments: Arguments, settings: Settings, cores: list[int]) -> list[Finding]:
+        """Run the operator, keep in ``run`` what it gave, and return the findings."""
         __tracebackhide__ = True
         began = perf_counter()
         findings = self._standing()
         if self.signature[:1] != "t" or "?" in self.signature:
-            self._settle(run, findings, settings)
-            return
+            return findings
         judged = Judgement(self, arguments, settings, cores).made()
         run.outputs, run.prints, run.cores = judged.outputs, as_prints(judged.prints), judged.cores
         run.seconds = perf_counter() - began
@@ -165,7 +160,7 @@ class Operator:
             from nkitools.customop.sanitizers import merged, rerun
 
             findings = merged(findings, rerun(self, arguments, settings, cores))
-        self._settle(run, findings, settings)
+        return findings
 
     def prepare(self, call: Call, settings: Settings, cores: Sequence[int]) -> None:
         """Say in a call what is to run, and how."""
@@ -209,22 +204,6 @@ class Operator:
             at = Place(remark.file, remark.line)
             findings.append(finding_at(at, Told("CO112", remark.message, "", "warning"), column=remark.column))
         return findings
-
-    def _settle(self, run: OperatorRun, findings: list[Finding], settings: Settings) -> None:
-        """Keep the findings as the level says, and raise the first that is to be raised."""
-        __tracebackhide__ = True
-        if settings.rules == "off":
-            return
-        worst = None
-        for finding in findings:
-            accepted = allowance(finding.rule)
-            if accepted is not None:
-                run.set_aside.append((finding, accepted))
-                continue
-            run.findings.append(finding)
-            worst = worst or (finding if is_raised(finding.severity, settings.rules) else None)
-        if worst is not None:
-            raise error_of(worst)
 
     def __repr__(self) -> str:
         return f"<custom operator {self.library.name}.{self.name}>"

@@ -53,7 +53,7 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
         said: set[Site] = set()
         for demand, severity in _demands(Liveness(columns, tiles), memory.capacity, spills=spills):
             site = record.site_at(demand.position)
-            if len(demand.tensors) == 1 and _beyond_a_limit(record):
+            if len(demand.tensors) == 1 and _beyond_a_limit(reporter):
                 continue  # a tensor beyond a limit of its own is one cause, and has been told
             if site not in said:
                 said.add(site)
@@ -67,7 +67,7 @@ def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip:
         for number, known in record.storages.items()
         if known.shape[0] > chip.partitions and known.memory in ("SBUF", "PSUM")
     ]
-    if not tall or _beyond_a_limit(record):
+    if not tall or _beyond_a_limit(reporter):
         return
     uses = np.flatnonzero(np.isin(columns.storages, tall))
     if not uses.size:
@@ -84,10 +84,9 @@ def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip:
         report(RULES["NK101"], message, False, (), RULES["NK101"].remedy, None)
 
 
-def _beyond_a_limit(record: Record) -> bool:
-    """Whether a tensor beyond a limit of its own has been told of, accepted or not."""
-    told = [*record.findings, *(finding for finding, _ in record.allowed)]
-    return any(each.rule.startswith("NK10") for each in told)
+def _beyond_a_limit(reporter: Reporter) -> bool:
+    """Return whether a tensor beyond a limit of its own has been found, accepted or not."""
+    return any(each.rule.startswith("NK10") for each in reporter.findings.all)
 
 
 def _memories(chip: Generation) -> tuple[_Memory, _Memory]:

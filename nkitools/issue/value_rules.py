@@ -17,6 +17,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.issue.nan_origin import Operand, first_of, report_origin
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.refused_instructions import depends_on_undone
+from nkitools.record.run_session import current_findings
 from nkitools.rules.finding import report
 
 
@@ -57,7 +58,7 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
     casts = [] if unfit else [each for each in evidence if isinstance(each, Saturated)]
     for number in unfit:
         _report_number(call, number)
-    told = [_report_cast(core, call, each) for each in casts]
+    told = [_report_cast(call, each) for each in casts]
     for each in evidence:
         if isinstance(each, OutsideRange):
             _report_range(call, each)
@@ -88,7 +89,7 @@ def _limits(tensor: NkiTensor) -> str:
     return f", which holds {limits.min} to {limits.max}"
 
 
-def _report_cast(core: Core, call: Call, cast: Saturated) -> bool:
+def _report_cast(call: Call, cast: Saturated) -> bool:
     """NK304: elements of an output are not what was computed; whether that was said."""
     for output in call.outputs:
         result: Array = output.array
@@ -99,7 +100,8 @@ def _report_cast(core: Core, call: Call, cast: Saturated) -> bool:
         if output.where is not None:
             lost = lost & output.where
         values = cast.values.reshape(result.shape)
-        if any(finding.severity == "error" for finding in core.record.findings):
+        running = current_findings()
+        if running is not None and running.has_error:
             lost = lost & (values == values)  # a NaN may stand for what could not be computed, of which was spoken
         if lost.any():
             first = first_of(lost)

@@ -29,14 +29,14 @@ from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.source_rules import report_source
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
-from nkitools.record import run_listeners
 from nkitools.record.interleaved_record import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
+from nkitools.record.run_session import session
 from nkitools.record.shared_hbm_record import SharedRecord
 from nkitools.record.watch.watching import new_record
-from nkitools.rules.finding import REPORTER, StopRun, refuse
+from nkitools.rules.finding import REPORTER, refuse
 from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 50_000
@@ -84,37 +84,31 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     seed = settings.resolve_seed()
     record = record_of(launch, seed)
     record.echo = launch.echo
-    run = Run(launch.name, "builtin", chip, precision, prints=record.prints, findings=record.findings, record=record)
+    run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
     run.settings = settings.described(level, launch.grid, seed)
-    run_listeners.announce(run)
-    reporter = Reporter(level, record)
-    token = REPORTER.set(reporter if launch.reported is None else launch.reported(reporter))
-    try:
-        with judged(run, launch, reporter):
+    with session(run, level) as findings:
+        reporter = Reporter(findings, record)
+        with reporting(reporter if launch.reported is None else launch.reported(reporter)), ready(launch, reporter):
             run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
-    finally:
-        REPORTER.reset(token)
     return run
 
 
 @contextmanager
-def judged(run: Run, launch: Launch, reporter: Reporter) -> Iterator[None]:
-    """A block that runs the programs of a launch: its source is judged first, and what ends it is in the run.
-
-    A run that collects its findings and cannot go on ends the block quietly.
-    """
+def reporting(reporter: Report) -> Iterator[None]:
+    """Give the broken rules of the block to ``reporter``."""
+    token = REPORTER.set(reporter)
     try:
-        report_source(launch.function, reporter)
-        with one_thread(), authors_breakpoints():
-            yield
-    except StopRun:
-        pass
-    except BaseException as error:
-        run.error = error
-        reporter.add(error)
-        raise
+        yield
     finally:
-        run_listeners.conclude(run)
+        REPORTER.reset(token)
+
+
+@contextmanager
+def ready(launch: Launch, reporter: Reporter) -> Iterator[None]:
+    """Report what the source of a launch breaks, then let the block run its programs."""
+    report_source(launch.function, reporter)
+    with one_thread(), authors_breakpoints():
+        yield
 
 
 def record_of(launch: Launch, seed: int | None) -> Record:

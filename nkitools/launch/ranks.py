@@ -19,15 +19,15 @@ from nkitools.launch import settings
 from nkitools.launch.frameworks import FRAMEWORKS
 from nkitools.launch.nested_arguments import mapped
 from nkitools.launch.program_scheduler import Baton
-from nkitools.launch.programs import Launch, Programs, judged, record_of
+from nkitools.launch.programs import Launch, Programs, ready, record_of, reporting
 from nkitools.launch.watch_option import probed
-from nkitools.record import run_listeners
 from nkitools.record.interleaved_record import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
+from nkitools.record.run_session import session
 from nkitools.record.watch.watching import new_record
-from nkitools.rules.finding import REPORTER, KernelError, not_modelled, refuse
+from nkitools.rules.finding import KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
 
@@ -72,24 +72,30 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     run.records = tuple(_record(run, launch, rank, seed) for rank in range(len(by_rank)))
     run.record = run.records[0]
     run.settings = settings.described(level, launch.grid, seed)
-    run_listeners.announce(run)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
-    programs = [
-        Programs(
-            launch, generation_of(chip), record, Reporter(level, record), precision, world=world, is_shared=is_shared
-        )
-        for record in run.records
-    ]
-    with judged(run, launch, programs[0].reporter):
-        run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
+    with session(run, level) as findings:
+        programs = [
+            Programs(
+                launch,
+                generation_of(chip),
+                record,
+                Reporter(findings, record),
+                precision,
+                world=world,
+                is_shared=is_shared,
+            )
+            for record in run.records
+        ]
+        with ready(launch, programs[0].reporter):
+            run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
     return run
 
 
 def _record(run: Run, launch: Launch, rank: int, seed: int | None) -> Record:
     # Ranks are interrupted, too, so that a collective is met in any order.
     record = record_of(launch, seed) if seed is None else new_record(PausingRecord)
-    record.prints, record.findings, record.echo, record.rank = run.prints, run.findings, launch.echo, rank
+    record.prints, record.echo, record.rank = run.prints, launch.echo, rank
     return record
 
 
@@ -127,11 +133,8 @@ class _Ranks:
 
 def _reporting(programs: Programs, work: Callable[[], Any]) -> Any:
     """Work of a rank: what is reported meanwhile is its own."""
-    token = REPORTER.set(programs.reporter)
-    try:
+    with reporting(programs.reporter):
         return work()
-    finally:
-        REPORTER.reset(token)
 
 
 # --- arrays of several ranks -----------------------------------------------------------------------------------------

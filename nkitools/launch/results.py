@@ -68,7 +68,7 @@ def check_effect(results: list[Any], inputs: Iterable[int], record: Record, repo
 
     What it has written to tensors of its own in HBM is lost then. Where an error has been found, that comes first.
     """
-    if record.prints or any(finding.severity == "error" for finding in record.findings):
+    if record.prints or reporter.findings.has_error:
         return
     if any(tensors_of(result) for result in results):
         return

@@ -15,10 +15,9 @@ from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
 from nkitools.pallas.observed_run import unwatched, watched_run
-from nkitools.record.allowed_rules import allowance
 from nkitools.record.run import Run
-from nkitools.record.run_listeners import announce
-from nkitools.rules.finding import Finding, error_of, is_raised
+from nkitools.record.run_session import Findings, session
+from nkitools.rules.finding import Finding, is_raised
 
 # What a test's run_kernel does not interpret as a TPU unless it is told to: so many grid points take a few seconds.
 _QUICK_POINTS = 256
@@ -155,20 +154,24 @@ def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     check_version()
     run = CheckedRun(launch.name_of(fn), launch.TARGET, " ".join(chip.name for chip in plan.chips))
     run.settings = {"rules": plan.rules, "modes": list(plan.modes), "cores": plan.cores}
-    announce(run)
-    try:
-        _Check(fn, args, kwargs, plan, run).go()
-    except BaseException as error:
-        run.error = error
-        raise
+    with session(run, plan.rules) as findings:
+        _Check(fn, args, kwargs, plan, run, findings).go()
     return run
 
 
 class _Check:
     """One check while it is made."""
 
-    def __init__(self, fn: Any, args: Any, kwargs: Any, plan: Plan, run: CheckedRun) -> None:
-        self.fn, self.args, self.kwargs, self.plan, self.run = fn, args, kwargs, plan, run
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plan: Plan,
+        run: CheckedRun,
+        findings: Findings,
+    ) -> None:
+        self.fn, self.args, self.kwargs, self.plan, self.run, self.findings = fn, args, kwargs, plan, run, findings
         self.calls: dict[str, list[Call]] = {}
         self.untraceable: Exception | None = None
         self.over_mesh = False
@@ -290,13 +293,5 @@ class _Check:
     def _tell(self, findings: Iterable[Finding], cause: BaseException | None = None) -> None:
         """Keep findings, one for each cause; under ``rules="error"`` the first error ends the check."""
         __tracebackhide__ = True
-        if self.plan.rules == "off":
-            return
         known = {(each.rule, each.file, each.line) for each in self.run.findings}
-        fresh = [each for each in findings if (each.rule, each.file, each.line) not in known]
-        kept = [each for each in fresh if (allowance(each.rule)) is None]
-        self.run.set_aside += [(each, allowance(each.rule) or "") for each in fresh if each not in kept]
-        self.run.findings += kept
-        for finding in kept:
-            if is_raised(finding.severity, self.plan.rules):
-                raise error_of(finding) from cause
+        self.findings.add([each for each in findings if (each.rule, each.file, each.line) not in known], cause)

@@ -18,7 +18,7 @@ from nkitools.pallas.interpret import interpret_mode, interpreted
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
-from nkitools.record.run_listeners import announce
+from nkitools.record.run_session import session
 
 if TYPE_CHECKING:
     from nkitools.pallas.checking import CheckedRun
@@ -45,14 +45,10 @@ def run(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
         raise TypeError(f"nkitools.pallas.run takes a JAX function and its arguments, not a {type(fn).__name__}")
     mode = interpret_mode(fn, args, kwargs)
     result = Run(kernel=name_of(fn), target=TARGET, chip="")
-    announce(result)
-    try:
+    with session(result):
         with interpreted(mode), _prints_into(result):
             outputs = finished(fn, args, kwargs)
         _check_is_jax(fn, outputs)
-    except BaseException as error:
-        result.error = error
-        raise
     result.outputs = as_given(outputs, (args, kwargs))
     return result
 

@@ -23,7 +23,6 @@ from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, Rows
 from nkitools.record.run import InstructionRecord, OperandRecord
 from nkitools.record.source_sites import Site, Sites
-from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
@@ -91,8 +90,6 @@ class Record(Rows):
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._loop_rows = array("q")
         self.prints = Prints()
-        self.findings: list[Finding] = []
-        self.allowed: list[tuple[Finding, str]] = []  # and why
         self.findings_left_out = 0
         self.origins: set[tuple[str, int]] = set()  # the lines that NK404 has spoken of
         self.rounded: Counter[str] = Counter()

@@ -102,7 +102,7 @@ class Run:
     error: BaseException | None = None
     record: Record | None = field(default=None, repr=False)
     records: tuple[Record, ...] = field(default=(), repr=False)  # of the ranks
-    set_aside: list[tuple[Finding, str]] = field(default_factory=list, repr=False)
+    set_aside: list[tuple[Finding, str]] = field(default_factory=list, repr=False)  # accepted findings, and why
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     kept_sources: dict[str, str] | None = field(default=None, repr=False)
     reference: Reference | None = field(default=None, repr=False)
@@ -129,15 +129,12 @@ class Run:
     @property
     def allowed(self) -> list[Finding]:
         """Findings of rules that whoever ran the kernel accepts (`allow_findings`); they are not among ``findings``."""
-        return [finding for finding, _ in self._allowances()]
+        return [finding for finding, _ in self.set_aside]
 
     @property
     def reasons(self) -> dict[str, str]:
         """Why the findings in ``allowed`` are accepted, by the rule's id; '' where nobody said."""
-        return {finding.rule: reason for finding, reason in self._allowances()}
-
-    def _allowances(self) -> list[tuple[Finding, str]]:
-        return [*(each for record in self.all_records for each in record.allowed), *self.set_aside]
+        return {finding.rule: reason for finding, reason in self.set_aside}
 
     @property
     def all_records(self) -> tuple[Record, ...]:

@@ -64,19 +64,14 @@ class OfficialSimulator(Target):
 
 def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     from nkitools.record.run import Run
-    from nkitools.record.run_listeners import announce
+    from nkitools.record.run_session import session
 
     chip = kwargs.pop("chip", None) or options.value("chip")
     precision = _PRECISIONS.get(str(options.value("precision")))
     run = Run(kernel=kernel_name(kernel), target=name, chip=str(chip or os.environ.get(_CHIP_VARIABLE, "")))
     run.precision = "full" if (precision or os.environ.get(_PRECISION_VARIABLE)) == "0" else "precise"
-    announce(run)
-    try:
-        with _variable(_CHIP_VARIABLE, chip), _variable(_PRECISION_VARIABLE, precision):
-            run.outputs = simulate(kernel, *args, **kwargs)
-    except BaseException as error:
-        run.error = error
-        raise
+    with session(run), _variable(_CHIP_VARIABLE, chip), _variable(_PRECISION_VARIABLE, precision):
+        run.outputs = simulate(kernel, *args, **kwargs)
     return run
 
 

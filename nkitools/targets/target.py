@@ -105,16 +105,12 @@ class Device(Target):
         """
         __tracebackhide__ = True
         from nkitools.record.run import Run
-        from nkitools.record.run_listeners import announce
+        from nkitools.record.run_session import session
 
         self.check_chip(kwargs.pop("chip", None))
         run = Run(kernel=kernel_name(kernel), target=self.key, chip=self.chip())
-        announce(run)
-        try:
+        with session(run):
             run.outputs = self.call(kernel, args, kwargs)
-        except BaseException as error:
-            run.error = error
-            raise
         return run
 
     def check_chip(self, asked: options.Value) -> None:

@@ -25,21 +25,17 @@ def time_kernel(
     """
     __tracebackhide__ = True
     from nkitools.record.run import Run
-    from nkitools.record.run_listeners import announce
+    from nkitools.record.run_session import session
 
     device.check_chip(kwargs.pop("chip", None))
     run = Run(kernel=kernel_name(kernel), target=device.key, chip=device.chip())
-    announce(run)
-    try:
+    with session(run):
         prepared = device.prepare(kernel, args, kwargs)
         run.chip = device.chip()
         given = arrays_in((args, kwargs))
         if benchmark.group is None:
             benchmark.group = f"{run.kernel}({', '.join(_described(array) for array in given)})"
         run.outputs = prepared.fetch(benchmark(prepared.launch))
-    except BaseException as error:
-        run.error = error
-        raise
     nbytes = sum(array.nbytes for array in [*given, *arrays_in(run.outputs)])
     benchmark.extra_info.update(
         kernel=run.kernel,

@@ -85,7 +85,7 @@ def _run(plain: Mapping[str, Any]) -> Run:
     records = tuple(SavedRecord(each) for each in plain["records"])
     prints = Prints([decoded_fields(Print, each) for each in plain["prints"]])
     for record in records:
-        record.prints, record.findings = prints, findings
+        record.prints = prints
     reference = plain["reference"]
     run = Run(
         str(plain["kernel"]),

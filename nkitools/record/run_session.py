@@ -1,0 +1,115 @@
+"""A run from its beginning to its end, and the verdict on each finding: accepted, kept or raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from nkitools.record.allowed_rules import allowance
+from nkitools.record.run import Run
+from nkitools.record.run_listeners import announce, conclude
+from nkitools.rules.finding import Finding, StopRun, error_of, is_raised
+
+
+class Verdict(NamedTuple):
+    """What becomes of a finding in a run.
+
+    ``kept``: the run keeps the finding.
+    ``reason``: why the finding is accepted ('' without a stated reason), None for one that is not accepted.
+    ``raised``: the finding ends the run as an error.
+    """
+
+    kept: bool
+    reason: str | None
+    raised: bool
+
+
+class Findings:
+    """The findings of a run while it goes on.
+
+    ``run.findings`` and ``run.set_aside`` are the only lists that hold findings of a run. Level ``off`` keeps and
+    raises nothing, ``report`` keeps, ``error`` also raises errors, ``strict`` raises warnings too. A fatal NK607 (not
+    modelled) is kept and raised at every level.
+    """
+
+    def __init__(self, run: Run, level: str) -> None:
+        self.run = run
+        self.level = level
+
+    @property
+    def all(self) -> list[Finding]:
+        """Return the findings so far, accepted ones last."""
+        return [*self.run.findings, *self.run.allowed]
+
+    @property
+    def has_error(self) -> bool:
+        """Return whether an error that is not accepted has been found."""
+        return any(finding.severity == "error" for finding in self.run.findings)
+
+    def verdict(self, rule: str, severity: str, *, fatal: bool = False) -> Verdict:
+        """Return what becomes of a finding; a ``fatal`` one leaves nothing to compute, so it is never accepted."""
+        unmodelled = fatal and rule == "NK607"
+        reason = None if fatal else allowance(rule)
+        ends = is_raised(severity, self.level) or (fatal and self.level != "report")
+        return Verdict(unmodelled or self.level != "off", reason, unmodelled or (ends and reason is None))
+
+    def keep(self, finding: Finding, verdict: Verdict) -> None:
+        """Keep ``finding`` as ``verdict`` says."""
+        if not verdict.kept:
+            return
+        if verdict.reason is None:
+            self.run.findings.append(finding)
+        else:
+            self.run.set_aside.append((finding, verdict.reason))
+
+    def add(self, findings: Iterable[Finding], cause: BaseException | None = None) -> None:
+        """Keep ``findings``, then raise the first one that the level raises, with ``cause`` as its cause."""
+        __tracebackhide__ = True
+        raised: Finding | None = None
+        for finding in findings:
+            verdict = self.verdict(finding.rule, finding.severity)
+            self.keep(finding, verdict)
+            raised = raised or (finding if verdict.raised else None)
+        if raised is not None:
+            raise error_of(raised) from cause
+
+    def add_error(self, error: BaseException) -> None:
+        """Keep the finding of an error that ended the run without a verdict."""
+        finding = getattr(error, "finding", None)
+        if not isinstance(finding, Finding) or self.level == "off":
+            return
+        if not any(finding is known for known in self.run.findings):
+            self.run.findings.append(finding)
+
+
+_current: ContextVar[Findings | None] = ContextVar("nkitools_findings", default=None)
+
+
+def current_findings() -> Findings | None:
+    """Return the findings of the run that goes on here, None outside of a run."""
+    return _current.get()
+
+
+@contextmanager
+def session(run: Run, level: str = "report") -> Iterator[Findings]:
+    """Announce ``run``, let the block find things at rule level ``level``, and conclude the run.
+
+    An exception of the block is kept in ``run.error``, and its finding among the run's findings. A run that collects
+    its findings and cannot go on ends the block quietly.
+    """
+    announce(run)
+    findings = Findings(run, level)
+    token = _current.set(findings)
+    try:
+        yield findings
+    except StopRun:
+        pass
+    except BaseException as error:
+        run.error = error
+        findings.add_error(error)
+        raise
+    finally:
+        _current.reset(token)
+        conclude(run)
