@@ -54,7 +54,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
 
     @property
     def findings(self) -> list[Finding]:
-        """What was expected and reported; known once the block has ended."""
+        """Return the expected findings that were reported; complete once the block has ended."""
         if self._found is None:
             raise RuntimeError("expect_finding: its findings are known once the block has ended")
         return self._found
@@ -124,7 +124,7 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
         raise AssertionError("\n".join([f"expected {self._wanted()}, which was not reported", *instead])) from error
 
     def _silence(self) -> str:
-        """Why nothing at all was reported."""
+        """Return why nothing at all was reported."""
         if not self._runs:
             return "no kernel was run in the block"
         runs = ", ".join(dict.fromkeys(f"`{run.kernel}` on {run.chip or run.target}" for run in self._runs))
@@ -137,5 +137,5 @@ def _name(rule: Rule) -> str:
 
 
 def _is_file(file: str, wanted: str) -> bool:
-    """Whether ``wanted`` is the path of a file, or the end of it in whole names."""
+    """Return whether ``wanted`` is the path of a file, or the end of it in whole names."""
     return ("/" + file.replace(os.sep, "/")).endswith("/" + os.fspath(wanted).replace(os.sep, "/").lstrip("/"))

@@ -54,7 +54,8 @@ _QUADRANT, _SCALES_OF_QUADRANT = 32, 4
 
 
 def interleave(values: npt.ArrayLike, partitions: int = 128) -> Array:
-    """A matrix [K, F], contraction first, as a tile [K // 4, 4F]: rows that lie ``partitions`` apart become neighbours.
+    """Return a matrix [K, F], contraction first, as a tile [K // 4, 4F]: rows that lie ``partitions`` apart become
+    neighbours.
 
     Each ``4 * partitions`` rows are a tile of their own, and the tiles follow each other; the last one may be shorter.
     K must be a multiple of 4. This is how AWS's guide lays a matmul out; any other order that both operands share
@@ -70,10 +71,9 @@ def interleave(values: npt.ArrayLike, partitions: int = 128) -> Array:
 
 
 def spread_scales(scales: Array, offset: int = 0) -> Array:
-    """Scales [P // 8, F] as they lie in SBUF, [P, F]: 4 rows in each quadrant of 32, from row ``offset`` on.
+    """Return scales [P // 8, F] as they lie in SBUF, [P, F]: 4 rows in each quadrant of 32, from row ``offset`` on.
 
-    ``offset``: 0, 4, 8 or 12. P must be a multiple of 32. The other rows are ``2**-127``, and nobody reads
-    them.
+    ``offset``: 0, 4, 8 or 12. P must be a multiple of 32. The other rows are ``2**-127`` and are never read.
     """
     codes = _codes_of_scales(scales)
     if codes.shape[0] % _SCALES_OF_QUADRANT:
@@ -85,7 +85,7 @@ def spread_scales(scales: Array, offset: int = 0) -> Array:
 
 
 def gather_scales(scales: Array, offset: int = 0) -> Array:
-    """The opposite of ``spread_scales``: [P, F] as it lies in SBUF becomes [P // 8, F]."""
+    """Return the opposite of ``spread_scales``: [P, F] as it lies in SBUF becomes [P // 8, F]."""
     codes = _codes_of_scales(scales)
     if codes.shape[0] % _QUADRANT:
         raise ValueError(f"scales in SBUF come by quadrants of 32 rows; they are {codes.shape}")
@@ -123,7 +123,7 @@ def unpack(packed: Array) -> Array:
 
 
 def quantize(values: npt.ArrayLike, dtype: Any, rule: Literal["ocp", "quantize_mx"] = "ocp") -> tuple[Array, Array]:
-    """A tile of values [P, 4F] as packed elements [P, F] of ``dtype`` and their scales [P // 8, F].
+    """Return a tile of values [P, 4F] as packed elements [P, F] of ``dtype`` and their scales [P // 8, F].
 
     ``rule``: "ocp" is the standard's conversion, whose scale is ``2**(floor(log2(max|V|)) - Emax)``; "quantize_mx" is
     what ``nisa.quantize_mx`` does since NKI 0.5, with twice that scale (float8 only). Elements round to nearest even
@@ -147,7 +147,8 @@ def quantize(values: npt.ArrayLike, dtype: Any, rule: Literal["ocp", "quantize_m
 
 
 def dequantize(packed: Array, scales: Array) -> Wide:
-    """The values [P, 4F], float64, of packed elements [P, F] and scales [P // 8, F] (float8_e8m0fnu, or uint8 codes).
+    """Return the values [P, 4F], float64, of packed elements [P, F] and scales [P // 8, F] (float8_e8m0fnu, or uint8
+    codes).
 
     A scale of 255 makes its group NaN.
     """

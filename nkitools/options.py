@@ -40,7 +40,7 @@ class Option(NamedTuple):
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is on or off, and takes no text."""
+        """Return whether the option is on or off, and takes no text."""
         return isinstance(self.default, bool)
 
     def checked(self, value: Value, said_by: str) -> Value:
@@ -230,7 +230,7 @@ _overrides: ContextVar[Mapping[str, Value] | None] = ContextVar("nkitools_option
 
 
 def value(name: str) -> Value:
-    """The value of option ``name``: the override, else the environment variable, else the default.
+    """Return the value of option ``name``: the override, else the environment variable, else the default.
 
     Raises ValueError, naming the variable and the choices, where the environment says something that means nothing.
     """
@@ -242,12 +242,12 @@ def value(name: str) -> Value:
 
 
 def is_in_environment(option: Option) -> bool:
-    """Whether the environment decides ``option``; an empty variable decides nothing."""
+    """Return whether the environment decides ``option``; an empty variable decides nothing."""
     return os.environ.get(option.env, "") != ""
 
 
 def from_environment(option: Option) -> Value:
-    """What the environment variable of ``option`` says. Raises ValueError where that means nothing."""
+    """Return what the environment variable of ``option`` says. Raises ValueError where that means nothing."""
     return option.checked(os.environ.get(option.env), option.env)
 
 

@@ -25,7 +25,7 @@ _SHOWN = (
 
 
 def plain(rule: Rule) -> dict[str, Any]:
-    """What a machine reads of ``rule``."""
+    """Return what a machine reads of ``rule``."""
     examples = [example._asdict() for example in rule.examples]
     fields = {**asdict(rule), **examples[0], "examples": examples}
     return {name: fields[name] for name in _SHOWN}
@@ -37,5 +37,5 @@ def family(rule: Rule) -> str:
 
 
 def families() -> list[str]:
-    """The families in the order of the catalogue."""
+    """Return the families in the order of the catalogue."""
     return list(dict.fromkeys(family(rule) for rule in RULES.values()))

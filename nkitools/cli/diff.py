@@ -70,7 +70,7 @@ def _show(found: Comparison, first: str, second: str, limit: int | None) -> None
 
 
 def _lines(found: Comparison, limit: int | None) -> Iterator[str]:
-    """What the runs are, where they diverge, what only one has, and how many instructions."""
+    """Yield what the runs are, where they diverge, what only one has, and how many instructions."""
     for name, (one, other) in found.about.items():
         yield f"{name}: {one} and {other}"
     if found.ended is not None:

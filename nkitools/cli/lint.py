@@ -40,10 +40,10 @@ def lint_paths(
     dialect: str | None,
     paths: tuple[Path, ...],
 ) -> None:
-    """Check the sources of the kernels in PATHs (files and directories), and of what they call in the same project.
+    """Check the sources of the kernels in PATHs (files and directories), and the project's functions that they call.
 
     One line a finding: path:line:col: NK601 message. A finding that is right as it is takes a comment on its line:
-    # nki: ignore[NK601] why. [tool.nkitools.lint] in pyproject.toml, the nearest above the first PATH, may say select,
+    # nki: ignore[NK601] why. [tool.nkitools.lint] in pyproject.toml, the nearest above the first PATH, may set select,
     ignore, dialect, exclude and per-file-ignores. Exit code: 0 where there are no errors and warnings (hints fail
     nothing), 1 where there are, 2 for a mistake in the command.
     """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_run(path: str) -> Run:
-    """The run saved in a file; UsageError, exit code 2, where there is none."""
+    """Return the run saved in a file; UsageError, exit code 2, where there is none."""
     from nkitools.record.saved.loading import SavedRunError, load_run
 
     try:

@@ -57,7 +57,7 @@ def run_script(
 
 
 def _stand_in_policy() -> str:
-    """The option ``stand_in``; every option that a run may read is checked before it begins."""
+    """Return the option ``stand_in``; every option that a run may read is checked before it begins."""
     try:
         values = {name: options.value(name) for name in ("chip", "rules", "precision", "print_limit", "stand_in")}
     except ValueError as error:
@@ -93,7 +93,7 @@ def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, 
 
 
 def _has_open_errors(tally: Tally) -> bool:
-    """Whether an error-level finding was only collected; one that was raised the script has dealt with."""
+    """Return whether an error-level finding was only collected; one that was raised the script has dealt with."""
     return any(finding.severity == "error" and not finding.raised for finding in tally.ranked())
 
 

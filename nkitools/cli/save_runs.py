@@ -12,7 +12,7 @@ import click
 
 @dataclass
 class Saving:
-    """Whether a run that was to be saved could not be."""
+    """The state of saving runs: whether one of them could not be saved."""
 
     failed: bool = False
 

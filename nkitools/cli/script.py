@@ -49,7 +49,9 @@ def _compiled(path: str) -> Any:
 
 
 def _exit_code(ending: SystemExit) -> int:
-    """What Python makes of ``sys.exit(code)``: nothing is 0, a number is itself, anything else is said and is 1."""
+    """Return what Python makes of ``sys.exit(code)``: nothing is 0, a number is itself, anything else is said and is
+    1.
+    """
     if ending.code is None:
         return 0
     if isinstance(ending.code, int):
@@ -60,7 +62,7 @@ def _exit_code(ending: SystemExit) -> int:
 
 @contextmanager
 def _as_main(path: str, argv: list[str]) -> Iterator[ModuleType]:
-    """The module ``__main__`` for the script at ``path``; the interpreter is as it was afterwards."""
+    """Provide the module ``__main__`` for the script at ``path``, and restore the interpreter afterwards."""
     module = ModuleType("__main__")
     loader = SourceFileLoader("__main__", path)
     module.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __cached__=None)

@@ -11,7 +11,7 @@ SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "hint": "cyan"}
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where to print. Brackets are brackets: messages are full of shapes."""
+    """Return where to print. Brackets are brackets: messages are full of shapes."""
     from rich.console import Console
 
     return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)

@@ -86,7 +86,7 @@ def _run_script(script: Path, args: tuple[str, ...], chip: str | None) -> tuple[
 
 
 def _arrays(path: Path) -> Any:
-    """The arrays of a file; UsageError where it holds none."""
+    """Return the arrays of a file; UsageError where it holds none."""
     import numpy as np
 
     try:

@@ -1,4 +1,4 @@
-"""What is known of a value without running: constants, tensors, registers, indices; everything else is unknown."""
+"""Abstract values: constants, tensors, registers and indices, as far as the source alone shows them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Value:
-    """What an expression stands for."""
+    """The abstract value of an expression."""
 
 
 class Unknown(Value):
@@ -45,13 +45,13 @@ class Tensor(Value):
 
     @property
     def on_chip(self) -> bool:
-        """Whether it is known to lie in SBUF or PSUM."""
+        """Return whether the tensor certainly lies in SBUF or PSUM."""
         return self.memory in ("sbuf", "psum")
 
 
 @dataclass(frozen=True)
 class Comparison(Tensor):
-    """What a comparison function of nl.* makes, which may be asserted."""
+    """The result of a comparison function of nl.*, which may be asserted."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ MASK = Mask()
 
 @dataclass(frozen=True)
 class ParDim(Value):
-    """What nl.par_dim makes."""
+    """The result of nl.par_dim."""
 
     size: Value
 
@@ -133,12 +133,12 @@ class Api(Value):
 
     @property
     def legacy(self) -> bool:
-        """Whether it is one of neuronxcc.nki."""
+        """Return whether the name is one of neuronxcc.nki."""
         return self.name.startswith("neuronxcc.")
 
 
 def short(name: str) -> str:
-    """A name of NKI as kernels write it."""
+    """Return a name of NKI as kernels write it."""
     plain = name.removeprefix("neuronxcc.")
     for module, alias in (("nki.language.", "nl."), ("nki.isa.", "nisa.")):
         if plain.startswith(module):
@@ -147,7 +147,7 @@ def short(name: str) -> str:
 
 
 def join(first: Value, second: Value) -> Value:
-    """What is known where either may be the case."""
+    """Return the common knowledge of two values where either may be the case."""
     if first == second:
         return first
     if isinstance(first, Tensor) and isinstance(second, Tensor):
@@ -179,12 +179,12 @@ def _number(value: Value) -> type | None:
 
 
 def is_float(value: Value) -> bool:
-    """Whether it is a float for sure."""
+    """Return whether the value is certainly a float."""
     return _number(value) is float
 
 
 def whole(value: Value) -> int | None:
-    """The integer that it is, None where that is not known."""
+    """Return the integer that a value stands for, None where the integer is not certain."""
     if isinstance(value, ParDim):
         return whole(value.size)
     known = isinstance(value, Constant) and type(value.value) is int
@@ -192,7 +192,7 @@ def whole(value: Value) -> int | None:
 
 
 def sizes(value: Value) -> Sizes | None:
-    """A shape: its sizes, as far as they are known."""
+    """Return a shape: its sizes, as far as they are known."""
     if isinstance(value, Sequence):
         return None if value.items is None else tuple(whole(each) for each in value.items)
     number = whole(value)

@@ -1,4 +1,4 @@
-"""How long a slice is whose ends are not known: ``i * 128 : (i + 1) * 128`` has 128 elements whatever ``i`` is."""
+"""Lengths of slices with unknown ends: ``i * 128 : (i + 1) * 128`` has 128 elements for every ``i``."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Body(Expressions):
     # --- ways ------------------------------------------------------------------------------------------------------
 
     def _branch(self, body: list[ast.stmt]) -> Names | None:
-        """What a way that starts here leaves behind; None where it does not come back."""
+        """Return the names that a branch leaves behind; None where the branch does not come back."""
         way = Body(self.context, dict(self.names))
         return way.names if way.run(body) else None
 
@@ -141,7 +141,7 @@ class Body(Expressions):
         self._meet(before, self._branch(body))
 
     def counter(self, node: ast.expr, iterated: Value) -> Value:
-        """What the counter of a loop is."""
+        """Return the abstract value of a loop's counter."""
         if isinstance(iterated, Sequence) and iterated.items:
             found = iterated.items[0]
             for each in iterated.items[1:]:
@@ -155,7 +155,7 @@ class Body(Expressions):
         return Number(int) if plain or (module == "language" and member in _RANGES) else UNKNOWN
 
     def _forget(self, node: ast.AST) -> None:
-        """Nothing is known of what a statement assigns, at any time while it runs."""
+        """Forget the values of all names that a statement may assign while it runs."""
         inside = node.body if isinstance(node, (ast.For, ast.While, ast.Try)) else [node]
         for each in own_nodes([*inside, *([node.target] if isinstance(node, ast.For) else [])]):
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
@@ -252,12 +252,12 @@ class Body(Expressions):
 
 
 def _kept(value: Value) -> Value:
-    """What a variable keeps: a list changes where nobody looks."""
+    """Return the value that a variable keeps; a list may be changed later, so its items are not kept."""
     return Sequence("list") if isinstance(value, Sequence) and value.kind == "list" else value
 
 
 def loop_bodies(context: Context) -> dict[str, str]:
-    """The functions defined in this one that it hands to nl.fori_loop or nl.while_loop, and to which."""
+    """Return the functions defined in this one that it hands to nl.fori_loop or nl.while_loop, and to which."""
     found = {}
     for each in context.scope.nodes:
         if not isinstance(each, ast.Call):

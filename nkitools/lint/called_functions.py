@@ -13,7 +13,7 @@ _OURS = __name__.partition(".")[0]
 
 
 def named_functions(function: FunctionType) -> Iterator[FunctionType]:
-    """A function and the author's functions that it names, those of classes that it names included, each once."""
+    """Yield a function and the author's functions that it names, those of classes that it names included, each once."""
     waiting: list[Any] = [function]
     seen: set[int] = set()  # of code objects, which are equal where only their files differ
     while waiting:
@@ -34,7 +34,7 @@ def named_functions(function: FunctionType) -> Iterator[FunctionType]:
 
 
 def plain_function(value: Any) -> FunctionType | None:
-    """The author's function in a kernel, a method, a partial, or what a decorator has made of one."""
+    """Return the author's function in a kernel, a method, a partial, or what a decorator has made of one."""
     for _ in range(16):
         if isinstance(value, (MethodType, classmethod, staticmethod)):
             value = value.__func__
@@ -48,7 +48,7 @@ def plain_function(value: Any) -> FunctionType | None:
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those of the functions defined in it."""
+    """Yield a code object and those of the functions defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""What the checks of one function share: where it stands, who listens, and what was found."""
+"""The state that the checks of one function share: its scope, the subscribed checks, and the findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Checks = Mapping[str, tuple[Check, ...]]
 
 
 class Interface(Protocol):
-    """What is known of the names of NKI: nothing, or what the dialects of nkitools tell (`nkitools.lint.interface`)."""
+    """The names of NKI: an empty interface; `nkitools.lint.interface` has that of nkitools' dialects."""
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Rule, message and remedy where the arguments do not fit the signature of ``name``."""
@@ -29,10 +29,10 @@ class Interface(Protocol):
         """Rule, message and remedy where NKI has no such name."""
 
     def form(self, name: str) -> str:
-        """How ``name`` is called, as a sentence."""
+        """Return the call form of ``name`` as a sentence."""
 
     def bound(self, name: str, given: Arguments) -> dict[str, Value]:
-        """The arguments of a call by the parameters that they are for; none where they do not fit."""
+        """Return the arguments of a call by their parameters; an empty dictionary where they do not fit."""
 
 
 @dataclass(eq=False)
@@ -58,12 +58,12 @@ class Context:
 
     @property
     def modern(self) -> bool:
-        """Whether the function is of the modern dialect for sure."""
+        """Return whether the function certainly belongs to the modern dialect."""
         return self.dialect == "modern"
 
     @property
     def legacy(self) -> bool:
-        """Whether it is of the legacy one."""
+        """Return whether the function certainly belongs to the legacy dialect."""
         return self.dialect == "legacy"
 
     @property
@@ -72,7 +72,7 @@ class Context:
         return getattr(self.scope.node, "name", "")
 
     def tell(self, event: str, *args: Any) -> None:
-        """Let the checks that listen to an event look at it."""
+        """Run the checks that are subscribed to an event."""
         for check in self.checks.get(event, ()):
             check(self, *args)
 
@@ -81,7 +81,7 @@ class Context:
         self.find_at(rule_id, getattr(node, "lineno", 0), self.module.column(node), message, remedy)
 
     def find_at(self, rule_id: str, line: int, column: int, message: str, remedy: str = "") -> None:
-        """The same at a line and column."""
+        """Add a finding at a line and column."""
         rule = RULES[rule_id]
         found = Finding(
             rule=rule.id,
@@ -98,7 +98,7 @@ class Context:
             self.findings.append(found)
 
     def inside(self, scope: Scope) -> Context:
-        """The context of a function defined in this one."""
+        """Return the context of a function defined inside this one."""
         return replace(
             self,
             scope=scope,
@@ -111,26 +111,26 @@ class Context:
         )
 
     def at(self, found: Found) -> Context:
-        """The same for a definition elsewhere."""
+        """Return the context of a definition elsewhere."""
         return replace(self, module=found.module, scope=found.scope)
 
     def silent(self, scope: Scope) -> Context:
-        """A context in which nobody listens."""
+        """Return a context without checks."""
         return replace(self, scope=scope, checks={}, interface=None, counters=[])
 
     def is_api(self, dotted: str) -> bool:
-        """Whether a dotted name is one of NKI's."""
+        """Return whether a dotted name belongs to NKI."""
         return dotted == "nki" or dotted.startswith(("nki.", f"{LEGACY}.nki"))
 
     def is_rebound(self, owner: Scope, name: str) -> bool:
-        """Whether some function declares a name global or nonlocal, so that its value is not that of its assignment."""
+        """Return whether a function declares the name global or nonlocal, so that the assigned value is not certain."""
         return any(name in scope.outside for scope in owner.all())
 
     def resolve(self, node: ast.expr) -> Found | None:
-        """The definition of the project that an expression names."""
+        """Return the definition of the project that an expression names."""
         return self.project.resolve(self.module, self.scope, node)
 
     def definition_of(self, node: ast.expr) -> Definition | None:
-        """The same without its place."""
+        """Return the definition of the project that an expression names, without its place."""
         found = self.resolve(node)
         return None if found is None else found.node

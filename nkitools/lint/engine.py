@@ -26,14 +26,17 @@ DIALECTS = ("auto", "modern", "legacy")
 
 @dataclass(frozen=True)
 class Report:
-    """What a lint found, in the order of files and lines, and how many files it read."""
+    """The findings of a lint run in the order of files and lines, and the number of files."""
 
     findings: list[Finding]
     files: int
 
 
 def lint(paths: Sequence[Path], dialect: str = "auto", interface: Interface | None = None) -> Report:
-    """The findings in files and in what their kernels call. ``dialect`` decides where a file's imports do not."""
+    """Return the findings in files and in the functions that their kernels call.
+
+    ``dialect`` decides where a file's imports do not.
+    """
     project = Project("" if dialect == "auto" else dialect)
     findings: list[Finding] = []
     modules = []
@@ -54,7 +57,7 @@ def lint(paths: Sequence[Path], dialect: str = "auto", interface: Interface | No
 
 
 def _judged(findings: list[Finding], modules: Iterable[Module]) -> list[Finding]:
-    """The findings each once, sorted, without those that are ignored, with what is wrong about the ignores."""
+    """Return the findings once each and sorted, without ignored ones, with the findings about the ignore comments."""
     kept: list[Finding] = []
     ignores: dict[str, list[Ignore]] = {module.path: ignores_of(module.text) for module in modules}
     by_place = {(each.file, each.line, each.column or 0, each.rule): each for each in findings}
@@ -74,7 +77,10 @@ def look_at_function(
     *,
     kernel: bool = False,
 ) -> list[Finding]:
-    """The findings in one function and in those defined in it; ``kernel``: it is one without being decorated so."""
+    """Return the findings in one function and in those defined inside.
+
+    ``kernel``: treat an undecorated function as a kernel.
+    """
     assert not isinstance(found.node, ast.ClassDef)
     kernel = kernel or found.module.is_kernel(found.node, found.scope)
     context = Context(found.module, found.inner, project, checks, dialect, kernel, interface)
@@ -94,7 +100,7 @@ def _legacy_scopes(context: Context, found: Found) -> None:
 
 
 def _seen_imports(scope: Scope) -> dict[str, str]:
-    """The imports that a function sees, by name."""
+    """Return the imports that a function sees, by name."""
     names: dict[str, str] = {}
     around: Scope | None = scope
     while around is not None:
@@ -105,9 +111,9 @@ def _seen_imports(scope: Scope) -> dict[str, str]:
 
 
 def _declared(module: Module, project: Project, dialect: str, interface: Interface | None) -> list[Finding]:
-    """What a file says outside of kernels: imports of names that NKI does not have, and how kernels are made.
+    """Return the findings of a file outside of kernels: imports that NKI does not have, and how kernels are made.
 
-    An import that is tried may fail.
+    An import inside ``try`` may fail.
     """
     context = Context(module, module.scope, project, {}, interface=interface)
     for scope in module.scope.all():
@@ -125,7 +131,7 @@ def _declared(module: Module, project: Project, dialect: str, interface: Interfa
 
 
 def _made(context: Context, node: ast.Call, scope: Scope) -> None:
-    """A call of nki.jit and its kin: NK608, NK609."""
+    """Check a call of nki.jit and its kin: NK608, NK609."""
     name = scope.qualified(node.func)
     if context.interface is not None and context.module.makes_kernel(node.func, scope):
         wrong = context.interface.wrong_call(name, node)
@@ -134,7 +140,7 @@ def _made(context: Context, node: ast.Call, scope: Scope) -> None:
 
 
 def _imported(context: Context, node: ast.AST, dialect: str) -> None:
-    """NK608 of what an import names; of all that is legacy where the file must be of the modern dialect."""
+    """Report imported names that are gone (NK608), and legacy imports in a file of the modern dialect."""
     for name in _imported_names(node):
         missing = None if context.interface is None else context.interface.missing(name)
         if missing is not None and missing[0] == "NK608":

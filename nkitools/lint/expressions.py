@@ -1,4 +1,4 @@
-"""What expressions stand for, and who is told of the operations that are met on the way."""
+"""Abstract evaluation of expressions; each operation that is met starts the checks subscribed to it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Expressions:
         self.depth = 0
 
     def value(self, node: ast.expr | None) -> Value:
-        """What an expression stands for."""
+        """Return the abstract value of an expression."""
         if node is None:
             return UNKNOWN
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
@@ -67,7 +67,7 @@ class Expressions:
         return UNKNOWN
 
     def truth(self, node: ast.expr) -> Value:
-        """What an expression stands for whose truth value is asked for."""
+        """Return the abstract value of an expression whose truth value decides something."""
         if isinstance(node, ast.BoolOp):
             return self._either([self.truth(each) for each in node.values])
         value = self.value(node)
@@ -91,7 +91,7 @@ class Expressions:
         return known if known is not None else self._outer(node.id)
 
     def _outer(self, name: str) -> Value:
-        """What a name stands for that the function does not bind: an import, a constant of the file."""
+        """Return the abstract value of a name that the function does not bind: an import, a constant of the file."""
         scope = self.context.scope
         dotted = scope.named(name)
         if dotted:
@@ -298,7 +298,7 @@ class Expressions:
         return viewed(base, function.attr, given) if isinstance(base, Tensor) and function.attr in VIEWS else UNKNOWN
 
     def arguments(self, node: ast.Call) -> Arguments:
-        """The values of a call's arguments."""
+        """Return the values of a call's arguments."""
         positional = tuple(self.value(each) for each in node.args)
         named = {each.arg or "**": self.value(each.value) for each in node.keywords}
         hidden = any(isinstance(each, ast.Starred) for each in node.args) or "**" in named
@@ -332,7 +332,7 @@ class Expressions:
 
 
 def combined(operation: ast.operator, left: Value, right: Value) -> Value:
-    """What a binary operation gives."""
+    """Return the abstract value of a binary operation."""
     if isinstance(left, (Tensor, Comparison)) or isinstance(right, (Tensor, Comparison)):
         return Tensor()
     if isinstance(left, Mask) or isinstance(right, Mask):
@@ -357,7 +357,7 @@ def combined(operation: ast.operator, left: Value, right: Value) -> Value:
 
 
 def _index(operation: ast.operator, left: Value, right: Value) -> Index:
-    """Indices broadcast; // and % leave the affine ones."""
+    """Return the broadcast index of an operation; ``//`` and ``%`` leave the affine indices."""
     both = [each for each in (left, right) if isinstance(each, Index)]
     ndims = [each.ndim for each in both]
     known = [each for each in ndims if each is not None]

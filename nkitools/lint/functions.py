@@ -1,4 +1,4 @@
-"""The source rules of a function that is about to run: of itself, and of what it names of its author's."""
+"""The source rules of a function that is about to run, and of the author's functions that it names."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _known: WeakKeyDictionary[FunctionType, tuple[Finding, ...]] = WeakKeyDictionary
 
 
 def source_findings(function: Callable[..., Any]) -> tuple[Finding, ...]:
-    """What the source of a kernel, and of the author's functions that it names, shows and a run does not.
+    """Return the findings that only the source of a kernel, and of the author's functions that it names, shows.
 
-    Errors and warnings only: hints are lint's. Nothing of a function whose source is not at hand (a session without
-    history, a compiled module), nor of the legacy dialect, which reports its own. Found once for a function object:
-    what its global names are bound to later is not looked at.
+    Errors and warnings only: hints belong to lint. A function whose source is not at hand (a session without history,
+    a compiled module) has none, nor has one of the legacy dialect, which reports its own. The findings are made once
+    for a function object: later bindings of its global names are not looked at.
     """
     plain = plain_function(function)
     if plain is None:
@@ -49,7 +49,7 @@ _MOST_NODES = 4096
 
 
 def _of_one(found: Found, launched: bool) -> tuple[Finding, ...]:
-    """The findings of one function, found once."""
+    """Return the findings of one function; they are made once."""
     key = (found.node, launched)
     if key not in _by_node:
         if len(_by_node) >= _MOST_NODES:
@@ -61,7 +61,7 @@ def _of_one(found: Found, launched: bool) -> tuple[Finding, ...]:
 
 
 def _found(function: FunctionType) -> Found | None:
-    """A function in its source; None where that is not at hand, or is no longer that of the code."""
+    """Return a function in its source; None where the source is not at hand or is no longer that of the code."""
     code = function.__code__
     module = _project.running(code.co_filename, function.__globals__)
     place = None if module is None else module.functions.get((code.co_firstlineno, code.co_name))

@@ -29,7 +29,7 @@ class Ignore:
 
 
 def ignores_of(text: str) -> list[Ignore]:
-    """The comments of a file."""
+    """Return the comments of a file."""
     return [Ignore(*each) for each in _comments(text)] if "nki:" in text else []
 
 
@@ -55,7 +55,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def without_ignored(findings: Iterable[Finding], ignores: list[Ignore]) -> list[Finding]:
-    """The findings that no comment with a reason speaks of."""
+    """Return the findings that no ignore comment with a reason covers."""
     kept = []
     for finding in findings:
         speaking = [each for each in ignores if finding.line in each.lines and finding.rule in each.ids]
@@ -67,14 +67,14 @@ def without_ignored(findings: Iterable[Finding], ignores: list[Ignore]) -> list[
 
 
 def is_ignored(text: str, rule: str, line: int) -> bool:
-    """Whether a comment with a reason speaks of a rule at a line of a file."""
+    """Return whether an ignore comment with a reason covers a rule at a line of a file."""
     return any(each.reason and line in each.lines and rule in each.ids for each in ignores_of(text))
 
 
 def wrong_ignores(ignores: list[Ignore], file: str) -> Iterator[Finding]:
-    """NK619: comments without a reason, of rules that do not exist, and those that silence nothing.
+    """Yield NK619 for ignore comments without a reason, of unknown rules, and those that ignore nothing.
 
-    A comment of a rule that only a run reports is left alone: lint cannot tell.
+    A comment of a rule that only a run can report is left alone.
     """
     from nkitools.lint.checks import RULES as CHECKED  # all of them, which a run that only reads comments does not need
 

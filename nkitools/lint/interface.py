@@ -34,7 +34,7 @@ class Dialects:
     """The interface of both dialects."""
 
     def missing(self, name: str) -> tuple[str, str, str] | None:
-        """Rule, message and remedy where NKI has no ``name``; None where it has, and where nobody can tell."""
+        """Return rule, message and remedy where NKI certainly has no ``name``, else None."""
         return _missing(name)
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
@@ -63,12 +63,12 @@ class Dialects:
         return None
 
     def form(self, name: str) -> str:
-        """How ``name`` is called, as a sentence."""
+        """Return the call form of ``name`` as a sentence."""
         signature = _signature(name)
         return "" if signature is None else f"The call form is {short(name)}{_shown(signature)}."
 
     def bound(self, name: str, given: Arguments) -> dict[str, Value]:
-        """The arguments of a call by the parameters that they are for; none where they do not fit, or are not known."""
+        """Return the arguments of a call by their parameters; empty where they do not fit or are unknown."""
         signature = None if given.open else _signature(name)
         if signature is None:
             return {}
@@ -87,7 +87,7 @@ def _unknown(name: str, named: list[str], known: frozenset[str], form: str) -> t
 
 
 def _shown(signature: inspect.Signature) -> str:
-    """A signature without annotations, and with members of enums as they are written."""
+    """Return a signature without annotations, and with members of enums as they are written."""
     bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=signature.empty)).replace("'", "")
     return re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", text)
@@ -100,7 +100,7 @@ def _module(dotted: str) -> ModuleType | None:
 
 
 def _split(name: str) -> tuple[ModuleType | None, list[str]]:
-    """The module that a dotted name begins with, and the rest of it."""
+    """Return the module that a dotted name begins with, and the rest of it."""
     words = name.split(".")
     for count in range(len(words), 0, -1):
         module = _module(".".join(words[:count]))

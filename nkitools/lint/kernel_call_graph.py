@@ -1,4 +1,4 @@
-"""Which functions are kernel code: kernels, what they call in the same project, and what issues instructions."""
+"""The functions that are kernel code: kernels, the project's functions that they call, and issuers of instructions."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ALWAYS = ("__call__", "__init__", "__post_init__")
 
 
 def kernel_code(project: Project, modules: list[Module]) -> list[tuple[Found, str]]:
-    """The functions of kernel code in some files and in whatever they call, those within another one left out.
+    """Return the functions of kernel code in some files and in all that they call, without nested functions.
 
-    Each with its dialect: where it shows none, that of whoever calls it.
+    Each comes with its dialect: its own where the source shows one, else that of its caller.
     """
     return _Reach(project).from_roots([root for module in modules for root in _roots(module, project)])
 
 
 def dialect_of(found: Found) -> str:
-    """The dialect of a function: that of what it names, else that of its file; '' where that is neither or both."""
+    """Return the dialect of the names in a function, else the dialect of its file; '' where neither or both fit."""
     imported = found.module.dialects
     if len(imported) == 1:
         return next(iter(imported))
@@ -59,7 +59,7 @@ def _calls(scope: Scope) -> Iterator[ast.Call]:
 
 
 def _handed_over(module: Module, scope: Scope, project: Project, call: ast.Call) -> Iterator[Found]:
-    """The function in ``nki.jit(function)``, ``nkitools.simulate(function, ...)``."""
+    """Yield the function in ``nki.jit(function)``, ``nkitools.simulate(function, ...)``."""
     name = scope.qualified(call.func)
     runs = name.rpartition(".")[2] in _RUNNERS and name.partition(".")[0] in ("nki", "neuronxcc", "nkitools")
     if call.args and (runs or _is_fixture(scope, call.func) or module.makes_kernel(call.func, scope)):
@@ -71,13 +71,13 @@ def _handed_over(module: Module, scope: Scope, project: Project, call: ast.Call)
 
 
 def _is_fixture(scope: Scope, function: ast.expr) -> bool:
-    """Whether a call is one of pytest's ``run_kernel``, which the test takes as a parameter."""
+    """Return whether a call is one of pytest's ``run_kernel``, a parameter of the test."""
     owner = scope.owner(function.id) if isinstance(function, ast.Name) and function.id == "run_kernel" else None
     return owner is not None and "run_kernel" in owner.parameters
 
 
 def _issues(found: Found) -> bool:
-    """Whether a function issues instructions itself, which only kernel code can; tests may, to see it refused."""
+    """Return whether a function issues instructions itself, as only kernel code can (and tests of refusals)."""
     node = found.node
     if node.name.startswith("test_"):
         return False
@@ -116,7 +116,7 @@ class _Reach:
         return sorted(outermost, key=lambda each: (each[0].module.path, each[0].node.lineno))
 
     def _named(self, found: Found) -> Iterator[Found]:
-        """What a function names in its body: it may call it, or hand it on to be called."""
+        """Yield the functions that a function names in its body, whether it calls them or hands them on."""
         scope = found.inner
         for inner in _functions(scope):
             for node in inner.nodes:
@@ -135,7 +135,7 @@ class _Reach:
 
 
 def _functions(scope: Scope) -> Iterator[Scope]:
-    """The scope of a function and those of the functions in it (those of classes are reached by their names)."""
+    """Yield the scope of a function and those of the functions in it (those of classes are reached by their names)."""
     yield scope
     for node, inner in scope.scopes.items():
         if isinstance(node, _FUNCTIONS):

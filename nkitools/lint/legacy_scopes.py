@@ -1,9 +1,10 @@
-"""What only the source of a kernel shows: tensors used outside of the block that made them (NK605), while loops that
-test before they run (NK601), and shared_hbm tensors made under a condition (NK208).
+"""Rules that only the source of a legacy kernel shows: tensors used outside of the block that made them (NK605), while
+loops that test before they run (NK601), and shared_hbm tensors made under a condition (NK208).
 
 AWS's compiler reads the kernel's source: an ``if`` on a loop counter or program id, and every loop over a range, is
-control flow to it, a scope of its own. An ``if`` on anything else (a flag, a dtype, ``x is None``) it decides itself
-and leaves no scope behind, so that its own kernels choose a tensor by such an ``if`` and use it below.
+control flow to the compiler, a scope of its own. An ``if`` on anything else (a flag, a dtype, ``x is None``) is decided
+by the compiler and leaves no scope behind, so that AWS's own kernels choose a tensor by such an ``if`` and use the
+tensor below.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Binding:
 
 @dataclass
 class _Names:
-    """What is known of the variables at one point of a function."""
+    """The abstract values of the variables at one point of a function."""
 
     tensors: dict[str, _Binding] = field(default_factory=dict)
     varying: set[str] = field(default_factory=set)  # differ between iterations or programs
@@ -61,7 +62,7 @@ class _Names:
 
 
 def resolved(node: ast.expr, imports: dict[str, str]) -> str:
-    """The dotted name that an expression stands for, by the imports of its file; '' for anything else."""
+    """Return the dotted name that an expression stands for, by the imports of its file; '' for anything else."""
     if isinstance(node, ast.Name):
         return imports.get(node.id, node.id)
     if isinstance(node, ast.Attribute):
@@ -80,7 +81,7 @@ class Scopes:
         self.told: set[tuple[str, _Binding]] = set()
 
     def function(self, node: ast.FunctionDef) -> list[SourceFinding]:
-        """The findings in a function."""
+        """Return the findings in a function."""
         self._block(node.body, ())
         return self.findings
 
@@ -221,7 +222,7 @@ class Scopes:
     # --- values ----------------------------------------------------------------------------------------------------
 
     def _is_tensor(self, value: ast.expr) -> bool:
-        """Whether an expression makes a new tile, as far as the source shows it."""
+        """Return whether an expression makes a new tile, as far as the source shows it."""
         match value:
             case ast.Call(func=function):
                 name = resolved(function, self.imports)
@@ -237,7 +238,7 @@ class Scopes:
         return False
 
     def _holds(self, value: ast.expr) -> bool:
-        """Whether an expression is a tile: a variable that holds one, a part of that, or a new one."""
+        """Return whether an expression is a tile: a variable that holds one, a part of that, or a new one."""
         if isinstance(value, ast.Name):
             return value.id in self.names.tensors
         if isinstance(value, ast.Subscript):
@@ -245,7 +246,7 @@ class Scopes:
         return self._is_tensor(value)
 
     def _varies(self, value: ast.expr) -> bool:
-        """Whether a value differs between iterations of a range or between programs."""
+        """Return whether a value differs between iterations of a range or between programs."""
         calls = (resolved(each.func, self.imports) for each in ast.walk(value) if isinstance(each, ast.Call))
         return any(name in self.names.varying for name in _loaded(value)) or f"{_LANGUAGE}program_id" in calls
 
@@ -253,7 +254,7 @@ class Scopes:
         return isinstance(node, ast.Call) and resolved(node.func, self.imports) == _SCALAR
 
     def _scalar(self, value: ast.expr) -> bool | None:
-        """Whether a value is ``scalar(True)``; None where it is not made of scalars at all."""
+        """Return whether a value is ``scalar(True)``; None where it is not made of scalars at all."""
         if isinstance(value, ast.Call) and self._is_scalar_call(value):
             first = value.args[0] if value.args else None
             return isinstance(first, ast.Constant) and first.value is True
@@ -262,7 +263,7 @@ class Scopes:
 
 
 def _stored(target: ast.expr) -> Iterator[str]:
-    """The variables that an assignment's target binds."""
+    """Yield the variables that an assignment's target binds."""
     for node in ast.walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id

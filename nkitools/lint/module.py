@@ -48,7 +48,7 @@ class Module:
         )
 
     def column(self, node: ast.AST) -> int:
-        """Where a node begins on its line, in characters from 1 (ast counts bytes from 0)."""
+        """Return where a node begins on its line, in characters from 1 (ast counts bytes from 0)."""
         line, offset = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
@@ -59,7 +59,9 @@ class Module:
         return _lines(self.text)
 
     def makes_kernel(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether a decorator or the function of a call makes kernels: ``nki.jit``, ``nki.jit(...)``, partials."""
+        """Return whether a decorator or the function of a call makes kernels: ``nki.jit``, ``nki.jit(...)``,
+        partials.
+        """
         if isinstance(node, ast.Call):
             partial = scope.qualified(node.func) == "functools.partial" and bool(node.args)
             return self.makes_kernel(node.args[0] if partial else node.func, scope)
@@ -67,7 +69,7 @@ class Module:
         return name in _KERNEL_MAKERS or name.rpartition(".")[2] == "nki_jit"
 
     def is_kernel(self, node: Definition, scope: Scope) -> bool:
-        """Whether a function is decorated as a kernel."""
+        """Return whether a function is decorated as a kernel."""
         return any(self.makes_kernel(each, scope) for each in node.decorator_list)
 
 
@@ -82,7 +84,7 @@ def _lines(text: str) -> list[str]:
 
 @lru_cache(maxsize=512)
 def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
-    """The file of a text. Raises `Unreadable`."""
+    """Return the file of a text. Raises `Unreadable`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes: Python's own, and not about kernels
@@ -101,7 +103,7 @@ def parse(text: str, path: str, package: str = "", dialect: str = "") -> Module:
 
 
 def read(path: Path) -> str:
-    """The text of a file in the encoding that it declares, UTF-8 otherwise. Raises `Unreadable`, OSError."""
+    """Return the text of a file in the encoding that it declares, UTF-8 otherwise. Raises `Unreadable`, OSError."""
     raw = path.read_bytes()
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)

@@ -35,8 +35,8 @@ class Found:
 
 
 def project_directory(path: Path) -> Path:
-    """The directory of the project that a file lies in: the nearest one that is marked as such, else the file's own,
-    or that above its outermost package.
+    """Return the directory of the project that a file lies in: the nearest one that is marked as such, else the file's
+    own, or that above its outermost package.
     """
     for directory in path.parents:
         if any((directory / mark).exists() for mark in _MARKS):
@@ -52,7 +52,7 @@ def _above_packages(path: Path) -> Path:
 
 
 def package_of(path: Path) -> str:
-    """The dotted package that a file lies in, by the ``__init__.py`` around it."""
+    """Return the dotted package that a file lies in, by the ``__init__.py`` around it."""
     base = _above_packages(path)
     return ".".join(path.parent.relative_to(base).parts)
 
@@ -67,7 +67,7 @@ class Project:
         self._roots: dict[Path, tuple[Path, ...]] = {}
 
     def module(self, path: Path) -> Module:
-        """The file at ``path``. Raises `Unreadable`, OSError."""
+        """Return the file at ``path``. Raises `Unreadable`, OSError."""
         key = path.resolve()
         if key not in self._modules:
             try:
@@ -80,7 +80,9 @@ class Project:
         return found
 
     def find(self, dotted: str, seen_from: Module) -> Module | None:
-        """The file of a module's dotted name as the file ``seen_from`` imports it; None outside of the project."""
+        """Return the file of a module's dotted name as the file ``seen_from`` imports it; None outside of the
+        project.
+        """
         if dotted.partition(".")[0] in (*_OTHERS, *sys.stdlib_module_names):
             return None
         roots = self._roots_of(Path(seen_from.path))
@@ -90,7 +92,9 @@ class Project:
         return self._named[key]
 
     def _roots_of(self, path: Path) -> tuple[Path, ...]:
-        """The directories that imports of a file may start from: those around it, up to the project's, and its src."""
+        """Return the directories that imports of a file may start from: those around it, up to the project's, and its
+        src.
+        """
         directory = path.resolve().parent
         if directory not in self._roots:
             top = project_directory(path.resolve())
@@ -111,7 +115,7 @@ class Project:
         return None
 
     def resolve(self, module: Module, scope: Scope, node: ast.expr) -> Found | None:
-        """The function or class of the project that an expression names."""
+        """Return the function or class of the project that an expression names."""
         if isinstance(node, ast.Name):
             owner = scope.owner(node.id)
             if owner is not None and node.id in owner.definitions and node.id not in owner.variables:
@@ -120,7 +124,7 @@ class Project:
         return self.definition(dotted, module) if dotted else self._member(module, scope, node)
 
     def _member(self, module: Module, scope: Scope, node: ast.expr) -> Found | None:
-        """A function that is kept in a class of the project: ``Config.of``."""
+        """Return a function that is kept in a class of the project: ``Config.of``."""
         if not isinstance(node, ast.Attribute):
             return None
         owner = self.resolve(module, scope, node.value)
@@ -129,7 +133,7 @@ class Project:
         return Found(owner.module, owner.inner, owner.inner.definitions[node.attr])
 
     def definition(self, dotted: str, seen_from: Module, depth: int = 0) -> Found | None:
-        """The definition behind a dotted name: in the file of the longest part of it that is a module."""
+        """Return the definition behind a dotted name: in the file of the longest part of it that is a module."""
         head, _, name = dotted.rpartition(".")
         if not head or depth > _DEEPEST:
             return None
@@ -159,13 +163,13 @@ class Running(Project):
     """The project of a program that runs: modules are those that it has imported."""
 
     def find(self, dotted: str, seen_from: Module) -> Module | None:
-        """The file of an imported module; None for what is installed, and for what has no source."""
+        """Return the file of an imported module; None for what is installed, and for what has no source."""
         known = vars(sys.modules[dotted]) if dotted in sys.modules else {}
         file = known.get("__file__")
         return None if not isinstance(file, str) or is_installed(file) else self.running(file, known)
 
     def running(self, file: str, names: Mapping[str, Any]) -> Module | None:
-        """The file of code that runs with ``names`` for its global ones; None where there is no source."""
+        """Return the file of code that runs with ``names`` for its global ones; None where there is no source."""
         text = "".join(linecache.getlines(file))
         try:
             return parse(text, file, str(names.get("__package__") or "")) if text else None
@@ -180,5 +184,5 @@ def _installed() -> tuple[str, ...]:
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file belongs to Python or to an installed package, not to the author."""
+    """Return whether a file belongs to Python or to an installed package, not to the author."""
     return file.startswith((*_installed(), "<frozen"))

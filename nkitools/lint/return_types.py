@@ -1,4 +1,4 @@
-"""What calls and attributes of NKI return, as far as the documentation says it for all of them."""
+"""Abstract values that calls and attributes of NKI return, as far as the documentation gives them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Arguments:
     open: bool = False
 
     def get(self, name: str, position: int | None = None) -> Value | None:
-        """The argument of that name or position; None where it is not given."""
+        """Return the argument of that name or position; None where it is not given."""
         if name in self.named:
             return self.named[name]
         if position is not None and position < len(self.positional):
@@ -71,7 +71,7 @@ class Arguments:
 
 
 def parts(name: str) -> tuple[bool, str, str]:
-    """Whether a dotted name is of the legacy dialect, its module (``language``, ``isa``, ...) and what it is there."""
+    """Return whether a dotted name is legacy, its module (``language``, ``isa``, ...) and its name in that module."""
     legacy = name.startswith("neuronxcc.nki.") or name == "neuronxcc.nki"
     plain = name.removeprefix("neuronxcc.").removeprefix("nki.")
     module, _, member = plain.rpartition(".")
@@ -79,7 +79,7 @@ def parts(name: str) -> tuple[bool, str, str]:
 
 
 def called(name: str, given: Arguments, node: ast.AST | None = None) -> Value:
-    """What a call of NKI's ``name`` returns."""
+    """Return the abstract value that a call of NKI's ``name`` returns."""
     made = _called(name, given)
     return replace(made, maker=node) if isinstance(made, Tensor) else made
 
@@ -133,7 +133,7 @@ def _created(legacy: bool, member: str, given: Arguments) -> Value:
 
 
 def memory_of(buffer: Value) -> str:
-    """The memory that a ``buffer=`` names."""
+    """Return the memory that a ``buffer=`` names."""
     name: Any = getattr(buffer, "name", "")
     if isinstance(buffer, Constant):
         return _MEMORIES.get(buffer.value, "") if isinstance(buffer.value, str) else ""
@@ -149,7 +149,7 @@ def _loaded(src: Value | None) -> Tensor:
 
 
 def attribute(name: str) -> Value | None:
-    """What a name of NKI stands for where it is a number that holds for every chip; None for others."""
+    """Return the number behind a name of NKI where it is the same for every chip; None for other names."""
     _, module, member = parts(name)
     if module == "language.tile_size" and member in _TILE_SIZES:
         return Constant(_TILE_SIZES[member])
@@ -157,7 +157,7 @@ def attribute(name: str) -> Value | None:
 
 
 def viewed(tensor: Tensor, method: str, given: Arguments) -> Tensor:
-    """The view that a method of a tensor gives."""
+    """Return the view that a method of a tensor gives."""
     if method == "reshape":
         shape = sizes(given.get("shape", 0) or UNKNOWN) if len(given.positional) < 2 else None
         return replace(tensor, shape=shape)
@@ -165,7 +165,7 @@ def viewed(tensor: Tensor, method: str, given: Arguments) -> Tensor:
 
 
 def element(tensor: Tensor, keys: tuple[Value, ...]) -> Tensor:
-    """A part of a tensor by its keys, one a dimension."""
+    """Return a part of a tensor by its keys, one a dimension."""
     if tensor.shape is None or len(keys) > len(tensor.shape) or not all(_plain(key) for key in keys):
         return replace(tensor, shape=None)
     rest = tensor.shape[len(keys) :]
@@ -180,5 +180,5 @@ def element(tensor: Tensor, keys: tuple[Value, ...]) -> Tensor:
 
 
 def _plain(key: Value) -> bool:
-    """Whether a key is a slice or an integer."""
+    """Return whether a key is a slice or an integer."""
     return isinstance(key, (Span, Number)) or whole(key) is not None

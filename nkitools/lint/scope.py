@@ -21,9 +21,10 @@ CUSTOMARY = {"nki": "nki", "nl": "nki.language", "nisa": "nki.isa"}
 
 @dataclass(eq=False)
 class Scope:
-    """What one module, function or class binds. ``variables``: each value that is assigned to a name, None where no
-    expression says it (a loop's counter, a part of an unpacked value). ``dialect`` decides, in a file, between imports
-    of both dialects under one name.
+    """The names that one module, function or class binds.
+
+    ``variables``: each value that is assigned to a name, None where no expression gives it (a loop's counter, a part of
+    an unpacked value). ``dialect`` decides, in a file, between imports of both dialects under one name.
     """
 
     node: ast.Module | Definition
@@ -38,13 +39,13 @@ class Scope:
     scopes: dict[Definition, Scope] = field(default_factory=dict)
 
     def binds(self, name: str) -> bool:
-        """Whether the name belongs to this scope."""
+        """Return whether the name belongs to this scope."""
         if name in self.outside:
             return False
         return name in self.parameters or name in self.imports or name in self.definitions or name in self.variables
 
     def owner(self, name: str) -> Scope | None:
-        """The scope that a name read here belongs to, as Python finds it; None for a builtin or an unknown name."""
+        """Return the scope that binds a name read here, by Python's rules; None for a builtin or an unknown name."""
         scope: Scope | None = self
         while scope is not None:
             hidden = scope is not self and isinstance(scope.node, ast.ClassDef)
@@ -64,20 +65,20 @@ class Scope:
         return self if self.outer is None else self.outer.module
 
     def all(self) -> Iterator[Scope]:
-        """This scope and all inside of it."""
+        """Yield this scope and all inside of it."""
         yield self
         for inner in self.scopes.values():
             yield from inner.all()
 
     def qualified(self, node: ast.expr, depth: int = 0) -> str:
-        """The dotted name of what an expression names by way of the imports: ``nki.language.exp``; '' for others."""
+        """Return the dotted name behind an expression, by way of the imports: ``nki.language.exp``; '' for others."""
         if isinstance(node, ast.Attribute):
             base = self.qualified(node.value, depth)
             return f"{base}.{node.attr}" if base else ""
         return self.named(node.id, depth) if isinstance(node, ast.Name) else ""
 
     def named(self, name: str, depth: int = 0) -> str:
-        """The same of a name."""
+        """Return the dotted name behind a name, by way of the imports; '' for others."""
         owner = self.owner(name)
         if owner is None:
             return self._unbound(name)
@@ -106,20 +107,20 @@ class Scope:
 
 
 def _alias(owner: Scope, values: list[ast.expr | None], depth: int) -> str:
-    """The dotted name behind ``exp = nl.exp``."""
+    """Return the dotted name behind ``exp = nl.exp``."""
     only = values[0] if len(values) == 1 and depth < _DEEPEST else None
     return owner.qualified(only, depth + 1) if isinstance(only, (ast.Attribute, ast.Name)) else ""
 
 
 def scope_of(tree: ast.Module, package: str, dialect: str = "") -> Scope:
-    """The scope of a file, with those of everything that it defines; ``package`` resolves relative imports."""
+    """Return the scope of a file, with those of everything that it defines; ``package`` resolves relative imports."""
     scope = Scope(tree, dialect=dialect)
     _Filler(scope, package).fill()
     return scope
 
 
 def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a body in order, with the definitions in it, without what is inside of those."""
+    """Yield the nodes of a body in order, with the definitions in it, without what is inside of those."""
     waiting = list(body)[::-1]
     while waiting:
         node = waiting.pop()
@@ -129,7 +130,7 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def stored(targets: Iterable[ast.AST]) -> Iterator[ast.Name]:
-    """The names that assignment targets bind."""
+    """Yield the names that assignment targets bind."""
     for target in targets:
         for node in ast.walk(target):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

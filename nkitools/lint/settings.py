@@ -1,4 +1,4 @@
-"""What ``[tool.nkitools.lint]`` of pyproject.toml says about lint.
+"""The settings of lint: ``[tool.nkitools.lint]`` of pyproject.toml.
 
 ```toml
 [tool.nkitools.lint]
@@ -42,11 +42,11 @@ class Settings:
     directory: Path = Path()
 
     def excludes(self, path: Path) -> bool:
-        """Whether a file or directory is left out."""
+        """Return whether a file or directory is left out."""
         return any(_matches(self._relative(path), pattern) for pattern in self.exclude)
 
     def wants(self, finding: Finding) -> bool:
-        """Whether a finding is to be shown."""
+        """Return whether a finding is to be shown."""
         if finding.rule in self.ignore or (self.select and finding.rule not in self.select):
             return False
         path = self._relative(Path(finding.file))
@@ -61,13 +61,13 @@ class Settings:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Whether a path, or a directory that it lies in, fits a pattern."""
+    """Return whether a path, or a directory that it lies in, fits a pattern."""
     plain = pattern.rstrip("/")
     return any(fnmatch(each, plain) for each in (path, *(str(above) for above in Path(path).parents)))
 
 
 def settings_for(path: Path) -> Settings:
-    """The settings of the nearest pyproject.toml above a path that has the table. Raises `WrongSettings`."""
+    """Return the settings of the nearest pyproject.toml above a path that has the table. Raises `WrongSettings`."""
     start = path.resolve()
     for directory in (start, *start.parents):
         file = directory / "pyproject.toml"
@@ -127,7 +127,7 @@ def _ids(table: dict[str, Any], name: str, file: Path) -> frozenset[str]:
 
 
 def rule_ids(names: Iterable[str]) -> frozenset[str]:
-    """The ids of rules by id, name or legacy code, and of families by the beginning of their ids (``NK6``).
+    """Return the ids of rules by id, name or legacy code, and of families by the beginning of their ids (``NK6``).
 
     ValueError for a name that is none.
     """

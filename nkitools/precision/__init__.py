@@ -1,1 +1,1 @@
-"""What low precision costs a kernel: one call run twice, rounded as declared and in full precision."""
+"""The cost of low precision: one call run twice, rounded as declared and in full precision."""

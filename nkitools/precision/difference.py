@@ -1,4 +1,4 @@
-"""How far two arrays lie apart, and where."""
+"""The distance of two arrays, and where it is largest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nkitools.chip.numerics import Array
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one array lies from another.
+    """The distance of one array from another.
 
     ``max_abs``, ``rms`` and ``max_relative`` are over all elements, ``max_relative`` over those that are not 0 in the
     other array; ``index`` is where ``max_abs`` lies; ``different`` of ``size`` elements are unequal. Equal infinities
@@ -27,7 +27,7 @@ class Difference:
 
     @classmethod
     def of(cls, values: Array, truth: Array) -> Difference:
-        """The difference of float64 ``values`` from ``truth``, of one shape."""
+        """Return the difference of float64 ``values`` from ``truth``, of one shape."""
         with np.errstate(all="ignore"):
             error = np.abs(values - truth)
             error[(values == truth) | (np.isnan(values) & np.isnan(truth))] = 0
@@ -47,7 +47,7 @@ class Difference:
 
 
 def exact(array: Array) -> Array:
-    """The values in float64, which holds those of every dtype of NKI; of packed elements the bits."""
+    """Return the values in float64, which holds those of every dtype of NKI; of packed elements the bits."""
     if array.dtype.names is not None:
         array = array.view(f"u{array.itemsize}")
     return array.astype(np.float64)

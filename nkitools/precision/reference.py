@@ -17,11 +17,11 @@ Shapes = Sequence[tuple[str, tuple[int, ...]]]
 def references_of(
     reference: Any, shapes: Shapes, outputs: int, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Array | None]:
-    """For each tensor its reference in float64, or None.
+    """Return the reference of each tensor in float64, or None.
 
-    ``shapes``: names and shapes of the tensors, of which the first ``outputs`` are the kernel's results and the others
-    the arguments that it wrote into. Raises TypeError for what holds no arrays, ValueError for arrays of another number
-    or shape, or with NaN.
+    ``shapes``: names and shapes of the tensors. The first ``outputs`` are the kernel's results, the others the
+    arguments that it wrote into. Raises TypeError for a reference that holds no arrays, ValueError for arrays of
+    another number or shape, or with NaN.
     """
     if reference is None:
         return [None] * len(shapes)

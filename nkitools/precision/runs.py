@@ -67,12 +67,12 @@ def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict
 
 
 def framework_of(value: Any) -> Framework | None:
-    """The framework whose array ``value`` is."""
+    """Return the framework whose array ``value`` is."""
     return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
 
 
 def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:
-    """The arrays in a value or its containers, by their places, as they are and as NumPy sees them."""
+    """Return the arrays in a value or its containers, by their places, as they are and as NumPy sees them."""
     found: list[tuple[str, tuple[Any, Array]]] = []
 
     def keep(place: str, part: Any) -> Any:
@@ -86,12 +86,14 @@ def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:
 
 
 def copied(value: Any) -> Any:
-    """A container with copies of its arrays. One array in two places, or two views of the same elements, stay one."""
+    """Return a container with copies of its arrays. One array in two places, or two views of the same elements, stay
+    one.
+    """
     return _changed(value, _copy)
 
 
 def in_float64(value: Any) -> Any:
-    """The same with floating-point arrays in float64 (jax's in float32 where it has no more)."""
+    """Return the same with floating-point arrays in float64 (jax's in float32 where it has no more)."""
     return _changed(value, _float64)
 
 
@@ -111,7 +113,7 @@ def _changed(value: Any, change: Callable[[Framework, Any], Any]) -> Any:
 
 
 def _elements(framework: Framework, value: Any) -> Any:
-    """What two views of the same elements have in common."""
+    """Return what two views of the same elements have in common."""
     if framework is NUMPY:
         return value.__array_interface__["data"][0], value.shape, value.strides, value.dtype
     return (value.data_ptr(), value.shape, value.stride(), value.dtype) if framework.name == "torch" else id(value)

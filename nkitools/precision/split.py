@@ -31,7 +31,7 @@ class TensorSplit:
 
     @property
     def is_low_precision(self) -> bool:
-        """Whether low precision makes a larger difference than what remains without it."""
+        """Return whether low precision makes a larger difference than what remains without it."""
         return self.remaining is None or self.low_precision.max_abs >= self.remaining.max_abs
 
     @property
@@ -52,14 +52,14 @@ class TensorSplit:
 
 @dataclass(frozen=True)
 class PrecisionSplit:
-    """What `precision_split` has found: ``tensors``, and the two runs, ``precise`` and ``full``."""
+    """The result of `precision_split`: ``tensors``, and the two runs, ``precise`` and ``full``."""
 
     tensors: tuple[TensorSplit, ...]
     precise: Run
     full: Run
 
     def __getitem__(self, name: str) -> TensorSplit:
-        """The tensor of a name: ``output``, ``output[1]``, or that of an argument. Raises KeyError."""
+        """Return the tensor of a name: ``output``, ``output[1]``, or that of an argument. Raises KeyError."""
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
@@ -77,7 +77,7 @@ class PrecisionSplit:
         return "\n".join([title, *table, *(tensor.verdict for tensor in self.tensors), *self._rounded()])
 
     def _rounded(self) -> list[str]:
-        """What full precision could not widen."""
+        """Return what full precision could not widen."""
         if not self.full.rounded:
             return []
         named = ", ".join(f"{name} ({count})" for name, count in self.full.rounded.items())

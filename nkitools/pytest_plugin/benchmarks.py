@@ -1,7 +1,8 @@
-"""What pytest-benchmark measured in the process for hardware tests, told in this one, which shows and saves it.
+"""Measurements of the process for hardware tests, handed to pytest-benchmark in this process, which shows and saves
+them.
 
-pytest-benchmark has no public way to add a measurement that was made elsewhere. What of it is used here stands in this
-file, and a test says what moved where another release has it otherwise.
+pytest-benchmark has no public way to add a measurement that was made elsewhere. The private names that are used stand
+in this file, and a test names the one that another release has moved.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def count_as_used(benchmark: Any) -> None:
 
 
 def measured(config: pytest.Config) -> list[dict[str, Any]]:
-    """The measurements of this session so far, as plain data."""
+    """Return the measurements of this session so far, as plain data."""
     session = getattr(config, "_benchmarksession", None)
     return [] if session is None else [_as_plain(each) for each in session.benchmarks]
 
@@ -53,7 +54,7 @@ def _as_plain(metadata: Any) -> dict[str, Any]:
 
 
 def _sendable(value: Any) -> Any:
-    """A value as another process can take it: parameters of a test may be anything."""
+    """Return a value as another process can take it: parameters of a test may be anything."""
     if isinstance(value, dict):
         return {name: _sendable(each) for name, each in value.items()}
     return value if isinstance(value, (str, int, float, bool, list, tuple, type(None))) else repr(value)
@@ -63,7 +64,7 @@ class Suspects:
     """Says of measurements that no chip can make that they are wrong: a table alone would be believed."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-        """A line for each."""
+        """Print one line for each suspect measurement."""
         for each in getattr(getattr(config, "_benchmarksession", None), "benchmarks", ()):
             suspect = each.extra_info.get("suspect")
             if suspect:

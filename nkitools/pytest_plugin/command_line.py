@@ -34,7 +34,7 @@ def _add_flag(group: pytest.OptionGroup, flag: str, option: Option) -> None:
 
 
 def decided(config: pytest.Config, option: Option) -> Value:
-    """The value of ``option`` in this session: flag, else environment variable, else ini key, else default.
+    """Return the value of ``option`` in this session: flag, else environment variable, else ini key, else default.
 
     Raises UsageError where the environment or the ini file says something that means nothing.
     """
@@ -52,12 +52,12 @@ def decided(config: pytest.Config, option: Option) -> Value:
 
 
 def _absolute(option: Option, value: Value, base: Path) -> Value:
-    """A directory as the user means it: seen from where they stand, or from the ini file that names it."""
+    """Return a directory as the user means it: seen from where they stand, or from the ini file that names it."""
     return str(base / value) if option.name == "report" and isinstance(value, str) else value
 
 
 def all_decided(config: pytest.Config) -> dict[str, Value]:
-    """The values that flags and ini keys decide; the others stay with the environment, which a test may change.
+    """Return the values that flags and ini keys decide; the others stay with the environment, which a test may change.
 
     Raises UsageError for every option, those of the environment included, that means nothing.
     """

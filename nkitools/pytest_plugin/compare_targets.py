@@ -114,7 +114,7 @@ class Agreeing:
         return same, different
 
     def _ran_alone(self) -> dict[str, int]:
-        """How many kernel calls ran on one of the two sides only, by that side."""
+        """Return how many kernel calls ran on one of the two sides only, by that side."""
         counts = {}
         for side, partner in (self._sides, reversed(self._sides)):
             paths = self._directory.glob(f"*/*.{side}")
@@ -143,7 +143,7 @@ class Agreeing:
                 self._tell(item, one.longreprtext)
 
     def _tell(self, item: pytest.Item, why: str) -> None:
-        """A test that fails in AWS's simulator alone is no agreement; the process that compares is to hear of it."""
+        """Report a test that fails in AWS's simulator alone to the process that compares, since it is no agreement."""
         place = self._place(item)
         (place / "failed").write_text(f"{item.nodeid}: AWS's simulator: {why}", encoding="utf-8")
 
@@ -151,7 +151,7 @@ class Agreeing:
         return [path.read_text(encoding="utf-8") for path in sorted(self._directory.glob("*/failed"))]
 
     def _place(self, item: pytest.Item) -> Path:
-        """Where both sides of a test keep what they have."""
+        """Return where both sides of a test keep what they have."""
         place = self._directory / hashlib.sha256(_key(item).encode()).hexdigest()[:16]
         place.mkdir(parents=True, exist_ok=True)
         (place / "test").write_text(_key(item), encoding="utf-8")
@@ -159,7 +159,7 @@ class Agreeing:
 
 
 def in_full_precision(target: Target, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The same call simulated in full precision, for nobody else to see; None where the target does not simulate so."""
+    """Return the call simulated in full precision, outside of reports; None where the target cannot simulate so."""
     from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
 
     if not isinstance(target, BuiltinSimulator) or is_jax_function(kernel):
@@ -185,7 +185,7 @@ def _side(item: pytest.Item) -> str:
 
 
 def _key(item: pytest.Item) -> str:
-    """The test without its target."""
+    """Return the test without its target."""
     target = target_of(item)
     base, bracket, parameters = item.nodeid.partition("[")
     parts = parameters.removesuffix("]").split("-")
@@ -195,7 +195,9 @@ def _key(item: pytest.Item) -> str:
 
 
 def _directory(config: pytest.Config, *, is_first: bool) -> Path:
-    """Where both sides keep their runs; the process that was first makes it and says so in the environment."""
+    """Return the directory where both sides keep their runs; the first process makes it and names it in the
+    environment.
+    """
     if is_first:
         os.environ.pop(_DIRECTORY, None)
     known = os.environ.get(_DIRECTORY)

@@ -1,4 +1,4 @@
-"""What holds for the whole session: options, stand-in imports, marks, the recorder; all undone when it ends."""
+"""The session's state: options, stand-in imports, marks and the recorder; all undone when the session ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register marks, apply the options, and start to listen.
+    """Register marks, apply the options, and start to record runs.
 
     Raises UsageError for an option that cannot be had: AWS's simulator where it is absent, a directory that cannot be
     written.
@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Where there are tests for hardware, give them a process of their own, and judge what they measure."""
+    """Start the process for hardware tests where there are such tests, and judge what they measure."""
     if not any(needs_hardware(item) for item in session.items):
         return
     from nkitools.pytest_plugin.benchmarks import Suspects
@@ -75,7 +75,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _session(config: pytest.Config) -> ExitStack:
-    """What this session has to undo; the first to ask installs the stand-in."""
+    """Return what this session has to undo; the first to ask installs the stand-in."""
     if _SESSION not in config.stash:
         from nkitools.targets.imports import stand_in
 
@@ -87,7 +87,7 @@ def _session(config: pytest.Config) -> ExitStack:
 
 
 def _stand_in_policy(config: pytest.Config) -> str:
-    """What the option says; on an instance ``auto`` means AWS's packages for hw tests and ours for the others.
+    """Return what the option says; on an instance ``auto`` means AWS's packages for hw tests and ours for the others.
 
     One process cannot import both, and hw tests have a process of their own.
     """
@@ -105,7 +105,7 @@ def _stand_in_policy(config: pytest.Config) -> str:
 
 
 def _early(config: pytest.Config, name: str) -> options.Value:
-    """The value of an option before pytest has parsed its flags for good."""
+    """Return the value of an option before pytest has parsed its flags for good."""
     flag = getattr(config.known_args_namespace, OPTIONS[name].ini, None)
     return flag if flag is not None else decided(config, OPTIONS[name])
 

@@ -34,7 +34,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 def missing_for(item: pytest.Item) -> str:
-    """Why no device is here for a hardware test; empty where there is one."""
+    """Return why no device is here for a hardware test; empty where there is one."""
     from nkitools.targets import missing_devices
 
     return missing_devices(asked_devices(item))

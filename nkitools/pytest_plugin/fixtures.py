@@ -29,9 +29,9 @@ _OF_LAUNCHES = ("grid", "chip", "ranks", *_OF_SIMULATION)
 
 @pytest.fixture(scope="session", params=["sim", "hw"])
 def _nki_target(request: pytest.FixtureRequest) -> str:
-    """The target of this variant of the test.
+    """Return the target of this variant of the test.
 
-    Of the session's scope: what other fixtures computed on one target is thrown away before the other's turn.
+    The scope is the session: what other fixtures computed on one target is thrown away before the other target's turn.
     """
     return str(request.param)
 
@@ -50,7 +50,7 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
 
 @pytest.fixture(scope="session")
 def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
-    """The device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
+    """Return the device prints of this test so far, a sequence of records, by whatever way in its kernels were run."""
     from nkitools.pytest_plugin.prints_fixture import DevicePrints
 
     return DevicePrints(pytestconfig.stash[RECORDER])
@@ -58,9 +58,10 @@ def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
 
 @pytest.fixture(scope="session")
 def expect_finding(pytestconfig: pytest.Config) -> NegativeTest:
-    """A block that must break a rule: ``with expect_finding("NK103", line="nc_matmul("): run_kernel(kernel, a, b)``.
+    """Return a block that must break a rule: ``with expect_finding("NK103", line="nc_matmul("): run_kernel(kernel, a,
+    b)``.
 
-    Takes what ``nkitools.expect_finding`` does. The test runs in simulation only, where rules are judged.
+    Takes the arguments of ``nkitools.expect_finding``. The test runs in simulation only, where rules are judged.
     """
     return NegativeTest(pytestconfig.stash[RECORDER])
 
@@ -138,7 +139,9 @@ class NegativeTest:
     def __call__(
         self, *rules: str, line: int | str | None = None, file: str | None = None, match: str | None = None
     ) -> Expectation:
-        """A block as of ``nkitools.expect_finding``; skips the test where AWS's simulator, which has no rules, runs."""
+        """Return a block as of ``nkitools.expect_finding``; skips the test where AWS's simulator, which has no rules,
+        runs.
+        """
         from nkitools.expect import expect_finding
 
         if options.value("simulator") == "official" and self._recorder.asks_for("run_kernel"):

@@ -77,14 +77,14 @@ class Isolation:
 
 
 def isolates(config: pytest.Config) -> bool:
-    """Whether hardware tests of this session get a process of their own."""
+    """Return whether hardware tests of this session get a process of their own."""
     if os.environ.get(IN_WORKER) or config.getoption("usepdb", False) or config.getoption("collectonly", False):
         return False
     return options.value("isolate") == "process" and os.name == "posix"
 
 
 def _next_on_hardware(item: pytest.Item, nextitem: pytest.Item | None) -> pytest.Item | None:
-    """The next test for the other process: fixtures that both share live on between them."""
+    """Return the next test for the other process: fixtures that both share live on between them."""
     if nextitem is None:
         return None
     items: Iterator[pytest.Item] = iter(item.session.items)
@@ -102,7 +102,9 @@ def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _failed(item: pytest.Item, why: str, began: float, before: list[pytest.TestReport]) -> list[pytest.TestReport]:
-    """The reports ``before`` its process was lost, that of the phase in which it was, and of those that never came."""
+    """Return the reports ``before`` its process was lost, that of the phase in which it was, and of those that never
+    came.
+    """
     reports = list(before) or [_report(item, "setup", began)]
     reports.append(_report(item, "teardown" if reports[-1].when == "call" else "call", began, why))
     if reports[-1].when == "call":

@@ -36,7 +36,7 @@ class LiveTerminal:
 
     @contextmanager
     def during(self, nodeid: str) -> Iterator[None]:
-        """The block in which a test runs; a worker of xdist has no terminal."""
+        """Show prints and progress while a test runs; a worker of xdist has no terminal."""
         if self._reporter is None or hasattr(self._config, "workerinput"):
             yield
             return
@@ -48,7 +48,7 @@ class LiveTerminal:
             yield
 
     def begun(self, run: Any) -> None:
-        """A run begins: where there is a terminal, its progress is shown."""
+        """Show the progress of a run that begins, where there is a terminal."""
         if self._progress is None and self._terminal is not None and self._reporter.isatty:
             from nkitools.report.progress import Progress
 
@@ -58,12 +58,12 @@ class LiveTerminal:
             self._progress.begun(run)
 
     def ended(self, run: Any) -> None:
-        """It has ended."""
+        """Remove the progress of a run that has ended."""
         if self._progress is not None:
             self._progress.ended(run)
 
     def _new_line(self) -> str:
-        """What is to be written before the progress of a run, which needs a line of its own."""
+        """Return what is to be written before the progress of a run, which needs a line of its own."""
         if not self._reporter.currentfspath:
             return ""
         self._reporter.currentfspath = None
@@ -92,7 +92,10 @@ class LiveTerminal:
 
 
 def _way_to_the_terminal(session: ExitStack) -> TextIO | None:
-    """Standard output as it is before pytest redirects it, which a thread cannot suspend; None where it is none."""
+    """Return standard output as it is before pytest redirects it; None where standard output is no terminal.
+
+    A thread cannot suspend pytest's redirection.
+    """
     if sys.__stdout__ is None or not sys.__stdout__.isatty():
         return None
     stream = os.fdopen(os.dup(sys.__stdout__.fileno()), "w", errors="replace")

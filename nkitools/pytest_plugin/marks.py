@@ -23,27 +23,29 @@ _MARKS_OF = {"sim": ("sim", "simulation"), "hw": ("hw",)}
 
 
 def target_of(item: pytest.Item) -> str | None:
-    """The target of this variant of a test: ``sim``, ``hw``, or None for a test that is no variant."""
+    """Return the target of this variant of a test: ``sim``, ``hw``, or None for a test that is no variant."""
     callspec = getattr(item, "callspec", None)
     target = callspec.params.get(TARGET_FIXTURE) if callspec is not None else None
     return target if isinstance(target, str) else None
 
 
 def asked_targets(item: pytest.Item) -> set[str]:
-    """The targets that the author's marks name, on the test, its case, class or module; else those of its fixtures."""
+    """Return the targets that the author's marks name, on the test, its case, class or module; else those of its
+    fixtures.
+    """
     marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
     asked_for = getattr(item, "fixturenames", ())
     return marked or {"sim" for fixture in _FIXTURES_OF_SIM if fixture in asked_for}
 
 
 def needs_hardware(item: pytest.Item) -> bool:
-    """Whether the test, or this variant of it, runs on hardware only."""
+    """Return whether the test, or this variant of it, runs on hardware only."""
     target = target_of(item)
     return target == "hw" or (target is None and asked_targets(item) == {"hw"})
 
 
 def asked_devices(item: pytest.Item) -> tuple[str, ...]:
-    """The devices that ``@pytest.mark.hw("neuron", ...)`` names, those of the nearest mark; empty for any.
+    """Return the devices that ``@pytest.mark.hw("neuron", ...)`` names, those of the nearest mark; empty for any.
 
     Raises UsageError for a name that is no device.
     """
@@ -87,7 +89,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _announce_benchmark(item: pytest.Item, target: str | None) -> None:
-    """Let pytest-benchmark see that a variant is a benchmark: it knows them by their fixture (--benchmark-only)."""
+    """Mark a variant as a benchmark for pytest-benchmark, which finds benchmarks by their fixture
+    (--benchmark-only).
+    """
     if target != "hw" or not isinstance(item, pytest.Function) or "kernel_benchmark" not in item.fixturenames:
         return
     if item.config.pluginmanager.hasplugin("benchmark") and "benchmark" not in item.fixturenames:

@@ -23,7 +23,7 @@ class DevicePrints(LivePrints):
 
 
 def _runs_that_print(recorder: Recorder) -> list[Run]:
-    """The runs of the running test; skips it where one was on a device that does not print."""
+    """Return the runs of the running test; skips it where one was on a device that does not print."""
     if any(run.target == "neuron" for run in recorder.runs):
         from nkitools.targets.neuron import NeuronDevice
 

@@ -110,7 +110,7 @@ class HardwareProcess:
             undone.pop_all()
 
     def run(self, item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
-        """The reports of one test. Raises `ProcessLost` where the process ends or hangs on the way."""
+        """Return the reports of one test. Raises `ProcessLost` where the process ends or hangs on the way."""
         until = time.monotonic() + self._patience
         self._log.seek(0)
         self._log.truncate()
@@ -139,14 +139,14 @@ class HardwareProcess:
             raise ProcessLost(f"the process for hardware tests could not collect it:\n{said[0]}")
 
     def _unheard(self, report: pytest.TestReport) -> list[tuple[str, str]]:
-        """What compilers and the runtime wrote past Python, which pytest has not captured there."""
+        """Return what compilers and the runtime wrote past Python, which pytest has not captured there."""
         heard = set((report.capstdout + report.capstderr).splitlines())
         lines = [line for line in self._words() if line not in heard]
         return [("Written by the process on the device", "\n".join(lines[-_MOST_LINES:]))] if lines else []
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it has had its turn, and other processes wait for its devices."""
+        """Return whether the process has had its turn while other processes wait for its devices."""
         from nkitools.targets.units import is_waited_for
 
         return time.monotonic() > self._began + _TURN_SECONDS and any(map(is_waited_for, self._devices))
@@ -236,7 +236,7 @@ def _log_file() -> Iterator[Any]:
 
 
 def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, object]) -> tuple[Any, ...]:
-    """What the other pytest needs to collect the same tests under the same options."""
+    """Return what the other pytest needs to collect the same tests under the same options."""
     said = {name: value for name, value in vars(config.option).items() if _can_be_sent(value)}
     said.pop("file_or_dir", None)
     known = {name: value for name, value in _OF_THE_MAIN_PROCESS.items() if name in said}
@@ -253,7 +253,9 @@ def _shows_all(config: pytest.Config) -> bool:
 
 
 def _temporary(config: pytest.Config) -> str | None:
-    """A directory for tmp_path in that of this session, as pytest-xdist has it: a process empties its own first."""
+    """Return a directory for tmp_path in that of this session, as pytest-xdist has it: a process empties its own
+    first.
+    """
     factory: Any = getattr(config, "_tmp_path_factory", None)
     return None if factory is None else str(factory.getbasetemp() / f"hw{next(_numbers)}")
 
@@ -264,7 +266,7 @@ def _of_the_author(text: str) -> str:
 
 
 def _warn(config: pytest.Config, kind: str, words: str, file: str, line: int, nodeid: str, location: Any) -> None:
-    """A warning of the other process in this one's summary."""
+    """Add a warning of the other process to this process's summary."""
     known = getattr(builtins, kind, None)
     category = known if isinstance(known, type) and issubclass(known, Warning) else UserWarning
     message = category(words if category is known else f"{kind}: {words}")

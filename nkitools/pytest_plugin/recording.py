@@ -1,4 +1,4 @@
-"""What a test did: every run in it, by whatever way in, and what its reports say of them."""
+"""The record of a test: every run in the test, by whatever way in, and the content of its reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_PROPERTIES = 20
 
 
 class Recorder:
-    """Listens to the runs of the running test.
+    """The recorder of the running test's runs.
 
     Under ``@given`` the runs are those of the current example, in a report the one that Hypothesis reports; counts and
     findings are those of all examples.
@@ -75,11 +75,11 @@ class Recorder:
             pytest.fail(wrong, pytrace=False)
 
     def asked_devices(self) -> tuple[str, ...]:
-        """The devices that the running test is for, by its marks."""
+        """Return the devices that the running test is for, by its marks."""
         return () if self._item is None else asked_devices(self._item)
 
     def asks_for(self, fixture: str) -> bool:
-        """Whether the running test asks for a fixture, by itself or by way of another."""
+        """Return whether the running test asks for a fixture, by itself or by way of another."""
         return fixture in getattr(self._item, "fixturenames", ())
 
     @pytest.hookimpl(wrapper=True)
@@ -120,11 +120,11 @@ class Recorder:
             setattr(report, SUMMARY, summary)
 
     def _prints(self, besides: Set[int] = frozenset()) -> Iterator[Print]:
-        """The device prints of the runs, besides those of these ids."""
+        """Yield the device prints of the runs, besides those of these ids."""
         return (one for run in self.runs for one in run.prints if id(one) not in besides)
 
     def _tally(self) -> Tally | None:
-        """What the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
+        """Return what the test did so far; None where it ran no kernel, and nothing need be imported to say so."""
         if not self.runs:
             return self._earlier
         from nkitools.record.allowed_rules import set_aside

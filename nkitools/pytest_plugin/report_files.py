@@ -40,7 +40,7 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
 
 
 def _write_pages(directory: Path, stem: str, title: str, runs: Sequence[Run]) -> tuple[dict[int, str], list[str]]:
-    """The names of the pages by the number of the run, and what went wrong."""
+    """Return the names of the pages by the number of the run, and what went wrong."""
     from nkitools.report.page import write_page
 
     written: dict[int, str] = {}
@@ -59,7 +59,7 @@ def _write_pages(directory: Path, stem: str, title: str, runs: Sequence[Run]) ->
 
 
 def _shown(runs: Sequence[Run]) -> list[int]:
-    """Which runs get a page."""
+    """Return which runs get a page."""
     wrong = [at for at, run in enumerate(runs) if run.error is not None or run.findings or run.reference is not None]
     ranked = dict.fromkeys([*wrong[-_MOST_PAGES // 2 :], *range(len(runs) - 1, -1, -1)])
     return sorted(list(ranked)[:_MOST_PAGES])
@@ -74,7 +74,7 @@ def warn(item: pytest.Item, messages: Sequence[str]) -> None:
 
 
 def file_name(nodeid: str) -> str:
-    """A readable file name that no other test has: what a file name cannot hold is told apart by a digest."""
+    """Return a readable file name that no other test has; a digest replaces what a file name cannot hold."""
     digest = hashlib.sha256(nodeid.encode()).hexdigest()[:8]
     readable = _NOT_IN_A_NAME.sub("_", nodeid).strip("_")[-_LONGEST_NAME:]
     return f"{readable}-{digest}.json"

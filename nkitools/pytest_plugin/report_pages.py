@@ -33,7 +33,7 @@ class Pages:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-        """Where numpy.testing or torch.testing has compared an output, that is the run's reference."""
+        """Return where numpy.testing or torch.testing has compared an output, that is the run's reference."""
         if call.excinfo is not None:
             for variables in _compared(call.excinfo):
                 _learn(variables, self._recorder.runs)
@@ -41,7 +41,7 @@ class Pages:
 
 
 def _compared(failure: pytest.ExceptionInfo[BaseException]) -> Iterator[Mapping[str, Any]]:
-    """The variables of the frames in which an assertion of arrays has failed, the outermost first."""
+    """Yield the variables of the frames in which an assertion of arrays has failed, the outermost first."""
     entry = failure.value.__traceback__
     while entry is not None:
         if str(entry.tb_frame.f_globals.get("__name__", "")).startswith(_ASSERTING):
@@ -59,7 +59,7 @@ def _learn(variables: Mapping[str, Any], runs: list[Run]) -> None:
 
 
 def _take(run: Run, actual: Any, desired: Any, variables: Mapping[str, Any]) -> bool:
-    """Whether one of two compared arrays is an output of the run; the other is then what that should be."""
+    """Return whether one of two compared arrays is an output of the run; the other is then what that should be."""
     from nkitools.record.expected_outputs import Reference
     from nkitools.record.saved.encoding import as_array, leaves
 
@@ -76,7 +76,7 @@ def _take(run: Run, actual: Any, desired: Any, variables: Mapping[str, Any]) -> 
 
 
 def _is_same(output: Any, array: Any) -> bool:
-    """Whether two arrays are one, or hold the same."""
+    """Return whether two arrays are one, or hold the same."""
     import numpy as np
 
     if not isinstance(output, np.ndarray) or output.shape != array.shape:

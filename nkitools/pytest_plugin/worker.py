@@ -28,11 +28,11 @@ class Worker:
         self._not_collected: dict[str, str] = {}
 
     def send(self, *message: Any) -> None:
-        """Tell the process that asks."""
+        """Send a message to the asking process."""
         self._connection.send_bytes(pickle.dumps(message))
 
     def receive(self) -> tuple[Any, ...]:
-        """What it asks for; to stop where it is gone."""
+        """Return what it asks for; to stop where it is gone."""
         try:
             message: tuple[Any, ...] = pickle.loads(self._connection.recv_bytes())
         except EOFError:

@@ -1,1 +1,1 @@
-"""What people are shown of runs: counts, folded findings, the first prints, JSON, tracebacks of their own lines."""
+"""Reports of runs for people: counts, folded findings, the first prints, JSON, tracebacks of the author's own lines."""

@@ -27,7 +27,7 @@ class Agreement:
 
     @property
     def is_same(self) -> bool:
-        """Whether the results are the same within what their dtypes explain."""
+        """Return whether the results are the same within the tolerance of their dtypes."""
         return not self.comparison.outputs and self.comparison.ended is None
 
     def lines(self) -> list[str]:
@@ -79,7 +79,7 @@ def _broken_rules(*runs: Run) -> list[str]:
 
 
 def _low_precision(comparison: Comparison, first: Run, second: Run, full: Run | None) -> list[str]:
-    """Whether rounding moves the simulated results by half as much as the two are apart, or more."""
+    """Return whether rounding moves the simulated results by half as much as the two are apart, or more."""
     simulated = next((run for run in (first, second) if run.all_records), None)
     if full is None or full.outputs is None or simulated is None:
         return []

@@ -6,13 +6,15 @@ import linecache
 
 
 def source_line(file: str, line: int) -> str:
-    """A line of the author's source as it is now; '' where there is none (code made by ``exec``)."""
+    """Return a line of the author's source as it is now; '' where there is none (code made by ``exec``)."""
     linecache.checkcache(file)
     return linecache.getline(file, line).rstrip()
 
 
 def excerpt(file: str, line: int, column: int | None) -> list[str]:
-    """The line behind its number, and a caret below where the expression begins; nothing where no source is at hand."""
+    """Return the line behind its number, and a caret below where the expression begins; nothing where no source is at
+    hand.
+    """
     source = source_line(file, line)
     shown = source.lstrip()
     if not shown:

@@ -34,7 +34,7 @@ def finding_as_plain(finding: Finding) -> dict[str, Any]:
 
 
 def picture_as_plain(picture: Picture) -> dict[str, Any]:
-    """The lines with the rows that each stands for, what goes across, and what the signs mean."""
+    """Return the lines with the rows that each stands for, what goes across, and what the signs mean."""
     return {
         "lines": list(picture.lines),
         "rows": [list(span) for span in picture.rows],

@@ -1,4 +1,4 @@
-"""Where two arrays, two runs' prints and two runs' kept writes diverge first."""
+"""The first difference of two arrays, of two runs' prints and of two runs' kept writes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Values:
-    """How two arrays of one shape diverge: the first element that does, how many do, and the largest distance.
+    """The difference of two arrays of one shape: the first different element, the count, and the largest distance.
 
-    That is None where one of the values is NaN or infinite.
-
-    ``first`` and ``second`` are the two values at ``index``, as texts; ``flat`` is its place in C order; ``rtol`` and
-    ``atol`` are what was allowed.
+    The distance is None where one of the values is NaN or infinite. ``first`` and ``second`` are the two values at
+    ``index``, as texts. ``flat`` is the element's place in C order. ``rtol`` and ``atol`` are the allowed differences.
     """
 
     index: tuple[int, ...]
@@ -48,7 +46,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Place:
-    """Where something was printed or written in the two runs, each as people read it."""
+    """The place of a print or a write in each of two runs, as text."""
 
     first: str
     second: str
@@ -60,9 +58,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Diverging:
-    """A print, a write or an output of which the runs have other values; ``why`` where these cannot be compared.
+    """A print, a write or an output with other values in each run; ``why`` where the values cannot be compared.
 
-    ``writers``: of an element of an output, who wrote it last in each run.
+    ``writers``: for an element of an output, its last writer in each run.
     """
 
     what: str
@@ -72,7 +70,7 @@ class Diverging:
     writers: Place | None = None
 
     def lines(self) -> list[str]:
-        """What it is, the element, and who wrote it."""
+        """Return what it is, the element, and who wrote it."""
         where = f" [{self.place.text()}]" if self.place is not None else ""
         found = [f"{self.what}{where}", f"  {self.values.text() if self.values is not None else self.why}"]
         return [*found, f"  written by {self.writers.text()}"] if self.writers is not None else found
@@ -81,7 +79,7 @@ class Diverging:
 def values_of(
     first: Array, second: Array, tolerance: tuple[float, float], counted: Array | None = None
 ) -> Values | None:
-    """How two arrays of one shape diverge; None where they do not. ``counted``: the elements to look at."""
+    """Return how two arrays of one shape diverge; None where they do not. ``counted``: the elements to look at."""
     numbers = [numbers_of(each) for each in (first, second)]
     apart = diverging(numbers[0], numbers[1], *tolerance)
     if counted is not None:
@@ -131,9 +129,9 @@ def prints_of(first: Run, second: Run, tolerance: Tolerance) -> tuple[Diverging 
 
 
 def _print_keys(run: Run, first: Run, second: Run) -> list[Hashable]:
-    """What a print is known by in both runs, and how many there were before that are known by the same.
+    """Return the key of a print that both runs have, and the number of earlier prints with the same key.
 
-    A device may not tell programs or counters; then they do not count.
+    Where a device does not give programs or counters, the key leaves them out.
     """
     told = [
         name
@@ -185,7 +183,9 @@ def _left_out(one: Print | Written) -> Array:
 
 
 def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None:
-    """The first write that diverges, where both runs have kept values: matched by tensor, program and counters."""
+    """Return the first write that diverges, where both runs have kept values: matched by tensor, program and
+    counters.
+    """
     there = dict(_keyed(second.writes))
     for key, one in _keyed(first.writes):
         other = there.get(key)

@@ -13,11 +13,12 @@ _INDENT = "    "
 
 @dataclass
 class FoldedFinding:
-    """A finding and how often it came; ``place`` and ``last`` have the program and the loop counters of both ends.
+    """A finding with the number of its repeats; ``place`` and ``last`` have the program and loop counters of both
+    ends.
 
-    ``source`` is the author's line with a caret. ``status`` is empty for what was only collected, ``raised`` for what
-    ended a run (and whoever called the kernel had to deal with), ``expected`` for what a test asked for, and
-    ``allowed``, for a ``reason``, for what somebody accepts.
+    ``source`` is the author's line with a caret. ``status`` is empty for a finding that was only collected, ``raised``
+    for one that ended a run, ``expected`` for one that a test asked for, and ``allowed`` for one that is accepted for a
+    ``reason``.
     """
 
     rule: str
@@ -34,16 +35,16 @@ class FoldedFinding:
 
     @property
     def raised(self) -> bool:
-        """Whether it ended a run."""
+        """Return whether the finding ended a run."""
         return self.status == "raised"
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has expected or allowed it."""
+        """Return whether the finding is neither expected nor allowed."""
         return self.status in ("", "raised")
 
     def lines(self, *, blocks: bool = False) -> list[str]:
-        """The finding; below it, indented, its line, picture, remedy and place, and how many more there are.
+        """Return the finding; below it, indented, its line, picture, remedy and place, and how many more there are.
 
         ``blocks``: whether pictures may have signs beyond ASCII.
         """
@@ -65,12 +66,12 @@ class FoldedFinding:
         return f"{self.text} (x{self.count})" if self.count > 1 else self.text
 
     def allowed_line(self) -> str:
-        """The same with why it is accepted."""
+        """Return the same with why it is accepted."""
         return f"{self.line()}; allowed: {self.reason}" if self.reason else self.line()
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> FoldedFinding:
-        """What ``dataclasses.asdict`` made, or what JSON has made of that."""
+        """Return what ``dataclasses.asdict`` made, or what JSON has made of that."""
         picture = plain["picture"]
         return cls(**{**plain, "picture": None if picture is None else _picture(picture)})
 

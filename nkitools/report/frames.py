@@ -8,15 +8,15 @@ from nkitools.record.source_sites import is_internal
 
 
 def is_shown(file: str) -> bool:
-    """Whether a frame of ``file`` is somebody else's than nkitools'."""
+    """Return whether a frame of ``file`` lies outside of nkitools."""
     return not is_internal(file)
 
 
 def may_hide_ours(error: BaseException) -> bool:
-    """Whether nkitools' frames may be left out of the traceback of ``error``.
+    """Return whether nkitools' frames may be left out of the traceback of ``error``.
 
-    They may where nkitools only stood between the author's lines, and where it speaks of them (a finding). An
-    exception out of nkitools itself that is no finding may be a fault of ours, and whoever reports it needs the frames.
+    They may where nkitools only stood between the author's lines, and where the error is a finding. Any other exception
+    out of nkitools may be a defect of nkitools, and a report of a defect needs the frames.
     """
     if getattr(error, "finding", None) is not None:
         return True
@@ -38,7 +38,9 @@ def show_only_theirs(error: BaseException) -> None:
 
 
 def without_ours(error: BaseException) -> TracebackType | None:
-    """The traceback of ``error`` without nkitools' frames; whole where they may not be hidden or nothing is left."""
+    """Return the traceback of ``error`` without nkitools' frames; whole where they may not be hidden or nothing is
+    left.
+    """
     if not may_hide_ours(error):
         return error.__traceback__
     kept = []

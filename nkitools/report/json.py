@@ -11,5 +11,5 @@ from nkitools.rules.finding import Finding
 
 
 def as_json(findings: Iterable[Finding], **about: Any) -> str:
-    """An object with what ``about`` says and the list ``findings``, as docs/reference/json.md has them."""
+    """Return an object with what ``about`` says and the list ``findings``, as docs/reference/json.md has them."""
     return json.dumps({**about, "findings": [finding_as_plain(each) for each in findings]}, indent=2)

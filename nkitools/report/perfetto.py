@@ -46,7 +46,7 @@ def save_timeline(run: Run, path: str | os.PathLike[str]) -> None:
 
 
 def timeline(run: Run) -> bytes:
-    """The trace of a run, also of one out of a file.
+    """Return the trace of a run, also of one out of a file.
 
     ValueError where no instructions are recorded (what ran elsewhere than in nkitools' own simulator);
     ModuleNotFoundError with what to install where the package ``perfetto`` is not there.
@@ -89,7 +89,7 @@ class _Trace:
         return bytes(self.trace.SerializeToString())
 
     def _track(self, name: str, parent: int = 0, rank: int = 0, description: str = "") -> int:
-        """A track below another one, ``rank``-th among its siblings; returns its id."""
+        """Return a track below another one, ``rank``-th among its siblings; returns its id."""
         self._tracks += 1
         descriptor = self.trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor
         descriptor.uuid = self._tracks
@@ -103,16 +103,16 @@ class _Trace:
         return self._tracks
 
     def track(self, name: str, parent: int, rank: int) -> int:
-        """A track below another one."""
+        """Return a track below another one."""
         return self._track(name, parent, rank)
 
     def flow(self) -> int:
-        """The number of a new flow."""
+        """Return the number of a new flow."""
         self._flows += 1
         return self._flows
 
     def event(self, kind: int, step: int, track: int, name: str = "") -> Any:
-        """A new event on a track."""
+        """Return a new event on a track."""
         packet = self.trace.packet.add(trusted_packet_sequence_id=_SEQUENCE, timestamp=step * STEP)
         event = packet.track_event
         event.type = kind
@@ -152,7 +152,9 @@ class _Events:
             self._print(printed)
 
     def _number_flows(self, sources: list[set[int]]) -> list[list[int]]:
-        """A number for each arrow, by the position where it ends; those that begin somewhere are in ``flows``."""
+        """Return a number for each arrow, by the position where it ends; those that begin somewhere are in
+        ``flows``.
+        """
         into = []
         for found in sources:
             arrows = []
@@ -164,7 +166,9 @@ class _Events:
         return into
 
     def track_of(self, program: tuple[int, ...], name: str) -> int:
-        """The track of an engine, of the loops or of the prints of a program, made when it is first asked for."""
+        """Return the track of an engine, of the loops or of the prints of a program, made when it is first asked
+        for.
+        """
         found = self.tracks.get((program, name))
         if found is None:
             order = [*_FIRST, *_ENGINES.values()]
@@ -223,7 +227,7 @@ class _Loops:
         self.latest = 0
 
     def at(self, position: int) -> None:
-        """The program has issued the instruction at ``position``."""
+        """Move to the loops of the instruction at ``position``, which the program has issued."""
         chain = list(self._chain(self.events.record.states[position]))[::-1]
         kept = 0
         while kept < min(len(chain), len(self.open)) and chain[kept] == self.open[kept]:
@@ -237,7 +241,7 @@ class _Loops:
         self.latest = position + 1
 
     def close(self) -> None:
-        """The program has ended."""
+        """Close all loops at the end of the program."""
         self._shut(0)
 
     def _shut(self, kept: int) -> None:

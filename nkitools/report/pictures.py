@@ -11,7 +11,7 @@ _BLOCKS = str.maketrans({"#": "█", "+": "▒", ".": "·"})
 
 
 def shows_blocks(stream: IO[Any] | None) -> bool:
-    """Whether what is written to ``stream`` may have signs beyond ASCII."""
+    """Return whether what is written to ``stream`` may have signs beyond ASCII."""
     try:
         "█▒·".encode(getattr(stream, "encoding", None) or "ascii")
     except (LookupError, UnicodeEncodeError):

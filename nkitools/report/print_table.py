@@ -21,7 +21,7 @@ _BETWEEN = 2  # columns of the terminal between two of the table
 
 
 def table_of(one: Print, width: int) -> Table | None:
-    """The values of a print as a table of at most ``width`` columns of the terminal.
+    """Return the values of a print as a table of at most ``width`` columns of the terminal.
 
     As many columns of the tile as there is room for; None where the three from each end have none, for packed dtypes,
     and for what has not one or two dimensions.
@@ -64,7 +64,7 @@ def _as_matrix(value: Array | None) -> Array | None:
 
 
 def _some(size: int, count: int) -> list[int | None]:
-    """The first and last indices of an axis, ``count`` of them, with None for those left out between them."""
+    """Return the first and last indices of an axis, ``count`` of them, with None for those left out between them."""
     if size <= count:
         return list(range(size))
     half = count // 2
@@ -72,7 +72,7 @@ def _some(size: int, count: int) -> list[int | None]:
 
 
 def _at(index: int | None, size: int, kept: int) -> int | None:
-    """Where the element of an index lies in what is kept of an axis."""
+    """Return where the element of an index lies in what is kept of an axis."""
     return index if index is None or index < kept - EDGE or size == kept else index - size + kept
 
 
@@ -93,7 +93,7 @@ def _number(element: object) -> str:
 
 
 def _cell(value: Array, masks: list[Array | None], row: int | None, column: int | None) -> tuple[str, str]:
-    """The text of an element and its style."""
+    """Return the text of an element and its style."""
     if row is None or column is None:
         return _GAP, "dim"
     masked, unwritten = (each is not None and bool(each[row, column]) for each in masks)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def first_prints(prints: Iterable[Print], limit: int, lines: int) -> list[str]:
-    """The texts of the first ``limit`` prints, each cut to ``lines`` lines.
+    """Return the texts of the first ``limit`` prints, each cut to ``lines`` lines.
 
     A last text says how many more prints there are.
     """
@@ -31,7 +31,9 @@ def show_print(one: Print, file: TextIO) -> None:
 
 
 def terminal_text(one: Print, width: int | None, *, color: bool) -> str:
-    """A print for a terminal of this width: with room for it a table, else elided as NumPy does; None: plain text."""
+    """Return a print for a terminal of this width: with room for it a table, else elided as NumPy does; None: plain
+    text.
+    """
     if width is None:
         return one.text()
     from rich.console import Console

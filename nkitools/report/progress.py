@@ -50,14 +50,14 @@ class Progress:
         self._thread: threading.Thread | None = None
 
     def begun(self, run: Run) -> None:
-        """A run begins; the first one starts the thread."""
+        """Note that a run begins; the first run starts the thread."""
         self._runs.append((run, time.monotonic()))
         if self._thread is None:
             self._thread = threading.Thread(target=self._look, name="nkitools progress", daemon=True)
             self._thread.start()
 
     def ended(self, run: Run) -> None:
-        """It has ended: what is written from here on stands where the line stood."""
+        """Note that a run has ended, and clear the line of progress for later output."""
         with self.hidden():
             self._runs = [each for each in self._runs if each[0] is not run]
 
@@ -69,7 +69,7 @@ class Progress:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """A block that writes to the terminal itself."""
+        """Hide the line of progress during a block that writes to the terminal."""
         with self._lock:
             if self._shown:
                 self._write(_CLEAR)
@@ -120,7 +120,7 @@ def progress_line(run: Run, seconds: float) -> str:
 
 
 def _is_debugged() -> bool:
-    """Whether somebody sits at a breakpoint, whose terminal it is."""
+    """Return whether a debugger at a breakpoint uses the terminal."""
     return any(_is_in_debugger(frame) for frame in list(sys._current_frames().values()))
 
 
@@ -133,7 +133,7 @@ def _is_in_debugger(frame: FrameType | None) -> bool:
 
 
 def _where() -> str:
-    """The loop counters and the line of a kernel that runs now, in whatever thread."""
+    """Return the loop counters and the line of a kernel that runs now, in whatever thread."""
     for frame in list(sys._current_frames().values()):
         found = _where_in(frame)
         if found is not None:

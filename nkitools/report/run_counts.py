@@ -21,10 +21,10 @@ _SEVERITIES = ("error", "warning", "hint")
 
 @dataclass
 class Tally:
-    """The counts of some runs, and their findings folded: same rule, same line, whatever the numbers in the message.
+    """The counts of some runs, and their findings folded: same rule and line, whatever the numbers in the message.
 
-    ``left_out``: repeats that the runs have counted only. Findings that a test expected and those that somebody allows
-    are kept apart: `ranked`, `finding_count` and `rules` are of the others.
+    ``left_out``: repeats that the runs have only counted. Findings that a test expected and those that are allowed are
+    kept apart: `ranked`, `finding_count` and `rules` count the others.
     """
 
     kernels: int = 0
@@ -71,16 +71,16 @@ class Tally:
                 known.last = finding.last
 
     def ranked(self, status: str | None = None) -> list[FoldedFinding]:
-        """The folded findings of one ``status``, or those that are open: errors first, else as they came."""
+        """Return the folded findings of one ``status``, or those that are open: errors first, else as they came."""
         chosen = (one for one in self.findings.values() if (one.is_open if status is None else one.status == status))
         return sorted(chosen, key=lambda finding: _SEVERITIES.index(finding.severity))
 
     def finding_count(self) -> int:
-        """How many findings there were, repeats included."""
+        """Return how many findings there were, repeats included."""
         return self.left_out + sum(finding.count for finding in self.ranked())
 
     def rules(self) -> list[str]:
-        """The ids of the rules that spoke, sorted."""
+        """Return the ids of the rules that spoke, sorted."""
         return sorted({finding.rule for finding in self.ranked()})
 
     def sentence(self) -> str:
@@ -97,18 +97,18 @@ class Tally:
         )
 
     def as_plain(self) -> dict[str, Any]:
-        """The tally as dicts, lists, texts and numbers, for a journey to another process."""
+        """Return the tally as dicts, lists, texts and numbers, for a journey to another process."""
         return asdict(self)
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Tally:
-        """What ``as_plain`` made."""
+        """Return what ``as_plain`` made."""
         findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
         return cls(plain["kernels"], plain["prints"], findings, plain["left_out"])
 
 
 def tally_of(runs: Iterable[Run], base: str) -> Tally:
-    """The tally of ``runs``."""
+    """Return the tally of ``runs``."""
     tally = Tally()
     tally.add(runs, base)
     return tally

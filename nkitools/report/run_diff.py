@@ -1,8 +1,8 @@
-"""Two runs side by side: where they diverge first, and what only one of them has.
+"""Two runs side by side: their first difference, and the prints and findings that only one of them has.
 
-What decides that two runs differ: how they ended, prints, kept writes, outputs and findings. That they were launched in
-another way, and how many instructions of which name they issued, is told and decides nothing; nor are findings compared
-where only one of the runs was simulated here, as a device and AWS's simulators find nothing.
+Two runs differ by how they ended, their prints, kept writes, outputs and findings. A different launch and different
+counts of instructions are shown and decide nothing. Findings are compared only where both runs were simulated by
+nkitools, as devices and AWS's simulators find nothing.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def _neither() -> tuple[list[str], list[str]]:
 
 @dataclass
 class Comparison:
-    """What `compare_runs` has found; an empty one where the runs are the same.
+    """The result of `compare_runs`; empty where the runs are the same.
 
-    ``about``: what they were, where that differs; ``ended``: how they ended, where that differs. ``prints``,
-    ``writes``: the first that diverges; ``prints_only``, ``findings_only``: the texts of what only the first and only
-    the second run has. ``outputs``: every output that diverges. ``instructions``: by name and engine, where the counts
+    ``about``: the runs' descriptions, where they differ. ``ended``: how they ended, where that differs. ``prints``,
+    ``writes``: the first that diverges. ``prints_only``, ``findings_only``: the texts that only the first and only the
+    second run has. ``outputs``: every output that diverges. ``instructions``: by name and engine, where the counts
     differ.
     """
 
@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing that decides differs."""
+        """Return whether nothing that decides differs."""
         return not (
             self.ended or self.prints or any(self.prints_only) or self.writes or self.outputs or any(self.findings_only)
         )
@@ -142,7 +142,7 @@ def _are_numbers(*values: Any) -> bool:
 
 
 def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
-    """The same, with the lines that wrote its first diverging element."""
+    """Return the same, with the lines that wrote its first diverging element."""
     if difference.values is None:
         return difference
     told = [_writer(run, difference.what, difference.values.index) for run in (first, second)]
@@ -153,7 +153,9 @@ def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
 
 
 def _writer(run: Run, path: str, index: tuple[int, ...]) -> str:
-    """Which instruction of a run wrote an element of an output last, as people read it; '' where that is not known."""
+    """Return which instruction of a run wrote an element of an output last, as people read it; '' where that is not
+    known.
+    """
     for rank, record in enumerate(run.all_records):
         prefix, outputs = (f"outputs[{rank}]", run.outputs[rank]) if run.records else ("outputs", run.outputs)
         paths = [name for name, value in leaves(outputs, prefix) if isinstance(value, np.ndarray)]
@@ -204,7 +206,7 @@ def _instructions(first: Run, second: Run) -> dict[str, tuple[int, int]]:
 
 
 def instruction_counts(run: Run) -> Counter[str]:
-    """How many instructions of each name and engine a run has issued: ``nc_matmul (tensor)``."""
+    """Return how many instructions of each name and engine a run has issued: ``nc_matmul (tensor)``."""
     counts: Counter[str] = Counter()
     for record in run.all_records:
         numbers, several = np.unique(Columns(record).plans, return_counts=True)

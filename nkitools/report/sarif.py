@@ -18,7 +18,7 @@ _ROOT = "SRCROOT"
 
 
 def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str, Any]:
-    """A log with one run. Files are named relative to the directory ``root`` where they lie below it.
+    """Return a log with one run. Files are named relative to the directory ``root`` where they lie below it.
 
     ``version`` is that of nkitools. Of the rules those that are broken are described.
     """
@@ -38,7 +38,7 @@ def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str
 
 
 def as_sarif(findings: Sequence[Finding], root: Path, version: str) -> str:
-    """The log as text."""
+    """Return the log as text."""
     return json.dumps(sarif_log(findings, root, version), indent=2)
 
 

@@ -1,15 +1,15 @@
-"""When two numbers count as the same: by the coarser of their dtypes, of which eps is the step above 1.
+"""The tolerance within which two numbers count as the same: some steps (eps above 1) of the coarser of their dtypes.
 
-- integers, bool, packed x4 types, float8_e8m0fnu: 0, as they are counted or copied; of packed types the codes are
+- integers, bool, packed x4 types, float8_e8m0fnu: 0, as they are counted or copied; the codes of packed types are
   compared
 - float8, float6 and float4 types: 1 eps, as a value between two steps may be rounded to either
 - bfloat16, float16, tfloat32: 2 eps (0.016, 0.002, 0.002), the same, and once more on the way
 - float32, float64: 16 eps (1.9e-6, 3.6e-15), for sums in another order and functions by other approximations
 
-Relative means to the larger of the two magnitudes; below the dtype's smallest normal number its steps do not shrink
-further, nor does the tolerance. Of dtypes with 8 exponent bits or more, numbers so small (1e-38) all count as the same,
+Relative means to the larger of the two magnitudes. Below the dtype's smallest normal number its steps do not shrink
+further, nor does the tolerance. In dtypes with 8 exponent bits or more, numbers so small (1e-38) all count as the same,
 as an engine may flush them to zero. NaN is the same as NaN, an infinity the same as itself. Where large addends cancel,
-differences are larger than that: say what you allow with an absolute tolerance of your own.
+differences are larger than that: state an absolute tolerance for such outputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TFLOAT32_EPS = 2.0**-10  # 10 mantissa bits
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two numbers may lie apart: ``|a - b| <= max(atol, rtol * max(|a|, |b|))``; None: by dtype, as above."""
+    """The largest allowed difference of two numbers: ``|a - b| <= max(atol, rtol * max(|a|, |b|))``; None: by dtype."""
 
     rtol: float | None = None
     atol: float | None = None
@@ -59,7 +59,7 @@ def _by_dtype(name: str) -> tuple[float, float]:
 
 
 def numbers_of(array: Array) -> Array:
-    """The values in float64, which holds those of every dtype of NKI; of packed elements the codes.
+    """Return the values in float64, which holds those of every dtype of NKI; of packed elements the codes.
 
     Complex numbers become two, in a dimension of their own.
     """
@@ -72,7 +72,7 @@ def numbers_of(array: Array) -> Array:
 
 
 def diverging(first: Array, second: Array, rtol: float, atol: float) -> Array:
-    """Which elements (of float64 arrays of one shape) are not the same."""
+    """Return which elements (of float64 arrays of one shape) are not the same."""
     with np.errstate(all="ignore"):
         far = np.abs(first - second) > np.maximum(atol, rtol * np.maximum(np.abs(first), np.abs(second)))
     same = (first == second) | (np.isnan(first) & np.isnan(second))

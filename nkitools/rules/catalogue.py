@@ -29,9 +29,9 @@ class Rule:
     """One rule: its names, the chips that it holds for, the reason and the remedy.
 
     The examples are complete files in ``rules/examples/<id>/``: ``bad`` and ``good``, and ``bad_edge`` and
-    ``good_edge`` near the edge of what the rule allows. Each defines ``kernel`` and ``inputs`` (or says in its first
-    line how the C++ operator is called) and is run by the tests. The line of a bad example that ends in a comment with
-    the rule's id is the line that must be reported.
+    ``good_edge`` near the edge of the rule. Each defines ``kernel`` and ``inputs`` (or shows in its first line how the
+    C++ operator is called) and is run by the tests. The line of a bad example that ends in a comment with the rule's id
+    is the line that must be reported.
     """
 
     id: str
@@ -96,12 +96,12 @@ def removed_argument(error: TypeError) -> tuple[str, str]:
 
 
 def removed_memory(name: str) -> tuple[str, str]:
-    """What there is to say (NK608) of a memory that is called by its name, and what to write instead."""
+    """Return what there is to say (NK608) of a memory that is called by its name, and what to write instead."""
     return "names of memories as texts were removed in NKI 0.3", f"Write nl.{name}."
 
 
 def similar(name: str, limit: int = 3) -> list[Rule]:
-    """The rules with the names (id, slug or alias) closest to ``name``."""
+    """Return the rules with the names (id, slug or alias) closest to ``name``."""
     from difflib import get_close_matches
 
     owners = {known.lower(): rule for rule in RULES.values() for known in (rule.id, rule.slug, *rule.aliases)}
@@ -110,7 +110,7 @@ def similar(name: str, limit: int = 3) -> list[Rule]:
 
 
 def rule_named(name: str) -> Rule:
-    """The rule of that id, slug or legacy error code; ValueError says which have a name like it."""
+    """Return the rule of that id, slug or legacy error code; ValueError says which have a name like it."""
     rule = find_rule(name) if isinstance(name, str) else None
     if rule is None:
         near = [f"{each.id} {each.slug}" for each in similar(str(name))]
@@ -120,7 +120,9 @@ def rule_named(name: str) -> Rule:
 
 
 def find_rule(name: str) -> Rule | None:
-    """The rule of that id, slug or legacy error code (in any case), or None; of rules with one slug that of NKI."""
+    """Return the rule of that id, slug or legacy error code (in any case), or None; of rules with one slug that of
+    NKI.
+    """
     wanted = name.strip().lower()
     found = [rule for rule in RULES.values() if wanted in (rule.id.lower(), rule.slug, *rule.aliases)]
     return next((rule for rule in found if rule.id.startswith("NK")), found[0] if found else None)

@@ -1,4 +1,4 @@
-"""What a rule says when it speaks: findings, and the errors that carry them."""
+"""Findings, and the errors that carry them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MIXED = "+"
 
 @dataclass(frozen=True)
 class Picture:
-    """Which elements of a tensor a finding is about, in a few lines of signs.
+    """The elements of a tensor that a finding is about, in a few lines of signs.
 
     A line stands for the rows ``rows[i]`` (first and last, of dimension 0), and its signs share out the ``columns``
-    equally; ``rows`` is empty where there is one line only. ``across`` is what goes from left to right (``columns``,
-    ``elements``, ``rows``, ...), from ``first`` on. ``meanings`` says what each sign means, ``+`` being a mixture.
+    equally; ``rows`` is empty where there is one line only. ``across`` names what goes from left to right (``columns``,
+    ``elements``, ``rows``, ...), from ``first`` on. ``meanings`` explains each sign, ``+`` being a mixture.
     """
 
     lines: tuple[str, ...]
@@ -39,11 +39,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Finding:
-    """One broken rule, told to its reader.
+    """One broken rule, as its reader sees it.
 
     ``file``, ``line`` and ``function`` are the author's own; ``program`` is the program id in the launch grid and
-    ``loops`` maps the names of the enclosing loops' counters to their values at that moment. ``picture`` shows which
-    elements a data rule speaks of. ``rank``: which of the run's communicating ranks, None where there are none.
+    ``loops`` maps the names of the enclosing loops' counters to their values at that moment. ``picture`` shows the
+    elements that a data rule is about. ``rank``: the number of the communicating rank, None where there are no ranks.
     """
 
     rule: str
@@ -67,7 +67,7 @@ class Finding:
         return f"{self.file}:{self.line}{column}: {self.rule} {self.message}{rank}"
 
     def sentence(self) -> str:
-        """The message, the remedy and the place, as an error shows them."""
+        """Return the message, the remedy and the place, as an error shows them."""
         where = [f"at {self.file}:{self.line}"]
         if self.loops:
             where.append("loop " + ", ".join(f"{name}={value}" for name, value in self.loops.items()))
@@ -119,19 +119,21 @@ _ERRORS: dict[str, type[KernelError]] = {
 
 
 def error_class(rule: Rule) -> type[KernelError]:
-    """The exception class of a rule: ``NotModelled`` for NK607, else one that is also the built-in AWS documents."""
+    """Return the exception class of a rule: ``NotModelled`` for NK607, else one that is also the built-in AWS
+    documents.
+    """
     if rule.id == "NK607":
         return NotModelled
     return _ERRORS.get(rule.builtin, KernelError)
 
 
 def is_raised(severity: str, level: str) -> bool:
-    """Whether a finding of that severity is raised at that rule level."""
+    """Return whether a finding of that severity is raised at that rule level."""
     return (level == "strict" and severity == "warning") or (level in ("error", "strict") and severity == "error")
 
 
 def error_of(finding: Finding) -> KernelError:
-    """The exception that carries ``finding``."""
+    """Return the exception that carries ``finding``."""
     return error_class(RULES[finding.rule])(finding)
 
 
@@ -145,7 +147,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(error_of.__code__.co_filename)) + os.
 
 
 def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
-    """A finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
+    """Return a finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(
         (_PACKAGE, "<nkitools", "<frozen importlib")
@@ -177,12 +179,12 @@ def report(
     picture: Drawing | None = None,
     severity: str = "",
 ) -> bool:
-    """Say that ``rule_id`` is broken; returns whether a run has taken note of it.
+    """Report that ``rule_id`` is broken; return whether a run has recorded it.
 
-    Raises under ``rules="error"``, collects under ``"report"``, keeps silent under ``"off"``. ``fatal`` marks what
+    Raises under ``rules="error"``, collects under ``"report"``, does nothing under ``"off"``. ``fatal`` marks what
     cannot be computed at all: it ends the run at every level. ``about`` are the tensors concerned (to name them).
     ``picture`` draws the elements concerned; ``severity`` is one below the rule's, where the case is less grave.
-    Outside of a run errors are raised, and nobody hears the rest.
+    Outside of a run errors are raised, and warnings and hints are dropped.
     """
     rule = replace(RULES[rule_id], severity=severity) if severity else RULES[rule_id]
     reporter = REPORTER.get()

@@ -1,4 +1,4 @@
-"""What of earlier NKI versions is gone, and what took its place: pure data.
+"""Names that NKI has removed, and their replacements: pure data.
 
 Source: NKI Migration Guides (SDK 2.32), the API references of NKI 0.6 and of SDK 2.26.
 """

@@ -22,7 +22,7 @@ _INTEGERS = [0, 1, -1, 127, 128, 255, 256, 1 << 24, (1 << 24) + 1]  # the last i
 
 
 def awkward_values(dtype: Any) -> Array:
-    """The values of ``dtype`` that kernels get wrong, each once; those that the dtype lacks are left out.
+    """Return the values of ``dtype`` that kernels get wrong, each once; those that the dtype lacks are left out.
 
     Floats: zeros of both signs, ones, ties of rounding to narrower dtypes, the largest, the smallest normal and
     denormal, infinities and not-a-number. Integers: the extremes, and what float32 cannot hold.
@@ -164,7 +164,7 @@ _PATTERNS: dict[str, Callable[[Any, tuple[int, ...], DType], Array]] = {
 
 
 def _kept(values: Array, bounds: tuple[float | None, float | None], *, nan: bool, infinity: bool) -> Array:
-    """The values that the caller can do with."""
+    """Return the values that the caller can do with."""
     if values.dtype.names or values.dtype == np.bool_:
         return values
     numbers = values.astype(np.float64)

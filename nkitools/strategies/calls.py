@@ -27,7 +27,7 @@ def _written(*shape: int, dtype: Any = None, memory: str = "sbuf") -> Tile:
 
 
 def _one(**arguments: Any) -> Callable[[], dict[str, Any]]:
-    """An element-wise instruction of one input."""
+    """Return an element-wise instruction of one input."""
     return lambda: {"dst": _written(8, 16), "data": _tile(8, 16), **arguments}
 
 

@@ -27,12 +27,12 @@ _REFUSALS = ("NK3", "NK606")
 def dtypes(
     instruction: Any = None, *, operands: Iterable[str] | str | None = None, chip: str | None = None, **arguments: Any
 ) -> st.SearchStrategy[DType]:
-    """The dtypes (NKI's, which NumPy takes as its own) that an instruction of ``nki.isa`` takes.
+    """Return the dtypes (NKI's, which NumPy takes as its own) that an instruction of ``nki.isa`` takes.
 
     ``instruction`` is the function or its name; without one all dtypes but the packed ones are drawn. Its data operands
     are all of the dtype, or only the ``operands`` named. ``arguments`` replace those of the call that is tried, such as
     ``op=nl.bitwise_and``, which takes integers only. Each dtype is tried once for a chip, on small tiles, when one is
-    first drawn; refused are those that the simulator's rules NK301 to NK306 or NK606 speak against. Shrinks to float32.
+    first drawn; dtypes that break the simulator's rules NK301 to NK306 or NK606 are left out. Shrinks to float32.
     Raises ValueError for an instruction that has no call to try, for operands that it has not, and where no dtype will
     do.
     """

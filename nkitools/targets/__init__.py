@@ -1,4 +1,4 @@
-"""Where a kernel runs: nkitools' own simulator, AWS's, a NeuronCore, a TPU or a GPU.
+"""Targets: nkitools' own simulator, AWS's, a NeuronCore, a TPU or a GPU.
 
 Every target answers two questions: can it run here, and if not, what was looked for and not found (``available``); and
 what happened when this kernel ran (``run``). Looking opens no device and imports nothing that is not installed.

@@ -23,13 +23,13 @@ class BuiltinSimulator(Target):
     prints = "recorded, and in the report"
 
     def available(self) -> Availability:
-        """Always: it is pure Python."""
+        """Return that the simulator can always run: it is pure Python."""
         return Availability(True, "part of nkitools")
 
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
         """Run ``kernel``; the keywords of ``nkitools.simulate`` (grid, chip, ranks, rules, watch) apply.
 
-        A JAX function is checked as `nkitools.pallas.check_as_asked` does, which knows other keywords.
+        A JAX function is checked by `nkitools.pallas.check_as_asked`, which takes other keywords.
         """
         __tracebackhide__ = True
         if is_jax_function(kernel):
@@ -46,7 +46,9 @@ class BuiltinSimulator(Target):
 
 
 def is_jax_function(kernel: Any) -> bool:
-    """Whether ``kernel`` is a JAX function with Pallas calls. Where JAX has not been imported nothing can be one."""
+    """Return whether ``kernel`` is a JAX function with Pallas calls. Where JAX has not been imported nothing can be
+    one.
+    """
     if "jax" not in sys.modules:
         return False
     from nkitools.pallas import is_pallas_function

@@ -1,4 +1,4 @@
-"""Which target a test or a call means."""
+"""The choice of the target that a test or a call means."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def simulator_for(kernel: Any) -> Target:
-    """The simulator that option ``simulator`` names; AWS's knows NKI kernels only, so other kinds have no choice."""
+    """Return the simulator that option ``simulator`` names; kernels other than NKI's have no choice."""
     if is_custom_operator(kernel):
         return GpSimdSimulator()
     if options.value("simulator") == "official" and not is_jax_function(kernel):
@@ -36,7 +36,7 @@ def simulator_for(kernel: Any) -> Target:
 
 
 def device_for(kernel: Any, asked: Collection[str] = ()) -> Found:
-    """The first device that is here of those that ``kernel`` can run on: a TPU, else a GPU, for a JAX function.
+    """Return the first device that is here of those that ``kernel`` can run on: a TPU, else a GPU, for a JAX function.
 
     ``asked`` narrows them by key, as option ``target`` does.
     """
@@ -53,7 +53,9 @@ def device_for(kernel: Any, asked: Collection[str] = ()) -> Found:
 
 
 def _candidates(kernel: Any) -> tuple[str, list[Device]]:
-    """What kind of kernel it is, and the devices for that kind. NeuronCores take several kinds, each in its own way."""
+    """Return what kind of kernel it is, and the devices for that kind. NeuronCores take several kinds, each in its own
+    way.
+    """
     if is_jax_function(kernel):
         return "a JAX function", [device for device in DEVICES if isinstance(device, TpuDevice | GpuDevice)]
     if is_custom_operator(kernel):
@@ -64,7 +66,9 @@ def _candidates(kernel: Any) -> tuple[str, list[Device]]:
 
 
 def devices(asked: Collection[str] = ()) -> tuple[Device, ...]:
-    """The devices that may be used: that of option ``target`` if it names one, and among ``asked`` if that is said."""
+    """Return the devices that may be used: that of option ``target`` if it names one, and among ``asked`` if that is
+    said.
+    """
     told = options.value("target")
     keys = [str(told)] if told else DEVICE_KEYS
     return tuple(device for device in DEVICES if device.key in keys and (not asked or device.key in asked))

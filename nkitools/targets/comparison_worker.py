@@ -29,7 +29,7 @@ class BadRequest(Exception):
 
 
 def load(file: str) -> ModuleType:
-    """The module of a Python file, with its directory on the path, as a script of it would be."""
+    """Return the module of a Python file, with its directory on the path, as a script of it would be."""
     path = Path(file).resolve()
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -42,7 +42,7 @@ def load(file: str) -> ModuleType:
 
 
 def kernel_of(module: ModuleType, name: str) -> Any:
-    """The kernel ``name``. BadRequest names what there is."""
+    """Return the kernel ``name``. BadRequest names what there is."""
     found = getattr(module, name, None)
     if not callable(found):
         there = sorted(each for each, value in vars(module).items() if callable(value) and not each.startswith("_"))
@@ -51,7 +51,7 @@ def kernel_of(module: ModuleType, name: str) -> Any:
 
 
 def inputs_of(module: ModuleType, file: str | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments: arrays of an .npz file by name (``arr_0`` by position), else the module's ``inputs``.
+    """Return the arguments: arrays of an .npz file by name (``arr_0`` by position), else the module's ``inputs``.
 
     ``inputs`` is a tuple, a dictionary by name, or a function that returns one.
     """
@@ -149,7 +149,7 @@ def _run(side: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with copies of their arrays."""
+    """Return the arguments with copies of their arrays."""
     from nkitools.launch.frameworks import framework_of
     from nkitools.launch.nested_arguments import mapped
 

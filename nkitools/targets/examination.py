@@ -1,4 +1,4 @@
-"""What this machine has of all that nkitools can use: what each part enables, and how to get what is missing."""
+"""The parts of this machine that nkitools can use: what each part enables, and how to get a missing one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def examine() -> list[Part]:
 
 
 def as_plain(parts: list[Part]) -> dict[str, Any]:
-    """The parts for JSON; keys as `Part`'s fields."""
+    """Return the parts for JSON; keys as `Part`'s fields."""
     return {"schema": 1, "parts": [asdict(part) for part in parts]}
 
 

@@ -21,7 +21,9 @@ class GpSimdSimulator(Target):
     prints = "recorded, and in the report"
 
     def available(self) -> Availability:
-        """Whether there is a C++ compiler. An operator is built by the time it comes here, so that there is one."""
+        """Return whether there is a C++ compiler. An operator is built by the time it comes here, so that there is
+        one.
+        """
         from nkitools.customop.errors import BuildError
         from nkitools.customop.toolchain import find_compiler
 
@@ -33,7 +35,7 @@ class GpSimdSimulator(Target):
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
         """Run a custom operator; the keywords of ``Operator.run`` apply, ``rules`` being the option's by default.
 
-        Raises ``NotModelled`` for keywords that speak of other kinds of kernel (grid, ranks, watch).
+        Raises ``NotModelled`` for keywords that belong to other kinds of kernel (grid, ranks, watch).
         """
         __tracebackhide__ = True
         for keyword in kwargs:
@@ -44,6 +46,8 @@ class GpSimdSimulator(Target):
 
 
 def is_custom_operator(kernel: Any) -> bool:
-    """Whether ``kernel`` is an operator of ``nkitools.customop``; where that is not imported, nothing can be one."""
+    """Return whether ``kernel`` is an operator of ``nkitools.customop``; where that is not imported, nothing can be
+    one.
+    """
     module = sys.modules.get("nkitools.customop.operator")
     return module is not None and isinstance(kernel, module.Operator)

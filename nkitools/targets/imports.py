@@ -10,9 +10,9 @@ from nkitools.dialects.stand_in import install_stand_in, remove_stand_in, stand_
 
 @contextmanager
 def stand_in(policy: str) -> Iterator[None]:
-    """Install the stand-in for the body of a ``with`` as ``policy`` says: ``auto``, ``always`` or ``never``.
+    """Install the stand-in for the body of a ``with`` by ``policy``: ``auto``, ``always`` or ``never``.
 
-    One that is installed already belongs to somebody else (a session round this one) and stays as it is.
+    A stand-in that is installed already belongs to a session around this one and stays as it is.
     """
     if policy == "never" or stand_in_installed():
         yield

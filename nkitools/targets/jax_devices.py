@@ -70,7 +70,7 @@ class JaxDevice(Device):
         return run
 
     def chip(self) -> str:
-        """What JAX calls the kind of the device. It is empty in a process that has not opened it."""
+        """Return what JAX calls the kind of the device. It is empty in a process that has not opened it."""
         devices = self._opened()
         return str(devices[0].device_kind) if devices else ""
 
@@ -87,7 +87,7 @@ class JaxDevice(Device):
             )
 
     def facts(self) -> Mapping[str, str]:
-        """The kind and number of devices, and JAX's versions."""
+        """Return the kind and number of devices, and JAX's versions."""
         devices = self._opened()
         kind = {"device": f"{len(devices)} x {devices[0].device_kind}"} if devices else {}
         versions = {package: version_of(package) for package in ("jax", "jaxlib", "libtpu")}
@@ -129,7 +129,7 @@ class TpuDevice(JaxDevice):
     nodes = ("/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
 
     def available(self) -> Availability:
-        """A device node, or a JAX that was told to use a TPU: a remote one has no node."""
+        """Return whether there is a device node, or a JAX that is set to use a TPU: a remote TPU has no node."""
         if not is_installed("jax"):
             return Availability(False, "no TPU: module jax is not installed")
         found = machine.nodes(*self.nodes)
@@ -159,7 +159,7 @@ class GpuDevice(JaxDevice):
     plugins = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
     def available(self) -> Availability:
-        """A device node and JAX's plugin for CUDA."""
+        """Return a device node and JAX's plugin for CUDA."""
         if not is_installed("jax"):
             return Availability(False, "no GPU: module jax is not installed")
         found, plugins = machine.nodes(*self.nodes), [name for name in self.plugins if is_installed(name)]
@@ -181,7 +181,7 @@ class GpuDevice(JaxDevice):
         return tuple(f"gpu-{name}" for name in shown)
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """The one GPU."""
+        """Return the one GPU."""
         return {"CUDA_VISIBLE_DEVICES": unit.removeprefix("gpu-")}
 
     def defaults(self) -> Mapping[str, str]:
@@ -189,7 +189,7 @@ class GpuDevice(JaxDevice):
         return {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
     def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has.
+        """Return why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has.
 
         Raises what tracing ``kernel`` raises.
         """
@@ -208,7 +208,7 @@ class GpuDevice(JaxDevice):
 
 
 def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The function's own keywords."""
+    """Return the function's own keywords."""
     return {name: value for name, value in kwargs.items() if name not in _OF_CHECKING}
 
 

@@ -1,4 +1,4 @@
-"""What the operating system says of accelerators: device nodes and the drivers' files, looked for anew each time.
+"""Accelerators as the operating system shows them: device nodes and the drivers' files, looked for anew each time.
 
 A look is a glob or two. Nothing is remembered, so that a device lost in the middle of a session is missed at once.
 ``NKITOOLS_SYSROOT`` names another root than ``/`` for all of it: a container's, or that of a test.
@@ -14,13 +14,14 @@ _ROOT = "NKITOOLS_SYSROOT"
 
 
 def nodes(*patterns: str) -> tuple[str, ...]:
-    """The device nodes that match a pattern like ``/dev/neuron*``, in order, without the root."""
+    """Return the device nodes that match a pattern like ``/dev/neuron*``, in order, without the root."""
     root = _root()
     return tuple(sorted(found[len(root) :] for pattern in patterns for found in glob(root + pattern)))
 
 
 def said(directory: str, name: str) -> str | None:
-    """What a driver's file ``name`` anywhere below ``directory`` says; None where there is none that can be read.
+    """Return what a driver's file ``name`` anywhere below ``directory`` says; None where there is none that can be
+    read.
 
     Drivers have moved their files from one release to the next, so the place below the device is not asked for.
     """

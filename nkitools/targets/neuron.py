@@ -34,7 +34,7 @@ class NeuronDevice(Device):
     prints = "device_print is heard in simulation only: AWS documents it for its simulators"
 
     def available(self) -> Availability:
-        """A device node of the driver and a package that can reach it."""
+        """Return a device node of the driver and a package that can reach it."""
         found, packages = machine.nodes(NODES), neuron_packages()
         if found and packages:
             try:
@@ -48,16 +48,18 @@ class NeuronDevice(Device):
         return Availability(False, f"no NeuronCore: found {' and '.join(missing)}")
 
     def units(self) -> tuple[str, ...]:
-        """The cores that the runtime would take: those of ``NEURON_RT_VISIBLE_CORES``, else all that the driver has."""
+        """Return the cores that the runtime would take: those of ``NEURON_RT_VISIBLE_CORES``, else all that the driver
+        has.
+        """
         named = os.environ.get(_CORES_VARIABLE, "")
         return tuple(f"neuroncore-{core}" for core in (_range_of(named) if named else range(self._core_count())))
 
     def environment(self, unit: str) -> Mapping[str, str]:
-        """The runtime opens the core of ``unit`` only."""
+        """Return the runtime opens the core of ``unit`` only."""
         return {_CORES_VARIABLE: unit.removeprefix("neuroncore-")}
 
     def defaults(self) -> Mapping[str, str]:
-        """The compiler is told the generation that is here."""
+        """Return the environment that makes the compiler compile for the generation that is here."""
         chip = self.chip()
         return {"NEURON_PLATFORM_TARGET_OVERRIDE": chip} if chip else {}
 
@@ -109,7 +111,7 @@ class NeuronByTorch(NeuronDevice):
     taken: str
 
     def available(self) -> Availability:
-        """A device node of the driver, torch_neuronx and torch_xla."""
+        """Return a device node of the driver, torch_neuronx and torch_xla."""
         found = super().available()
         missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
         if found.ok and missing:
@@ -118,13 +120,13 @@ class NeuronByTorch(NeuronDevice):
 
 
 def neuron_packages() -> tuple[str, ...]:
-    """The installed packages that can reach a NeuronCore; the stand-in and the placeholders of PyPI are none."""
+    """Return the installed packages that can reach a NeuronCore; the stand-in and the placeholders of PyPI are none."""
     found = [package for package, part in (("nki", "isa"), ("neuronxcc", "nki")) if aws_package(package, part)]
     return (*found, "torch_neuronx") if is_installed("torch_neuronx") else tuple(found)
 
 
 def _launchable(kernel: Any, kwargs: Mapping[str, Any]) -> Any:
-    """The kernel as AWS's packages call it, with its grid; a plain function becomes a kernel of ``nki.jit``."""
+    """Return the kernel as AWS's packages call it, with its grid; a plain function becomes a kernel of ``nki.jit``."""
     from nkitools.launch.kernel import KernelObject
 
     if isinstance(kernel, KernelObject):
@@ -147,7 +149,7 @@ def _launchable(kernel: Any, kwargs: Mapping[str, Any]) -> Any:
 
 
 def _decorated(function: Any) -> Any:
-    """A plain function as a kernel of the dialect that it was written in."""
+    """Return a plain function as a kernel of the dialect that it was written in."""
     from importlib import import_module
 
     legacy = any(name.startswith("neuronxcc") for name in _modules_named_by(function))
@@ -160,7 +162,7 @@ def _modules_named_by(function: Any) -> list[str]:
 
 
 def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The kernel's own keywords."""
+    """Return the kernel's own keywords."""
     return {name: value for name, value in kwargs.items() if name not in ("grid", "ranks")}
 
 

@@ -30,7 +30,7 @@ class NeuronModuleDevice(NeuronByTorch):
 
 
 def is_torch_module(kernel: Any) -> bool:
-    """Whether ``kernel`` is a ``torch.nn.Module``. Where torch has not been imported nothing can be one."""
+    """Return whether ``kernel`` is a ``torch.nn.Module``. Where torch has not been imported nothing can be one."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "nn") and isinstance(kernel, torch.nn.Module)
 
@@ -45,7 +45,7 @@ def _way_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _on_device(module: Any, kwargs: Mapping[str, Any]) -> Any:
-    """The module's copy there as a function; the author's own stays on the host."""
+    """Return the module's copy there as a function; the author's own stays on the host."""
     __tracebackhide__ = True
     import torch
 

@@ -38,7 +38,7 @@ class NeuronOperatorDevice(NeuronByTorch):
     prints = "printf goes to the host's terminal, where NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES is set"
 
     def available(self) -> Availability:
-        """A device node of the driver, torch_neuronx and torch_xla, and no newer NeuronCore than v2."""
+        """Return a device node of the driver, torch_neuronx and torch_xla, and no newer NeuronCore than v2."""
         from nkitools.chip.generations import generation_of
 
         chip = self.chip()
@@ -60,7 +60,7 @@ class NeuronOperatorDevice(NeuronByTorch):
 
 
 def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Way, Any]:
-    """The device's operator, the way to it, and its arguments as torch has them.
+    """Return the device's operator, the way to it, and its arguments as torch has them.
 
     Arguments are judged as in simulation (CO110 to CO112): the device would not say what is wrong with them.
     """
@@ -78,12 +78,12 @@ def _launchable(operator: Operator, args: tuple[Any, ...], kwargs: Mapping[str, 
 
 
 def _here(value: Any) -> Any:
-    """A tensor that is on the device already comes back to be judged."""
+    """Return a tensor that is on the device already comes back to be judged."""
     return value.cpu() if hasattr(value, "cpu") and value.device.type != "cpu" else value
 
 
 def _own(array: Any) -> Any:
-    """An array that torch takes without a warning: it has no read-only tensors."""
+    """Return an array that torch takes without a warning: it has no read-only tensors."""
     return array if array.flags.writeable else array.copy()
 
 
@@ -110,7 +110,7 @@ def _on_device(operator: Operator) -> Any:
 
 
 def _load(recipe: Recipe, multicore: bool) -> None:
-    """Build and load a library with AWS's loader, in a directory of this process: nobody else builds there."""
+    """Build and load a library with AWS's loader, in a directory that only this process uses."""
     directory = tempfile.mkdtemp(prefix="nkitools-operators-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     flags = {"extra_cflags": list(recipe.flags)} if recipe.flags else {}

@@ -1,6 +1,6 @@
 """The ways in to a NeuronCore: NumPy stand-alone, torch_xla, JAX.
 
-``nki.jit`` tells them apart by its arguments (its docstring: torch.Tensor, jax.Array, np.ndarray).
+``nki.jit`` chooses between them by its arguments (its docstring: torch.Tensor, jax.Array, np.ndarray).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Way(ABC):
 
     @abstractmethod
     def to_device(self, value: Any) -> Any:
-        """An array on the device; what is no array stays as it is."""
+        """Return an array on the device; what is no array stays as it is."""
 
     @abstractmethod
     def finish(self, outputs: Any) -> None:
@@ -33,7 +33,7 @@ class Way(ABC):
 
     @abstractmethod
     def to_host(self, value: Any) -> Any:
-        """An output in the framework's own kind on the host."""
+        """Return an output in the framework's own kind on the host."""
 
     def call(self, kernel: Any, args: Arguments, kwargs: Keywords) -> Any:
         """Run ``kernel`` once; its outputs on the host, and there too what it wrote into its arguments."""
@@ -69,10 +69,10 @@ class Standalone(Way):
         return value
 
     def finish(self, outputs: Any) -> None:
-        """The call returns when the outputs are in host memory."""
+        """Do nothing: the call returns when the outputs are in host memory."""
 
     def to_host(self, value: Any) -> Any:
-        """It is there."""
+        """Return ``value`` as it is: it lies in host memory."""
         return value
 
 
@@ -122,7 +122,7 @@ class Jax(Way):
         self._jax = import_module("jax")
 
     def to_device(self, value: Any) -> Any:
-        """Committed to the first device."""
+        """Return ``value`` committed to the first device."""
         return value if framework_of(value) is None else self._jax.device_put(value, self._jax.devices()[0])
 
     def finish(self, outputs: Any) -> None:
@@ -130,7 +130,7 @@ class Jax(Way):
         self._jax.block_until_ready(outputs)
 
     def to_host(self, value: Any) -> Any:
-        """A JAX array can be read from the host as it is."""
+        """Return a JAX array can be read from the host as it is."""
         return value
 
 
@@ -155,7 +155,7 @@ class AsNumpy(Way):
 
 
 def way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
-    """The way in that the arguments name. NK607 where they are of two frameworks."""
+    """Return the way in that the arguments name. NK607 where they are of two frameworks."""
     kinds = _kinds(args, kwargs)
     if len(kinds) > 1:
         refuse(
@@ -168,7 +168,7 @@ def way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
 
 
 def timed_way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
-    """The way in that can launch again without compiling. NK607 where none is installed."""
+    """Return the way in that can launch again without compiling. NK607 where none is installed."""
     __tracebackhide__ = True
     way = way_for(kernel, args, kwargs)
     if not isinstance(way, Standalone):

@@ -38,7 +38,7 @@ class OfficialSimulator(Target):
     prints = "AWS's simulators write them to stdout"
 
     def available(self) -> Availability:
-        """Whether AWS's own package is here: neither our stand-in for it nor a placeholder from PyPI."""
+        """Return whether AWS's own package is here: neither our stand-in for it nor a placeholder from PyPI."""
         found = _entry_point()
         return Availability(False, f"{found} {_REMEDY}") if isinstance(found, str) else Availability(True, found[0])
 
@@ -93,7 +93,9 @@ def _variable(name: str, value: Any) -> Iterator[None]:
 
 
 def _entry_point() -> tuple[str, Callable[..., Any]] | str:
-    """The name of AWS's simulator and the function that runs a kernel in it, or a sentence on why there is none."""
+    """Return the name of AWS's simulator and the function that runs a kernel in it, or a sentence on why there is
+    none.
+    """
     modern = _real("nki", "isa", "simulate")
     if isinstance(modern, ModuleType):
         return NAMES[0], lambda kernel, *args, **kwargs: modern.simulate(kernel)(*args, **kwargs)
@@ -118,6 +120,6 @@ def _real(package: str, part: str, function: str) -> ModuleType | str:
 
 
 def _is_of(module: ModuleType, spec: ModuleSpec) -> bool:
-    """Whether ``module`` was loaded from the package of ``spec``, and not by a stand-in for it."""
+    """Return whether ``module`` was loaded from the package of ``spec``, and not by a stand-in for it."""
     places = tuple(spec.submodule_search_locations or ())
     return bool(places) and (getattr(module, "__file__", None) or "").startswith(places)

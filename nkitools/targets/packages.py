@@ -1,7 +1,7 @@
-"""What is installed on this machine, found without importing it.
+"""The packages that are installed on this machine, found without importing them.
 
-The stand-in answers to AWS's names while it is installed, and PyPI has placeholder packages of those names; neither is
-the real thing, so both are looked past here.
+The stand-in answers to AWS's names while it is installed, and PyPI has placeholder packages of those names. Neither
+counts as AWS's package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ STAND_IN = "nkitools stand-in"
 
 @cache
 def is_installed(package: str) -> bool:
-    """Whether a top-level package (jax, torch_neuronx) could be imported; the stand-in for one is looked past."""
+    """Return whether a top-level package (jax, torch_neuronx) could be imported; the stand-in for one is looked
+    past.
+    """
     spec = find_spec(package)
     if spec is not None and spec.origin == STAND_IN:
         spec = PathFinder.find_spec(package)
@@ -39,12 +41,12 @@ def aws_package(package: str, part: str) -> ModuleSpec | None:
 
 
 def is_placeholder(package: str, part: str) -> bool:
-    """Whether what is on ``sys.path`` under AWS's name is a package without ``part``: PyPI's placeholder."""
+    """Return whether what is on ``sys.path`` under AWS's name is a package without ``part``: PyPI's placeholder."""
     return PathFinder.find_spec(package) is not None and aws_package(package, part) is None
 
 
 def version_of(distribution: str) -> str | None:
-    """The installed version of a distribution as pip has it; None where it is not installed."""
+    """Return the installed version of a distribution as pip has it; None where it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

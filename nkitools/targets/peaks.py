@@ -1,4 +1,4 @@
-"""What a chip can do at most: memory bandwidth and operations a second, as published."""
+"""The peaks of a chip: memory bandwidth and operations a second, as published."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Peaks(NamedTuple):
 
 
 def peaks_of(chip: str) -> Peaks | None:
-    """The peaks of a NeuronCore by generation, or of a TPU by JAX's name of its kind; None for others."""
+    """Return the peaks of a NeuronCore by generation, or of a TPU by JAX's name of its kind; None for others."""
     return _of_neuron(chip) or _of_tpu(chip)
 
 

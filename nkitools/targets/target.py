@@ -1,4 +1,4 @@
-"""What a target is."""
+"""The interface of a target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Availability(NamedTuple):
-    """Whether a target can run here; if not, ``reason`` says what was looked for and not found."""
+    """The answer of a target: it can run here, or ``reason`` names what was looked for and not found."""
 
     ok: bool
     reason: str
@@ -44,7 +44,7 @@ class Target(ABC):
 
     @abstractmethod
     def available(self) -> Availability:
-        """Whether this machine has it. Cheap: it opens no device."""
+        """Return whether this machine has it. Cheap: it opens no device."""
 
     @abstractmethod
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
@@ -57,17 +57,17 @@ class Target(ABC):
 class Device(Target):
     """A target that is hardware.
 
-    Only one process at a time may have a unit of it (`units`), and some of what it needs must stand in the environment
-    before a framework is imported (`environment`), so tests run their kernels in a process made for it.
+    Only one process at a time may have a unit of it (`units`), and a part of its environment must be set before a
+    framework is imported (`environment`), so tests run their kernels in a process made for the device.
     """
 
     @abstractmethod
     def units(self) -> tuple[str, ...]:
-        """What processes share the device by: its cores, or the device as a whole."""
+        """Return what processes share the device by: its cores, or the device as a whole."""
 
     @abstractmethod
     def environment(self, unit: str) -> Mapping[str, str]:
-        """The environment variables that give a process ``unit``, whatever the user has set."""
+        """Return the environment variables that give a process ``unit``, whatever the user has set."""
 
     def defaults(self) -> Mapping[str, str]:
         """Other environment variables of such a process; those that the user has set stay as they are."""
@@ -75,11 +75,11 @@ class Device(Target):
 
     @abstractmethod
     def chip(self) -> str:
-        """The generation of the device as it says itself; empty where it does not say."""
+        """Return the generation of the device as it says itself; empty where it does not say."""
 
     @abstractmethod
     def facts(self) -> Mapping[str, str]:
-        """What a measurement must say of the machine: device, driver and package versions."""
+        """Return what a measurement must say of the machine: device, driver and package versions."""
 
     @abstractmethod
     def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
@@ -93,7 +93,9 @@ class Device(Target):
         """Run ``kernel`` once; the outputs, on the host, in the kind of the arguments."""
 
     def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Why ``kernel``, of a kind that runs here, was not written for this device; empty where it may have been."""
+        """Return why ``kernel``, of a kind that runs here, was not written for this device; empty where it may have
+        been.
+        """
         return ""
 
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
@@ -153,7 +155,7 @@ def refuse(kernel: Any, message: str, remedy: str) -> NoReturn:
 
 
 def kernel_name(kernel: Any) -> str:
-    """The name of the author's function."""
+    """Return the name of the author's function."""
     return str(getattr(_function(kernel), "__name__", type(kernel).__name__))
 
 

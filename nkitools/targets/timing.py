@@ -18,7 +18,7 @@ def time_kernel(
     kwargs: dict[str, Any],
     operations: float | None = None,
 ) -> Any:
-    """The outputs of the last timed launch of ``kernel``, on the host; ``benchmark`` has the rounds.
+    """Return the outputs of the last timed launch of ``kernel``, on the host; ``benchmark`` has the rounds.
 
     Compilation and transfers happen before the first round, and stand in ``extra_info["compile_seconds"]``. Without a
     group of the author's, measurements are grouped by kernel and shapes. Raises what `Device.prepare` does.
@@ -55,7 +55,7 @@ def time_kernel(
 def judged(
     seconds: float, nbytes: float, operations: float | None, peaks: Peaks | None, dtype: str
 ) -> Mapping[str, Any]:
-    """What the fastest round of ``seconds`` means for a kernel that moves ``nbytes`` and makes ``operations``.
+    """Return what the fastest round of ``seconds`` means for a kernel that moves ``nbytes`` and makes ``operations``.
 
     ``bytes_per_second``; with ``operations`` ``operations_per_second`` and, where the chip's peak for ``dtype`` is
     published, ``utilisation`` of it (1.0 is the peak). ``suspect`` says why the time cannot be: no chip moves the

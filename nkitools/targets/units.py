@@ -1,7 +1,7 @@
-"""Processes share a device's units by locks: one NeuronCore, one GPU, one process each.
+"""Locks by which processes share a device's units: one NeuronCore, one GPU, one process each.
 
 A lock is that of a file in the temporary directory; the operating system gives it back when its process ends, however.
-Who waits holds another lock with whoever else waits, so that holders can be fair.
+Waiting processes share another lock, so that holders can be fair.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def units_of(devices: Sequence[Device], patience: float) -> Iterator[Mapping[str
 
 
 def is_waited_for(device: Device) -> bool:
-    """Whether another process waits for a unit of ``device``."""
+    """Return whether another process waits for a unit of ``device``."""
     import fcntl
 
     with _opened(_queue(device)) as file:
@@ -60,7 +60,7 @@ def _one_of(device: Device, patience: float) -> Iterator[str]:
 
 
 def _taken(device: Device) -> tuple[str, IO[str]] | None:
-    """The first unit that is free, with the open file of its lock."""
+    """Return the first unit that is free, with the open file of its lock."""
     for unit in device.units():
         lock = _locked(unit)
         if lock is not None:
@@ -85,7 +85,7 @@ def _awaited(device: Device, patience: float) -> tuple[str, IO[str]]:
 
 
 def _locked(unit: str) -> IO[str] | None:
-    """The open file of the lock; None where another process has it."""
+    """Return the open file of the lock; None where another process has it."""
     import fcntl
 
     file = _opened(_path(unit))

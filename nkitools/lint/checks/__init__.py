@@ -1,4 +1,4 @@
-"""What is looked for, one theme a module. A check is a function of the context, the node and the values met there."""
+"""The checks, one theme a module. A check is a function of the context, the node and the node's abstract values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULES = frozenset({
 
 
 def gathered(modules: Iterable[object]) -> Checks:
-    """The checks of some modules by the event that they listen to."""
+    """Return the checks of some modules, grouped by the event that starts each one."""
     found: dict[str, list[Check]] = defaultdict(list)
     for module in modules:
         listens: dict[str, tuple[Check, ...]] = module.LISTENS  # type: ignore[attr-defined]

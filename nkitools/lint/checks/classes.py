@@ -15,7 +15,7 @@ _DEEPEST = 8  # classes above classes that are followed
 
 
 class Kind(Enum):
-    """What a class is to the NKI compiler."""
+    """The kind of a class, as the NKI compiler sees it."""
 
     NKI = "derived from NKIObject"
     ENUM = "an enumeration"
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 def function(context: Context, node: Function) -> None:
-    """The classes that a function defines, makes objects of, or, if it is a kernel, takes by its annotations."""
+    """Check the classes that a function defines or makes objects of, and those in the annotations of a kernel."""
     if not context.modern:
         return
     raised = {each.exc for each in context.scope.nodes if isinstance(each, ast.Raise)}

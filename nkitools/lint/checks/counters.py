@@ -18,7 +18,7 @@ def begun(context: Context, node: ast.For, counter: Value) -> None:
 
 
 def over(context: Context, node: ast.For) -> None:
-    """The loop has ended: its counter is a name like others."""
+    """Release the counter at the end of a loop: from then on the counter is an ordinary name."""
     if isinstance(node.target, ast.Name) and node.target.id in context.counters:
         context.counters.remove(node.target.id)
 

@@ -19,7 +19,7 @@ _MEMORIES = frozenset({"hbm", "private_hbm", "psum", "sbuf", "shared_hbm"})
 
 
 def called(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
-    """A call of NKI: whether there is such a function, and whether the arguments fit it."""
+    """Check that NKI has the called function, and that the arguments fit the function."""
     if _named(context, node.func, function) or context.interface is None:
         return
     wrong = context.interface.wrong_call(function.name, node)
@@ -32,7 +32,7 @@ def called(context: Context, node: ast.Call, function: Api, given: Arguments) ->
 
 
 def named(context: Context, node: ast.Attribute, function: Api) -> None:
-    """A name of NKI that is not called."""
+    """Check a name of NKI that is not called."""
     _named(context, node, function)
 
 

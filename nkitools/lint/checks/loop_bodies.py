@@ -13,7 +13,7 @@ _BEFORE = "Create the tensor in front of the loop, and let the body write into i
 
 
 def returns(context: Context, node: Function) -> None:
-    """The body of a fori_loop returns nothing."""
+    """Check that the body of a fori_loop returns nothing."""
     for each in context.scope.nodes if context.loop_body == "fori_loop" else ():
         nothing = isinstance(each, ast.Return) and isinstance(each.value, ast.Constant) and each.value.value is None
         if isinstance(each, ast.Return) and each.value is not None and not nothing:
@@ -51,7 +51,7 @@ def _is_outer(context: Context, base: ast.expr) -> bool:
 
 
 def _is_own(context: Context, node: ast.expr) -> bool:
-    """Whether the body makes what an expression stands for."""
+    """Return whether the loop body itself makes the value of an expression."""
     return isinstance(node, ast.Call) or (isinstance(node, ast.Name) and context.scope.owner(node.id) is context.scope)
 
 

@@ -26,7 +26,7 @@ _ONE_D = "Give it the dimensions of the tile: nl.arange(128)[:, None] for partit
 
 
 def joined(context: Context, node: ast.expr, value: Value) -> None:
-    """``a < h or b < w``, ``not a < h``."""
+    """Report masks joined by ``or`` or negated: ``a < h or b < w``, ``not a < h``."""
     if isinstance(value, Mask) and not context.testing:
         context.find(
             "NK604",
@@ -38,13 +38,13 @@ def joined(context: Context, node: ast.expr, value: Value) -> None:
 
 
 def joined_by_and(context: Context, node: ast.BoolOp, left: Value, right: Value) -> None:
-    """``a < h and b < w``, which one of AWS's own tests has."""
+    """Hint at masks joined by ``and``: ``a < h and b < w``, which one of AWS's own tests has."""
     if isinstance(node.op, ast.And) and isinstance(left, Mask) and isinstance(right, Mask):
         context.find("NK620", node, f"the mask `{ast.unparse(node)}` is joined by `and`", _JOIN)
 
 
 def combined(context: Context, node: ast.BinOp, left: Value, right: Value) -> None:
-    """``(a < h) | (b < w)``."""
+    """Report masks combined by ``|``: ``(a < h) | (b < w)``."""
     masked = isinstance(left, Mask) or isinstance(right, Mask)
     if masked and not isinstance(node.op, ast.BitAnd):
         context.find("NK604", node, "a mask is combined by something else than & (err_unsupported_expression_in_mask)")
@@ -79,7 +79,7 @@ def given(context: Context, node: ast.Call, function: Api, arguments: Arguments)
 
 
 def indexed(context: Context, node: ast.Subscript, base: Value, *keys: Value) -> None:
-    """A tensor indexed by nl.arange of one dimension, or by index tiles and slices at once."""
+    """Report a tensor indexed by one-dimensional nl.arange, or by index tiles and slices at once."""
     if not isinstance(base, (Tensor, type(UNKNOWN), Piece)):
         return
     if any(isinstance(key, Index) and key.ndim == 1 for key in keys):

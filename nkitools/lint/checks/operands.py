@@ -33,7 +33,7 @@ _BY_SBUF = "Copy it through SBUF: nisa.tensor_copy between PSUM and SBUF, nisa.d
 
 
 def kinds(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
-    """A tensor in the place of an operator, and the other way round."""
+    """Report a tensor in the place of an operator, and an operator in the place of a tensor."""
     _, module, member = parts(function.name)
     if module not in ("isa", "language") or "register" in member or context.interface is None:
         return

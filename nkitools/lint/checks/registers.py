@@ -15,7 +15,7 @@ _WRITING = frozenset({"register_load", "register_move"})
 
 
 def begun(context: Context, node: ast.For, counter: Value) -> None:
-    """A loop over nl.dynamic_range in nl.no_reorder."""
+    """Report a loop over nl.dynamic_range inside nl.no_reorder."""
     if isinstance(counter, Register) and counter.counter and context.ordered:
         context.find("NK601", node.iter, "a loop on the device stands inside nl.no_reorder()", _MOVE)
 
@@ -56,7 +56,7 @@ def compared(context: Context, node: ast.Compare, *values: Value) -> None:
 
 
 def returned(context: Context, node: ast.Return, value: Value) -> None:
-    """The body of a while_loop returns its next condition, a register."""
+    """Check that the body of a while_loop returns its next condition, a register."""
     something = isinstance(value, Constant) and value.value is not None
     wrong = something or isinstance(value, (Tensor, Sequence, Container))
     if context.loop_body == "while_loop" and wrong:

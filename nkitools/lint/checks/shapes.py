@@ -52,7 +52,7 @@ def _rows(function: Api, member: str, given: Arguments) -> int | None:
 
 
 def contracted(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
-    """The Tensor Engine contracts the 128 partitions of two tiles, of which the stationary one has 128 columns."""
+    """Check a matmul's tiles: 128 partitions are contracted, and the stationary tile has at most 128 columns."""
     legacy, module, member = parts(function.name)
     if (module, member) != ("isa", "nc_matmul") or "perf_mode" in given.named:
         return
@@ -73,7 +73,7 @@ def contracted(context: Context, node: ast.Call, function: Api, given: Arguments
 
 
 def axes(context: Context, node: ast.Call, function: Api, given: Arguments) -> None:
-    """A reduction along dimension 0."""
+    """Report a reduction along dimension 0."""
     legacy, module, member = parts(function.name)
     along = module == "language" and (member in REDUCING or member in _ALONG)
     reduces = along or (module, member) == ("isa", "tensor_reduce")

@@ -22,7 +22,7 @@ _SEEDED = frozenset({"Generator", "RandomState", "SeedSequence", "default_rng"})
 
 
 def function(context: Context, node: Function) -> None:
-    """The outer variables that a function reads and somebody changes, and those that it changes itself."""
+    """Report the outer variables that a function changes, and those that it reads while other code changes them."""
     if not context.modern:
         return
     written = set(_only_written(context.scope))
@@ -81,7 +81,7 @@ def _read(context: Context, node: ast.Name) -> None:
 
 
 def _changed(context: Context, owner: Scope, name: str) -> int | None:
-    """The line of a function that changes an outer variable: binds it anew, or changes what it holds."""
+    """Return the line of a function that rebinds an outer variable or changes the value of one."""
     for scope in owner.all():
         inside = scope is not owner
         if inside and name in scope.outside:
@@ -100,7 +100,7 @@ def _changed(context: Context, owner: Scope, name: str) -> int | None:
 
 
 def _follows(context: Context, owner: Scope) -> bool:
-    """Whether the body of the variable's owner runs on while the kernel is there: that of a function does."""
+    """Return whether the body of the variable's owner goes on after the kernel is defined, as a function's does."""
     return isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
@@ -121,7 +121,7 @@ def _changing_lines(scope: Scope, name: str) -> Iterator[int]:
 
 
 def _holds_mutable(owner: Scope, name: str) -> bool:
-    """Whether a variable was made as a list, dictionary or set."""
+    """Return whether a variable was made as a list, dictionary or set."""
     return any(value is not None and _makes_mutable(owner, value) for value in owner.variables.get(name, []))
 
 
@@ -133,19 +133,19 @@ def _makes_mutable(owner: Scope, value: ast.expr) -> bool:
 
 
 def _mutable(context: Context, node: ast.Name) -> Scope | None:
-    """The scope outside of the kernel that holds a mutable variable, if it does."""
+    """Return the scope outside of the kernel that holds a mutable variable, if it does."""
     owner = context.scope.owner(node.id)
     outer = owner is not None and owner is not context.scope and not _is_kernel_code(context, owner)
     return owner if outer and owner is not None and _holds_mutable(owner, node.id) else None
 
 
 def _is_kernel_code(context: Context, owner: Scope) -> bool:
-    """Whether a variable belongs to a function around this one that is kernel code too."""
+    """Return whether a variable belongs to an enclosing function that is kernel code, too."""
     return owner.node in context.around
 
 
 def _only_written(scope: Scope) -> Iterator[ast.Name]:
-    """Names of which a function only changes what they hold: ``seen.append(x)``, ``seen[i] = x``."""
+    """Yield the names whose values a function only changes: ``seen.append(x)``, ``seen[i] = x``."""
     for each in scope.nodes:
         match each:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() as name, attr=method))):

@@ -1,8 +1,8 @@
-"""NK601, NK616: the Python that NKI documents as outside of its subset, and that of which it says nothing.
+"""NK601, NK616: the Python that NKI documents as outside of its subset, and Python that no NKI page mentions.
 
 The language guide lists the values (None, truth values, 32-bit integers and floats, texts, tensors) and containers
-(tuples, lists, dictionaries with texts as keys, classes derived from NKIObject), and the migration guide what the
-compiler refuses. What AWS's own kernels do all the same is a hint.
+(tuples, lists, dictionaries with texts as keys, classes derived from NKIObject). The migration guide lists what the
+compiler refuses. Undocumented Python that AWS's own kernels use is a hint.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ _BY_NODE: dict[type[ast.AST], Callable[[Context, ast.AST], None]] = {
 
 
 def key(context: Context, node: ast.expr, value: Value) -> None:
-    """A dictionary's key that is no text."""
+    """Report a dictionary key that is no text."""
     text = isinstance(value, Constant) and isinstance(value.value, str)
     known = isinstance(value, (Constant, Number, Api)) or (isinstance(value, Sequence) and value.kind == "tuple")
     if known and not text and context.modern:

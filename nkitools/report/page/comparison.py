@@ -1,4 +1,6 @@
-"""Where an output leaves the reference: how much, how far, and which instruction wrote the first wrong tile."""
+"""The comparison of an output with its reference: how many elements differ, how far, and the first wrong tile's
+writer.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +43,11 @@ class Comparison:
 
     @property
     def count(self) -> int:
-        """How many elements are wrong."""
+        """Return the number of wrong elements."""
         return 0 if self.wrong is None else int(np.count_nonzero(self.wrong))
 
     def histogram(self) -> dict[str, Any]:
-        """How many elements differ by how much: decades of the absolute difference, and those that are equal."""
+        """Return how many elements differ by how much: decades of the absolute difference, and those that are equal."""
         assert self.distance is not None
         known = self.distance[np.isfinite(self.distance)]
         some = known[known > 0]
@@ -59,7 +61,7 @@ class Comparison:
 
 
 def compared(outputs: Any, reference: Reference) -> list[Comparison]:
-    """A comparison for each array among the outputs, in their order."""
+    """Return a comparison for each array among the outputs, in their order."""
     ours = list(leaves(outputs))
     theirs = list(leaves(reference.values, "reference"))
     if len(ours) != len(theirs):
@@ -88,7 +90,7 @@ def _compare(ours: Any, theirs: Any, reference: Reference) -> Comparison:
 
 
 def _narrowed(array: Array) -> str:
-    """A reference is often reckoned in float64 or Python's integers, which asks for no more precision."""
+    """Return a reference is often reckoned in float64 or Python's integers, which asks for no more precision."""
     return array.dtype.name if array.dtype.kind not in "fiub" or array.dtype.itemsize < 8 else "float64"
 
 
@@ -103,7 +105,7 @@ def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
 
 
 def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[tuple[int, int]]:
-    """The instructions that wrote wrong elements last, in order: position and how many of them.
+    """Return the instructions that wrote wrong elements last, in order: position and how many of them.
 
     Elements that an index on the device has placed belong to the last such instruction that may have written them.
     """
@@ -124,7 +126,9 @@ def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) 
 
 
 def _view(elements: Array, layout: Layout, byte_offset: int, itemsize: int) -> Array:
-    """The elements that a view covers; all of them where an index chooses, or where it cuts them in other pieces."""
+    """Return the elements that a view covers; all of them where an index chooses, or where it cuts them in other
+    pieces.
+    """
     strange = any(stride == 0 and size > 1 for stride, size in zip(layout.strides, layout.shape, strict=True))
     if strange or layout.dtype.itemsize != itemsize or any(stride % itemsize for stride in layout.strides):
         return elements

@@ -25,11 +25,12 @@ _EXPORT = re.compile(r"^export (function|const) (\w+)", re.MULTILINE)
 def page(
     run: Run, expected: Any = None, *, rtol: float | None = None, atol: float | None = None, title: str = ""
 ) -> str:
-    """The page of a run as one HTML text, which needs nothing from outside.
+    """Return the page of a run as one HTML text, which needs nothing from outside.
 
-    ``expected``: what the outputs should be (arrays in the containers that the kernel returns), ``rtol`` and ``atol``
-    how far they may be off; where nothing is said, the run's own reference, if it has one. Values of instructions are
-    there as far as somebody watched the run (`nkitools.record.watch.watching.watching`). TypeError for what is no run.
+    ``expected``: what the outputs should be (arrays in the containers that the kernel returns). ``rtol`` and ``atol``:
+    the allowed differences. Without ``expected`` the run's own reference is taken, if it has one. Values of
+    instructions are there as far as the run was watched (`nkitools.record.watch.watching.watching`). TypeError for an
+    argument that is no run.
     """
     must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
@@ -87,7 +88,7 @@ def _in_order(name: str, seen: list[str]) -> Iterator[str]:
 
 
 def _scoped(name: str) -> str:
-    """A module as a function that returns what it exports (one name a statement)."""
+    """Return a module as a function that returns what it exports (one name a statement)."""
     text = read_asset(f"{name}.js")
     names = [exported for _, exported in _EXPORT.findall(text)]
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(_imported, text))
@@ -101,20 +102,20 @@ def _imported(match: re.Match[str]) -> str:
 
 @cache
 def read_asset(name: str) -> str:
-    """A file of ``assets``."""
+    """Return a file of ``assets``."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @cache
 def environment() -> Any:
-    """The templates' environment: everything is escaped but what a template itself says is safe."""
+    """Return the templates' environment: everything is escaped but what a template itself says is safe."""
     from jinja2 import Environment, StrictUndefined
 
     return Environment(autoescape=True, undefined=StrictUndefined)
 
 
 def in_frame(run: Run) -> str:
-    """The page in a frame of its own, as notebooks show it: it neither takes their style nor touches them."""
+    """Return the page in a frame of its own, as notebooks show it: it neither takes their style nor touches them."""
     return (
         f'<iframe srcdoc="{escape(page(run), quote=True)}" sandbox="allow-scripts" title="{escape(run.kernel)}" '
         'style="width: 100%; height: 780px; border: 1px solid #8884; border-radius: 6px"></iframe>'

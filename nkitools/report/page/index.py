@@ -49,7 +49,7 @@ def _test(report: dict[str, Any], directory: Path, path: Path) -> dict[str, Any]
 
 
 def _link(page: Any, directory: Path, path: Path) -> str | None:
-    """Where a page lies, seen from the index; None where there is none."""
+    """Return where a page lies, seen from the index; None where there is none."""
     if not isinstance(page, str) or os.path.basename(page) != page or not (directory / page).is_file():
         return None
     relative = os.path.relpath(directory / page, path.parent)

@@ -36,7 +36,7 @@ class Life(NamedTuple):
 
 
 def lives_of(record: Record, columns: Columns, chip: Generation) -> dict[str, list[Life]]:
-    """The lives of the tensors of SBUF and of PSUM, by when they begin."""
+    """Return the lives of the tensors of SBUF and of PSUM, by when they begin."""
     found: dict[str, list[Life]] = {}
     addressed = Tiles.of_memories(record, chip, has_address=True)
     for memory, tiles in Tiles.of_memories(record, chip).items():
@@ -112,6 +112,6 @@ def capacities(chip: Generation) -> dict[str, dict[str, Any]]:
 
 
 def programs_at(record: Record, positions: Array) -> Array:
-    """Which of the entries of ``record.programs`` issued each instruction; -1 where none is known."""
+    """Return which of the entries of ``record.programs`` issued each instruction; -1 where none is known."""
     begun = np.array([position for position, _ in record.programs], np.int64)
     return np.asarray(np.searchsorted(begun, positions, "right") - 1)

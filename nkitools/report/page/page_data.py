@@ -33,7 +33,7 @@ _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than on
 
 
 class Gathering:
-    """What a run is on the page. `tables` are for JSON; `tiles` are the bytes of the values in them."""
+    """A run as the page's data. ``tables`` are for JSON; ``tiles`` are the bytes of the values in the tables."""
 
     def __init__(self, run: Run, reference: Reference | None, title: str = "") -> None:
         self.run = run
@@ -114,7 +114,7 @@ class Gathering:
         return self._programs.place((rank, tuple(program)), [rank, list(program)])
 
     def _storage(self, base: int, number: int) -> int:
-        """A storage by its place; storages of different ranks may have one number."""
+        """Return a storage by its place; storages of different ranks may have one number."""
         for start, record in self._by_record():
             known = record.storages.get(number)
             if start == base and known is not None:
@@ -139,7 +139,7 @@ class Gathering:
         return len(self._shown) - 1
 
     def _files(self) -> list[dict[str, Any]]:
-        """The author's files, that of the first instruction first, as far as they are at hand."""
+        """Return the author's files, that of the first instruction first, as far as they are at hand."""
         sources = self.run.sources
         named = dict.fromkeys(file for file, _ in self._places.rows if file != UNKNOWN.file)
         short = _short_names(list(named))
@@ -331,7 +331,7 @@ def _text(value: Any) -> str:
 
 
 def _short_names(files: list[str]) -> dict[str, str]:
-    """The last part of each path, and as many before it as it takes to tell the files apart."""
+    """Return the last part of each path, and as many parts before it as make the paths distinct."""
     short = {file: os.path.basename(file) or file for file in files}
     for depth in range(2, 6):
         names = list(short.values())
@@ -345,7 +345,7 @@ _WHOLE, _AROUND = 2000, 60  # lines of a file that is shown whole; of a longer o
 
 
 def _excerpt(text: str, lines: list[int]) -> dict[str, Any]:
-    """The lines of a file from the first on that the page shows."""
+    """Return the lines of a file from the first on that the page shows."""
     found = text.split("\n")
     if found and not found[-1]:
         found.pop()

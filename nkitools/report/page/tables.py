@@ -15,7 +15,7 @@ class Table:
         self._places: dict[Hashable, int] = {}
 
     def place(self, key: Hashable, row: Any = None) -> int:
-        """The place of a row (the key itself where nothing else is given), which is added where it is new."""
+        """Return the place of a row (the key itself where nothing else is given), which is added where it is new."""
         known = self._places.get(key)
         if known is None:
             known = self._places[key] = len(self.rows)
@@ -29,7 +29,7 @@ def loops_row(loops: Mapping[str, int]) -> list[list[Any]]:
 
 
 def number(value: float | None) -> float | int | None:
-    """A number as JSON has it, with the digits of float32; None where it has none."""
+    """Return a number as JSON has it, with the digits of float32; None where it has none."""
     if value is None or not math.isfinite(value):
         return None
     if value == int(value) and abs(value) < 1 << 53:

@@ -41,7 +41,7 @@ class Shown:
 
     @property
     def exact_bytes(self) -> int:
-        """What it takes to show every element."""
+        """Return the number of bytes that show every element."""
         if self.value is None:
             return 2 * int(_of(self.reduced).blocks.mean.size)
         return int(self.size * _KINDS[_kind(self.value, self.unwritten)])
@@ -53,7 +53,7 @@ def _of(value: Any) -> Any:
 
 
 def shares(shown: Iterable[Shown], budget: int = BUDGET) -> list[int]:
-    """How many bytes each value may take: all are shown exactly where that fits, else the large ones give way.
+    """Return how many bytes each value may take: all are shown exactly where that fits, else the large ones give way.
 
     What is left is shared by weight among those that need more.
     """
@@ -71,7 +71,7 @@ def shares(shown: Iterable[Shown], budget: int = BUDGET) -> list[int]:
 
 
 def _kind(value: Array, unwritten: Array | None) -> str:
-    """The form of exact elements: a dtype's own where that says it all, else float32."""
+    """Return the form of exact elements: a dtype's own where that says it all, else float32."""
     dtype = value.dtype
     if dtype.names or unwritten is not None:
         return "u4" if dtype.names and dtype.itemsize <= 4 and unwritten is None else "f4"
@@ -105,7 +105,7 @@ class Pack:
         return b"".join(self._parts)
 
     def add(self, shown: Shown, share: int) -> list[Any]:
-        """A tile: where its bytes begin, their form, cells down and across, elements down and across."""
+        """Return a tile: where its bytes begin, their form, cells down and across, elements down and across."""
         if shown.value is None:
             cells = _cells(_of(shown.reduced).blocks)
             rows = shown.shape[0] if shown.shape else 1
