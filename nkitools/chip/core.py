@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +42,8 @@ class World:
 class Core:
     """One program running on one core.
 
-    ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody).
+    ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody);
+    ``commit`` is its way to take an instruction, where every way of issuing one ends.
     ``input_ids`` are the storages of the arguments. ``undefined_travels``: the legacy dialect lets undefined lanes pass
     through element-wise instructions until they are used, and its compiler places tiles where accesses to them may
     begin. ``full_plans`` are the plans of full precision, None in precise mode; ``plans`` then holds only those whose
@@ -77,7 +79,11 @@ class Core:
     undone: set[int] = field(default_factory=set)
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
+    commit: Callable[[Any, int, list[int]], None] = field(init=False)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.commit = self.record.commit
 
     def allocate(
         self,

@@ -167,7 +167,7 @@ def _register(call: Collective, rank: int) -> VirtualRegister:
     if plan is None:
         plan = _plans[key] = Plan("sync", float(core.generation.min_initiation_cycles), lambda: None, name=call.name)
         plan.number()
-    core.record.issued(plan, core.record.site(), [])
+    core.commit(plan, core.record.site(), [])
     if call.label is not None:
         label(core, call, call.label, core.record.latest)
     return VirtualRegister(rank)

@@ -71,7 +71,7 @@ def core_barrier(data: Any, cores: Any, engine: Any = engines.gpsimd, name: Any 
     elif members == BOTH:
         check.fail("NK613", f"`cores`={BOTH} {_ONE_CORE}", remedy=_LAUNCH)
     plan = _plan_of(core, engine, data)
-    core.record.issued(plan, core.record.sites.current(2), words_of((data,)))
+    core.commit(plan, core.record.sites.current(2), words_of((data,)))
     if name is not None:
         label(core, _FORM, name, core.record.latest)
     return NkiInstruction(core.device_loop)

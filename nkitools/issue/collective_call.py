@@ -210,7 +210,7 @@ class Collective:
         running = replace(plan, compute=compute, touches=touches)
         roles = (DST,) * len(dsts) + (SRC,) * len(srcs)
         kept = execute(core, running, roles, tuple(operands), skip=False, full=self._full(running, operands))
-        core.record.issued(plan, core.record.site(), kept)
+        core.commit(plan, core.record.site(), kept)
         if self.label is not None:
             label(core, self, self.label, core.record.latest)
         both_cores(core, self.name, words)

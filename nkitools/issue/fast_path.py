@@ -68,7 +68,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         "record = core.record",
         "words = []",
         *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
-        "record.issued(plan, record.sites.current(4), words)",
+        "core.commit(plan, record.sites.current(4), words)",
         *[f"if {p.name} is not None: label(core, SELF, {p.name}, record.latest)" for p, r in named if r == LABEL],
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)

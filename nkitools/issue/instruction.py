@@ -199,7 +199,7 @@ class Instruction:
             indirection.done(arguments)
         if core.undone:
             follow(core, plan, zip(operands, roles, strict=True))
-        core.record.issued(plan, core.record.sites.current(4), words)
+        core.commit(plan, core.record.sites.current(4), words)
 
     def _planned(self, core: Core, key: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Plan, Check | None]:
         """The plan of a combination, and where it is new what its guards have spoken to."""

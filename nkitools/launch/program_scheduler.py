@@ -145,6 +145,11 @@ class Baton:
             self._leave(_State.WAITING, condition, "", may_give_up=True)
         return condition()
 
+    @property
+    def interrupts(self) -> bool:
+        """Whether a program may be interrupted where another one can go on."""
+        return self._random is not None and len(self._players) > 1
+
     def pause(self) -> None:
         """A place between two instructions where a seeded run may go on with another program."""
         if self._random is not None and len(self._left) > 1 and self._random.random() < 0.5:

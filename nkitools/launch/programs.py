@@ -29,13 +29,13 @@ from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.source_rules import report_source
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
-from nkitools.record.interleaved_record import PausingRecord
+from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
-from nkitools.record.shared_hbm_record import SharedRecord
-from nkitools.record.watch.watching import new_record
+from nkitools.record.shared_values import SharedValues
+from nkitools.record.watch.watching import watched_record
 from nkitools.rules.finding import REPORTER, refuse
 from nkitools.rules.finding import Reporter as Report
 
@@ -82,7 +82,7 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     level = settings.resolve_level(launch.rules)
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
-    record = record_of(launch, seed)
+    record = watched_record()
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
     run.settings = settings.described(level, launch.grid, seed)
@@ -109,13 +109,6 @@ def ready(launch: Launch, reporter: Reporter) -> Iterator[None]:
     report_source(launch.function, reporter)
     with one_thread(), authors_breakpoints():
         yield
-
-
-def record_of(launch: Launch, seed: int | None) -> Record:
-    """The record that a launch needs: programs of a grid share memory, and with a seed they are interrupted."""
-    if not launch.grid:
-        return new_record(Record)
-    return new_record(SharedRecord if seed is None else PausingRecord)
 
 
 class Programs:
@@ -163,6 +156,10 @@ class Programs:
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take the arguments of the kernel."""
+        self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
+        # The legacy dialect says that instances write different elements, whatever the values are.
+        if self.record.keeps_parts and not self.launch.undefined_travels:
+            self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
         for storage in self.arguments.storages:
             self.record.allocated(storage)
@@ -170,12 +167,8 @@ class Programs:
     def join(self, baton: Baton) -> None:
         """Take turns by this baton."""
         self.baton = baton
-        if isinstance(self.record, PausingRecord):
-            self.record.pause = baton.pause
-        self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
-        if isinstance(self.record, SharedRecord):
-            # The legacy dialect says that instances write different elements, whatever the values are.
-            self.record.keeps_values = self.record.keeps_parts and not self.launch.undefined_travels
+        if baton.interrupts:
+            self.record.observe(Pauses(baton.pause))
 
     def turn_of(self, number: int) -> None:
         """It is the turn of program ``number`` (of this launch or rank)."""
@@ -189,8 +182,6 @@ class Programs:
         """What history shows when all have ended; program 0's result in kind."""
         if self.record.keeps_parts:
             report_races(self.record, self.reporter)
-            if isinstance(self.record, SharedRecord):
-                self.record.forget()
         # The compiler of the legacy dialect moves to HBM what does not fit on the chip.
         judge(self.record, self.reporter, self.generation, spills=self.launch.undefined_travels)
         if self.launch.schedule is not None:

@@ -19,14 +19,13 @@ from nkitools.launch import settings
 from nkitools.launch.frameworks import FRAMEWORKS
 from nkitools.launch.nested_arguments import mapped
 from nkitools.launch.program_scheduler import Baton
-from nkitools.launch.programs import Launch, Programs, ready, record_of, reporting
+from nkitools.launch.programs import Launch, Programs, ready, reporting
 from nkitools.launch.watch_option import probed
-from nkitools.record.interleaved_record import PausingRecord
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
-from nkitools.record.watch.watching import new_record
+from nkitools.record.watch.watching import watched_record
 from nkitools.rules.finding import KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
@@ -69,7 +68,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
     run = Run(launch.name, "builtin", chip, precision)
-    run.records = tuple(_record(run, launch, rank, seed) for rank in range(len(by_rank)))
+    run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]
     run.settings = settings.described(level, launch.grid, seed)
     world = World(len(by_rank))
@@ -92,9 +91,8 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     return run
 
 
-def _record(run: Run, launch: Launch, rank: int, seed: int | None) -> Record:
-    # Ranks are interrupted, too, so that a collective is met in any order.
-    record = record_of(launch, seed) if seed is None else new_record(PausingRecord)
+def _record(run: Run, launch: Launch, rank: int) -> Record:
+    record = watched_record()
     record.prints, record.echo, record.rank = run.prints, launch.echo, rank
     return record
 

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
@@ -20,12 +20,13 @@ from nkitools.record.loop_counters import qualified
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_listeners import shown_by
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.rows import Access, Rows
+from nkitools.record.rows import Access, Row, Rows
 from nkitools.record.run import InstructionRecord, OperandRecord
 from nkitools.record.source_sites import Site, Sites
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
+    from nkitools.record.observers import Observer
     from nkitools.record.watch.watching import Written
 
 
@@ -70,14 +71,14 @@ class Record(Rows):
     ``nl.no_reorder()`` keeps in order; ``skipped_loop`` whether a loop on the device had no turn.
     """
 
-    # Empty unless somebody watches (`nkitools.record.watch.watching`).
-    writes: Sequence[Written] = ()
-    inputs: Sequence[Written] = ()
-    results: Sequence[Written] = ()
-    reduced_writes = 0
-
     def __init__(self) -> None:
         super().__init__()
+        self.observers: tuple[Observer, ...] = ()
+        # Empty unless a watch observes the run (`nkitools.record.watch.watching`).
+        self.writes: list[Written] = []
+        self.inputs: list[Written] = []
+        self.results: list[Written] = []
+        self.reduced_writes = 0
         self.sites = Sites()
         self.storages: dict[int, StorageRecord] = {}
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
@@ -88,6 +89,7 @@ class Record(Rows):
         # By number of meetings, program and view: checksums of what was written there one after the other.
         self.values: dict[tuple[int, tuple[int, ...], Access], list[int]] = {}
         self._loops_of: dict[tuple[int, ...], int] = {}
+        self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
         self._loop_rows = array("q")
         self.prints = Prints()
         self.findings_left_out = 0
@@ -101,6 +103,21 @@ class Record(Rows):
         self.rank: int | None = None  # of the run's communicating ranks this is the history of one
 
     # --- writing ---------------------------------------------------------------------------------------------------
+
+    def observe(self, observer: Observer) -> None:
+        """Let an observer look at the run from here on; before the first program begins."""
+        self.observers += (observer,)
+
+    @property
+    def commit(self) -> Callable[[Any, int, list[int]], None]:
+        """What adds an instruction: a plan, the author's site, the words of the operands. `Core` keeps it."""
+        return self._add_observed if self.observers else self.add
+
+    def _add_observed(self, plan: Any, site: int, operands: list[int]) -> None:
+        self.add(plan, site, operands)
+        row = Row(self.count - 1, plan, site, operands)
+        for observer in self.observers:
+            observer.issued(self, row)
 
     def site(self) -> int:
         """The author's current site."""
@@ -123,11 +140,14 @@ class Record(Rows):
             storage.start_partition,
             storage.start_byte,
         )
+        for observer in self.observers:
+            observer.allocated(self, storage)
 
     def turn_of(self, program: tuple[int, ...]) -> None:
         """What is issued from here on belongs to ``program``, which begins, or goes on in the loops where it stood."""
         if self.programs:
-            self._loops_of[self.programs[-1][1]] = self.loop
+            before = self.programs[-1][1]
+            self._loops_of[before], self._latest_of[before] = self.loop, self.latest
         self.programs.append((len(self.states), program))
         self.loop = self._loops_of.get(program, -1)
 
@@ -147,7 +167,9 @@ class Record(Rows):
         return state
 
     def add_print(self, record: Print) -> None:
-        """Keep a device print, whose value may still be the tensor's memory, and show it where somebody wants that."""
+        """Keep a device print, whose value may still be the tensor's memory, and show it where that is wanted."""
+        for observer in self.observers:
+            observer.printed(self)
         self.prints.keep(record)
         self._show_last()
 
@@ -166,17 +188,23 @@ class Record(Rows):
 
     def folded(self) -> None:
         """The last instruction, a copy, was taken out: the one before it has written to the copy's destination."""
+        for observer in self.observers:
+            observer.folded(self)
 
     def returned(self, tensors: Sequence[NkiTensor]) -> None:
-        """The kernel's results, once all programs have ended."""
+        """Keep where the kernel's results lie, once all programs have ended; observers have then seen all."""
         self.outputs = [Access(each.storage.id, each.layout, each.byte_offset, written=False) for each in tensors]
+        for observer in self.observers:
+            observer.returned(self, tensors)
+        self.observers = ()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def latest(self) -> int:
         """Position of the last instruction that the program that runs has issued."""
-        return len(self.states) - 1
+        begun, program = self.programs[-1] if self.programs else (0, ())
+        return self.count - 1 if self.count > begun else self._latest_of.get(program, -1)
 
     def name_of(self, storage: int) -> str:
         """A storage's name: the one it was created with, else the variable that the new tensor was assigned to."""

@@ -51,11 +51,6 @@ def storages_of(words: Sequence[int]) -> list[int]:
     return [word >> _HALF for word in words[::OPERAND_WORDS]]
 
 
-def layouts_of(words: Sequence[int]) -> list[Layout]:
-    """Return the layouts of operands' words, operand by operand."""
-    return [LAYOUTS[word & _LOW] for word in words[::OPERAND_WORDS]]
-
-
 def plan_of(heads: Words) -> Words:
     """Return the number of the plan in a head, or in each of an array of heads."""
     return heads >> _HALF
@@ -144,7 +139,7 @@ class Rows:
         """Let operands lie in this storage: it belongs to the run."""
         self._oldest = min(self._oldest, storage << _HALF)
 
-    def issued(self, plan: Any, site: int, operands: list[int]) -> None:
+    def add(self, plan: Any, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.
 
         NK611 for an operand that is older than this run. For speed those in the middle are looked at only when the run

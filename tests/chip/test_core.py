@@ -32,6 +32,9 @@ class Remembered:
 
     naming_site = site
 
+    def commit(self, plan: Any, site: int, operands: list[int]) -> None:
+        """No instruction is issued here."""
+
     def allocated(self, storage: Storage) -> None:
         """Keep it."""
         self.storages.append(storage)

@@ -163,9 +163,9 @@ def _layout(layout: Layout) -> dict[str, Any]:
 
 def _packed_writes(record: Record, tables: _Tables, compress: bool) -> dict[str, Any]:
     """What was kept of the values that instructions wrote, where somebody watched."""
-    packed: dict[str, Any] = {"reduced_writes": getattr(record, "reduced_writes", 0)}
+    packed: dict[str, Any] = {"reduced_writes": record.reduced_writes}
     for name in _WRITES:
-        kept = [encoded_fields(each, compress=compress) for each in getattr(record, name, ())]
+        kept = [encoded_fields(each, compress=compress) for each in getattr(record, name)]
         for each in kept:
             each["storage"] = tables.storage(each["storage"])
         packed[name] = kept
@@ -176,7 +176,7 @@ def _packed_writes(record: Record, tables: _Tables, compress: bool) -> dict[str,
 
 
 class SavedRecord(Record):
-    """A record out of a file: to be read only. ``writes``, ``inputs`` and ``results`` as of a `WatchingRecord`."""
+    """A record out of a file: to be read only. ``writes``, ``inputs`` and ``results`` as of a watched run."""
 
     def __init__(self, packed: Mapping[str, Any]) -> None:
         super().__init__()
@@ -222,11 +222,7 @@ class SavedRecord(Record):
         self.fill(columns, layouts)
 
     def _read_writes(self, packed: Mapping[str, Any]) -> None:
-        if not any(packed[name] for name in _WRITES):
-            self.writes: list[Any] = []
-            self.inputs: list[Any] = []
-            self.results: list[Any] = []
-        else:
+        if any(packed[name] for name in _WRITES):
             from nkitools.record.watch.watching import Written
 
             self.writes, self.inputs, self.results = (

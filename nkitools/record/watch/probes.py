@@ -23,7 +23,7 @@ from nkitools.record.prints.print_sequence import is_among, is_file
 from nkitools.record.record import Record
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import attend_runs
-from nkitools.record.source_sites import author_frame
+from nkitools.record.source_sites import Site, author_frame
 from nkitools.record.tensor_names import names_in_kernel
 from nkitools.record.watch.watching import Written, watching
 
@@ -103,16 +103,19 @@ class Probes:
     def __post_init__(self) -> None:
         self.counts.update({probe.name: 0 for probe in self.probes})
 
-    def wants(self, record: Record, storage: int, tensor: str, file: str, line: int) -> bool:
+    def wants(self, record: Record, position: int, storage: int, tensor: str, site: Site) -> bool:
         """Whether some probe looks at a write: by the variables that hold its tensor at this moment, or by the line."""
         frame = author_frame(2)
         names = list(dict.fromkeys(filter(None, (*names_in_kernel(frame, storage), tensor))))
         self.tensors.update(names)
-        self.lines.add(f"{os.path.basename(file)}:{line}")
-        places = [(file, line), *((each.f_code.co_filename, each.f_lineno) for each in author_frames(frame)[1:])]
+        self.lines.add(f"{os.path.basename(site.file)}:{site.line}")
+        places = [
+            (site.file, site.line),
+            *((each.f_code.co_filename, each.f_lineno) for each in author_frames(frame)[1:]),
+        ]
         if all(probe.named(names, places) is None for probe in self.probes):
             return False
-        self._names[id(record), record.count, storage] = names
+        self._names[id(record), position, storage] = names
         return True
 
     def look(self, record: Record, position: int) -> None:

@@ -1,8 +1,8 @@
 """What instructions write, kept as values for whoever watches: a page that shows tiles, a probe on a named tensor.
 
-Nothing here runs unless somebody watches: a launch then makes a record of another class, whose ``issued`` also looks at
-what the instruction has written. The values are kept up to a budget of bytes; what comes after it is kept as a summary,
-and the run counts those.
+Nothing here runs unless a watch is on: the record of a run then has an observer that looks at what each instruction
+has written. The values are kept up to a budget of bytes. What comes after it is kept as a summary, and the run counts
+those.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -23,11 +23,11 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.loop_counters import author_frames, counters
-from nkitools.record.prints.device_print import Print
+from nkitools.record.observers import Observer
 from nkitools.record.prints.summaries import Summary, summary_of
 from nkitools.record.record import Record
-from nkitools.record.rows import Row
-from nkitools.record.source_sites import UNKNOWN, author_frame
+from nkitools.record.rows import Access, Row
+from nkitools.record.source_sites import Site, author_frame
 
 BUDGET = 256 << 20  # bytes of values of one run that a watch keeps, unless it says otherwise
 
@@ -82,8 +82,8 @@ class Written:
 class Watcher(Protocol):
     """Looks at writes while a run goes on."""
 
-    def wants(self, record: Record, storage: int, tensor: str, file: str, line: int) -> bool:
-        """Whether a write to ``tensor`` is kept; called in the instruction that has just written."""
+    def wants(self, record: Record, position: int, storage: int, tensor: str, site: Site) -> bool:
+        """Return whether a write to ``tensor`` is kept; called while its instruction, at ``position``, is issued."""
 
     def look(self, record: Record, position: int) -> None:
         """The writes up to ``position`` will change no more; called after each instruction and before each print."""
@@ -121,86 +121,91 @@ def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watche
         _watches.set(tuple(each for each in _watches.get() if each is not watch))
 
 
-def new_record(kind: type[Record]) -> Record:
-    """A record of this kind, and one that keeps values where somebody watches."""
-    if not _watches.get():
-        return kind()
-    watching_kind: type[Record] = type(f"Watching{kind.__name__}", (WatchingRecord, kind), {})
-    return watching_kind()
+def watched_record() -> Record:
+    """Return a new record, which keeps what instructions write where a watch is on."""
+    record = Record()
+    if _watches.get():
+        record.observe(WatchedValues(_watches.get()))
+    return record
 
 
-class WatchingRecord(Record):
-    """A record that also keeps what instructions write."""
+class WatchedValues(Observer):
+    """An observer that keeps what instructions write, in `Record.writes`, `Record.inputs` and `Record.results`."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.writes: list[Written] = []
-        self.inputs: list[Written] = []
-        self.results: list[Written] = []
-        self._watches = _watches.get()
+    def __init__(self, watches: tuple[_Watch, ...]) -> None:
+        self._watches = watches
         self._all = any(watch.wanted is None for watch in self._watches)
         self._left = [watch.budget for watch in self._watches]
         self._storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
 
-    def allocated(self, storage: Storage) -> None:
+    def allocated(self, record: Record, storage: Storage) -> None:
         """Remember a storage, and what an argument holds when the kernel begins."""
-        super().allocated(storage)
         self._storages[storage.id] = storage
         if storage.full and self._all:
-            self.inputs.append(self._written(-1, "", NkiTensor.whole(storage), -1, self._all_watches()))
+            whole = NkiTensor.whole(storage)
+            record.inputs.append(self._written(record, -1, "", whole, -1, self._all_watches()))
 
-    def issued(self, plan: Any, site: int, operands: list[int]) -> None:
-        """Add an instruction, which has been carried out."""
-        for access in Row(self.count, plan, site, operands).writes():
+    def issued(self, record: Record, row: Row) -> None:
+        """Keep what the instruction has written."""
+        for access in row.writes():
             storage = self._storages.get(access.storage)
             if storage is not None:
-                self._look_at(plan.name, storage, access.layout, access.byte_offset, site)
-        super().issued(plan, site, operands)
-        self._tell(self.count - 3)  # the last one may yet be folded into the one before it
+                self._look_at(record, row, storage, access)
+        self._let_watchers_look(record, record.count - 3)  # the last one may yet be folded into the one before it
 
-    def add_print(self, record: Print) -> None:
-        """Keep a device print, behind those of probes on what was written before it."""
-        self._tell(self.count)
-        super().add_print(record)
+    def printed(self, record: Record) -> None:
+        """Let probes print first what was written before a device print."""
+        self._let_watchers_look(record, record.count)
 
-    def _tell(self, position: int) -> None:
+    def _let_watchers_look(self, record: Record, position: int) -> None:
         for watch in self._watches:
             if watch.watcher is not None:
-                watch.watcher.look(self, position)
+                watch.watcher.look(record, position)
 
-    def folded(self) -> None:
+    def folded(self, record: Record) -> None:
         """What the copy has written is what the instruction before it wrote."""
-        while self.writes and self.writes[-1].position == self.count:
-            copied = self.writes.pop()
-            name = self.plan_at(self.count - 1).name
-            if self.writes and self.writes[-1].position == self.count - 1:
-                self.writes.pop()
-            self.writes.append(replace(copied, position=self.count - 1, instruction=name))
+        last = record.count - 1
+        while record.writes and record.writes[-1].position == record.count:
+            copied = record.writes.pop()
+            if record.writes and record.writes[-1].position == last:
+                record.writes.pop()
+            record.writes.append(replace(copied, position=last, instruction=record.plan_at(last).name))
 
-    def returned(self, tensors: Sequence[NkiTensor]) -> None:
+    def returned(self, record: Record, tensors: Sequence[NkiTensor]) -> None:
         """Keep what the results hold when all programs have ended."""
-        super().returned(tensors)
         if self._all:
-            self.results = [self._written(self.count, "", each, -1, self._all_watches()) for each in tensors]
+            every = self._all_watches()
+            record.results = [self._written(record, record.count, "", each, -1, every) for each in tensors]
 
-    def _look_at(self, name: str, storage: Storage, layout: Layout, byte_offset: int, site: int) -> None:
-        place = self.sites[site] if site >= 0 else UNKNOWN
-        tensor = self.name_of(storage.id)
+    def _look_at(self, record: Record, row: Row, storage: Storage, access: Access) -> None:
+        place = record.sites[row.site]
+        tensor = record.name_of(storage.id)
         watches = [
             number
             for number, watch in enumerate(self._watches)
             if watch.wanted is None
             or watch.wanted(tensor, place.file, place.line)
-            or (watch.watcher is not None and watch.watcher.wants(self, storage.id, tensor, place.file, place.line))
+            or (watch.watcher is not None and watch.watcher.wants(record, row.position, storage.id, tensor, place))
         ]
         if watches:
-            view = _view_of(storage, layout, byte_offset)
-            self.writes.append(self._written(self.count, name, view, site, watches, scattered=view.layout != layout))
+            view = _view_of(storage, access.layout, access.byte_offset)
+            scattered = view.layout != access.layout
+            record.writes.append(
+                self._written(record, row.position, row.plan.name, view, row.site, watches, scattered=scattered)
+            )
 
     def _written(
-        self, position: int, name: str, view: NkiTensor, site: int, watches: list[int], *, scattered: bool = False
+        self,
+        record: Record,
+        position: int,
+        name: str,
+        view: NkiTensor,
+        site: int,
+        watches: list[int],
+        *,
+        scattered: bool = False,
     ) -> Written:
-        storage, place = view.storage, self.sites[site] if site >= 0 else UNKNOWN
+        storage, place = view.storage, record.sites[site]
         value, unwritten = digits_of(view), view.unwritten()
         frame = author_frame(2) if site >= 0 else None
         reduced = None
@@ -208,21 +213,21 @@ class WatchingRecord(Record):
             value = _copied(value, unwritten)
         else:
             reduced = summary_of(value, unwritten, means_only=True)
-            self.reduced_writes += 1
+            record.reduced_writes += 1
         return Written(
             position,
             name,
-            self.name_of(storage.id),
+            record.name_of(storage.id),
             MEMORY_NAMES[storage.memory],
             view.dtype.name,
             view.shape,
             value if reduced is None else None,
             unwritten if reduced is None else None,
-            self.programs[-1][1] if self.programs else (),
+            record.programs[-1][1] if record.programs else (),
             counters(frame),
             place.file if site >= 0 else "",
             place.line,
-            self.rank,
+            record.rank,
             storage.id,
             storage.shape,
             view.array.strides,

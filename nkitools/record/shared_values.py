@@ -1,0 +1,43 @@
+"""What the programs of a launch write into shared HBM, as checksums.
+
+Programs that write the same values to the same place do redundant work, and no harm (NK508). Programs that write
+different ones race (NK502). The views alone do not tell these apart.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakValueDictionary
+from zlib import crc32
+
+from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.record.observers import Observer
+from nkitools.record.record import Record
+from nkitools.record.rows import Access, Row
+
+
+class SharedValues(Observer):
+    """An observer that keeps the checksums in `Record.values`."""
+
+    def __init__(self) -> None:
+        self._shared: WeakValueDictionary[int, Storage] = WeakValueDictionary()
+
+    def allocated(self, record: Record, storage: Storage) -> None:
+        """Remember a storage in shared HBM."""
+        if storage.memory is MemoryRegion.shared_hbm:
+            self._shared[storage.id] = storage
+
+    def issued(self, record: Record, row: Row) -> None:
+        """Keep a checksum of each view of shared HBM that the instruction has written."""
+        for access in row.writes():
+            storage = self._shared.get(access.storage)
+            if storage is not None:
+                _keep(record, storage, access)
+
+
+def _keep(record: Record, storage: Storage, access: Access) -> None:
+    layout = access.layout
+    array = storage.window(layout.shape, layout.dtype, access.byte_offset, layout.strides)
+    written = record.values.setdefault((len(record.meetings), record.programs[-1][1], access), [])
+    checksum = crc32(array.tobytes())
+    if not written or written[-1] != checksum:
+        written.append(checksum)
