@@ -41,7 +41,7 @@ docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 clean: ## remove whatever make has made, the environment included
-	rm -rf $(VENV) dist docs/_build docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
+	rm -rf $(VENV) dist docs/_build docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
 	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

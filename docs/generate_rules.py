@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from nkitools.rules.catalogue import ALL_CHIPS, RULES, Rule
+from nkitools.chip.generations import CHIPS
+from nkitools.rules.catalogue import RULES, Rule
 
 FAMILIES = {
     "NK1": "Shape",
@@ -67,7 +68,7 @@ def _section(rule: Rule) -> str:
 
 
 def _chips(rule: Rule) -> str:
-    return "all chips" if rule.chips == ALL_CHIPS else ", ".join(rule.chips)
+    return "all chips" if rule.chips == CHIPS else ", ".join(rule.chips)
 
 
 def _code(title: str, code: str, language: str) -> list[str]:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
+
 Value = str | bool | None
 
 _TRUE = ("1", "true", "yes", "on")
@@ -81,8 +83,9 @@ _TABLE = (
         flag="--nki-chip",
         ini="nki_chip",
         env="NKITOOLS_CHIP",
-        choices=("trn1", "inf2", "trn2", "trn3", "gen2", "gen3", "gen4"),
-        help="chip generation to simulate (default: NEURON_PLATFORM_TARGET_OVERRIDE, else NKI_NC_VERSION, else trn2)",
+        choices=(*CHIPS, *(name for name in GENERATIONS if name not in CHIPS)),
+        help="chip generation to simulate (default: NEURON_PLATFORM_TARGET_OVERRIDE, else NKI_NC_VERSION, else "
+        f"{DEFAULT_CHIP})",
     ),
     Option(
         name="rules",

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.dtypes import DType
 from nkitools.chip.generations import Generation
 from nkitools.chip.memory import PhysicalMemory, Storage
@@ -44,10 +45,9 @@ class Core:
 
     ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody);
     ``commit`` is its way to take an instruction, where every way of issuing one ends.
-    ``input_ids`` are the storages of the arguments. ``undefined_travels``: the legacy dialect lets undefined lanes pass
-    through element-wise instructions until they are used, and its compiler places tiles where accesses to them may
-    begin. ``full_plans`` are the plans of full precision, None in precise mode; ``plans`` then holds only those whose
-    operands are all as wide as declared, so that the others are issued carefully. ``device_loop``: the
+    ``input_ids`` are the storages of the arguments. ``dialect`` is that of the kernel. ``full_plans`` are the plans of
+    full precision, None in precise mode; ``plans`` then holds only those whose operands are all as wide as declared, so
+    that the others are issued carefully. ``device_loop``: the
     innermost loop on the device that is running. ``baton`` is what programs wait with (``launch.baton`` says how), None
     where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
     ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
@@ -63,7 +63,7 @@ class Core:
     grid: tuple[int, ...] = ()
     program: tuple[int, ...] = ()
     shared: SharedHbm = field(default_factory=SharedHbm)
-    undefined_travels: bool = False
+    dialect: DialectSemantics = MODERN
     full_plans: dict[Any, Any] | None = None
     input_ids: frozenset[int] = frozenset()
     shared_count: int = 0
@@ -101,7 +101,7 @@ class Core:
             return self._allocate_shared(shape, dtype, name, site)
         else:
             storage = Storage(shape, dtype, memory, name=name, site=site)
-            storage.placed_to_fit = self.undefined_travels
+            storage.placed_to_fit = self.dialect.places_tiles
         self.record.allocated(storage)
         return storage
 

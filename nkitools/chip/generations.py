@@ -1,21 +1,20 @@
 """Everything that differs between NeuronCore generations, one frozen table a generation.
 
 Sources: the architecture guides of AWS's Neuron SDK 2.32 (trainium_inferentia2_arch, trainium2_arch, trainium3_arch)
-and the docstrings of ``nki.isa`` 0.6. An instruction asks the table; nothing else branches on a chip's name.
+and the docstrings of ``nki.isa`` 0.6. An instruction asks the table. Nothing outside of this room compares versions or
+names of chips. To add a chip, add its table here and name the table in ``TABLES``. The module needs the standard
+library only, so that options and rules can name it.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-
-from nkitools import options
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 KIB = 1024
 
 
-@dataclass(frozen=True)
-class Clocks:
+class Clocks(NamedTuple):
     """Engine clocks in GHz."""
 
     tensor: float
@@ -24,43 +23,88 @@ class Clocks:
     gpsimd: float
 
 
-@dataclass(frozen=True)
+# No __eq__ and no generated __repr__: making them would cost each pytest session a millisecond.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Generation:
-    """The limits, clocks and abilities of one NeuronCore generation.
+    """The limits, clocks and abilities of one NeuronCore generation; the docs page of chips shows the comments."""
 
-    Sizes are in bytes unless they say elements; ``*_fmax`` are elements of float32 in the free dimension.
-    """
+    name: str  # what messages call it
+    version: int  # 2 for NeuronCore-v2
+    chips: tuple[str, ...]  # every name of a chip: products first, then the name of the generation
+    clocks: Clocks  # of the Tensor, Vector, Scalar and GpSimd Engine, in GHz
 
-    name: str
-    version: int
-    chips: tuple[str, ...]
-    clocks: Clocks
-    sbuf_partition_bytes: int
-    hbm_bytes_per_second: float
-    dma_bytes_per_second: float
-    moving_fmax_float32: int
-    moving_fmax_bfloat16: int
-    matmul_output_dtypes: frozenset[str]
-    matmul_input_dtypes: frozenset[str]
-    row_tile_sizes: tuple[int, ...]
-    double_row_matmul: bool
-    exact_transpose: bool
-    accumulates_on_any_value: bool
-    hardware_dge: bool
-    dma_priority: bool
-    scalar_engine_copies: bool
-    scalar_engine_arithmetic: bool
-    immediate_bias: bool
-    tensor_indirection: bool
-    partitions: int = 128
-    stationary_fmax: int = 128
-    psum_banks: int = 8
-    psum_bank_bytes: int = 2 * KIB
-    sbuf_reserved_bytes: int = 16 * KIB
-    bn_stats_fmax: int = 512
-    vector_transpose_max: int = 32
-    start_partition_step: int = 32
-    min_initiation_cycles: int = 64
+    # --- memory ---
+    partitions: int = 128  # lanes of SBUF, PSUM and the engines
+    sbuf_partition_bytes: int  # bytes of one partition of SBUF
+    sbuf_reserved_bytes: int = 16 * KIB  # bytes of an SBUF partition that a kernel may not use
+    psum_banks: int = 8  # banks of one partition of PSUM
+    psum_bank_bytes: int = 2 * KIB  # bytes of one bank in one partition
+    hbm_bytes_per_second: float  # a core's share of its device's memory bandwidth
+    dma_bytes_per_second: float  # of the DMA engines of a core together
+    start_partition_step: int = 32  # an access begins at a multiple of this partition
+    cores_per_device: int  # cores that share one device's memory
+    logical_cores: int  # cores that one logical core joins by default (NEURON_LOGICAL_NC_CONFIG, nki.jit docs)
+
+    # --- Tensor Engine ---
+    stationary_fmax: int = 128  # columns of the stationary tile at most
+    moving_fmax_float32: int  # columns of the moving tile at most, for a float32 result
+    moving_fmax_bfloat16: int  # the same for a bfloat16 result
+    min_initiation_cycles: int = 64  # cycles between two matmuls at least
+    matmul_output_dtypes: frozenset[str]  # dtypes of a matmul's result
+    matmul_input_dtypes: frozenset[str]  # dtypes of a matmul's operands
+    row_tile_sizes: tuple[int, ...]  # rows of the array that one tile of it may have
+    double_row_matmul: bool  # the performance mode of nc_matmul
+    exact_transpose: bool  # nc_transpose keeps every bit
+    accumulates_on_any_value: bool  # a matmul may add to what other instructions than matmuls wrote
+    microscaling: bool  # quantize_mx and nc_matmul_mx: "Available only on NeuronCore-v4 and newer"
+    dma_transpose_as_matmul: bool  # the option "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE=true on trn2+" (tile_size)
+
+    # --- Vector, Scalar and GpSimd Engine ---
+    bn_stats_fmax: int = 512  # columns of a tile of bn_stats at most
+    vector_transpose_max: int = 32  # rows and columns of a transpose on the Vector Engine at most
+    vector_performance_mode: bool  # half-width elements go faster (trainium2_arch, Vector Engine Performance Mode)
+    scalar_half_width_elements: int  # half-width elements of a lane a cycle (trainium3_arch, Performance mode)
+    scalar_engine_copies: bool  # tensor_copy runs on the Scalar Engine
+    scalar_engine_arithmetic: bool  # tensor_scalar runs on the Scalar Engine
+    immediate_bias: bool  # activation takes a number as bias
+    absolute_extremes: bool  # nl.abs_max and nl.abs_min: "available only on NeuronCore-v4 (trn3) and newer"
+    fused_activation: bool  # activate2 and exponential: "Available only on NeuronCore-v4 and newer"
+    range_select: bool  # range_select: "Available only on NeuronCore-v3 and newer"
+    nonzero_with_count: bool  # nonzero_with_count: "Supported arch versions: NeuronCore-v3+"
+    tensor_indirection: bool  # the engines take vector_offset
+    gpsimd_random: bool  # rng on GpSimd and its states: "NeuronCore-v2: Vector. NeuronCore-v3+: GpSimd, Vector"
+    vector_random_states: bool  # rand_set_state: "NeuronCore-v3: GpSimd. NeuronCore-v4+: GpSimd, Vector"
+    uniform_random: bool  # rand2
+    custom_operators: bool  # custom C++ operators run on the GpSimd Engine (Custom C++ Operators, overview)
+
+    # --- DMA and other cores ---
+    hardware_dge: bool  # descriptors are generated by hardware
+    dma_priority: bool  # dma_copy takes a priority
+    indirect_transpose: bool  # dma_transpose of gathered rows: "TRN2+ only" (DMA Indirect Transpose Constraints)
+    dma_compute_passes: int  # times that dma_compute moves its elements
+    core_exchange: bool  # core_barrier and sendrecv: "Available only on NeuronCore-v3 or newer"
+    neuron_switch: bool  # ranks are joined by a NeuronSwitch ("trn3 today", all_to_all_v)
+
+    # --- names ---
+    in_legacy_dialect: bool  # nc_version of neuronxcc.nki (SDK 2.26) has a name for it
+
+    def __repr__(self) -> str:
+        return f"<Generation {self.name}>"
+
+    @property
+    def products(self) -> tuple[str, ...]:
+        """The names under which the chips are sold: ``trn1`` and ``inf2``, without ``gen2``."""
+        return tuple(chip for chip in self.chips if chip != self.short_name)
+
+    @property
+    def short_name(self) -> str:
+        """The name of the generation in ``nki.isa.nc_version``, such as ``gen2``."""
+        return f"gen{self.version}"
+
+    @property
+    def one_bank_matmul(self) -> bool:
+        """Whether a matmul writes to a single PSUM bank."""
+        return self.moving_fmax_float32 * 4 <= self.psum_bank_bytes
 
     @property
     def psum_partition_bytes(self) -> int:
@@ -92,6 +136,8 @@ V2 = Generation(
     sbuf_partition_bytes=192 * KIB,
     hbm_bytes_per_second=410e9,
     dma_bytes_per_second=272e9,
+    cores_per_device=2,
+    logical_cores=1,
     moving_fmax_float32=512,
     moving_fmax_bfloat16=512,
     matmul_output_dtypes=frozenset({"float32"}),
@@ -100,15 +146,33 @@ V2 = Generation(
     double_row_matmul=False,
     exact_transpose=False,
     accumulates_on_any_value=False,
-    hardware_dge=False,
-    dma_priority=False,
+    microscaling=False,
+    dma_transpose_as_matmul=False,
+    vector_performance_mode=False,
+    scalar_half_width_elements=1,
     scalar_engine_copies=False,
     scalar_engine_arithmetic=False,
     immediate_bias=False,
+    absolute_extremes=False,
+    fused_activation=False,
+    range_select=False,
+    nonzero_with_count=False,
     tensor_indirection=False,
+    gpsimd_random=False,
+    vector_random_states=False,
+    uniform_random=False,
+    custom_operators=True,
+    hardware_dge=False,
+    dma_priority=False,
+    indirect_transpose=False,
+    dma_compute_passes=2,
+    core_exchange=False,
+    neuron_switch=False,
+    in_legacy_dialect=True,
 )
 
-V3 = Generation(
+V3 = replace(
+    V2,
     name="NeuronCore-v3",
     version=3,
     chips=("trn2", "gen3"),
@@ -116,23 +180,27 @@ V3 = Generation(
     sbuf_partition_bytes=224 * KIB,
     hbm_bytes_per_second=362e9,
     dma_bytes_per_second=368e9,
-    moving_fmax_float32=512,
-    moving_fmax_bfloat16=512,
-    matmul_output_dtypes=frozenset({"float32"}),
-    matmul_input_dtypes=_INPUTS,
+    cores_per_device=8,
+    logical_cores=2,
     row_tile_sizes=(32, 64, 128),
     double_row_matmul=True,
     exact_transpose=True,
-    accumulates_on_any_value=False,
-    hardware_dge=True,
-    dma_priority=False,
+    dma_transpose_as_matmul=True,
+    vector_performance_mode=True,
     scalar_engine_copies=True,
     scalar_engine_arithmetic=True,
     immediate_bias=True,
-    tensor_indirection=False,
+    range_select=True,
+    nonzero_with_count=True,
+    gpsimd_random=True,
+    custom_operators=False,
+    hardware_dge=True,
+    indirect_transpose=True,
+    core_exchange=True,
 )
 
-V4 = Generation(
+V4 = replace(
+    V3,
     name="NeuronCore-v4",
     version=4,
     chips=("trn3", "gen4"),
@@ -144,32 +212,28 @@ V4 = Generation(
     moving_fmax_bfloat16=8192,
     matmul_output_dtypes=frozenset({"float32", "bfloat16"}),
     matmul_input_dtypes=_INPUTS | {"float8_e4m3fn"},
-    row_tile_sizes=(32, 64, 128),
-    double_row_matmul=True,
-    exact_transpose=True,
     accumulates_on_any_value=True,
-    hardware_dge=True,
-    dma_priority=True,
-    scalar_engine_copies=True,
-    scalar_engine_arithmetic=True,
-    immediate_bias=True,
+    microscaling=True,
+    scalar_half_width_elements=2,
+    absolute_extremes=True,
+    fused_activation=True,
     tensor_indirection=True,
+    vector_random_states=True,
+    uniform_random=True,
+    dma_priority=True,
+    dma_compute_passes=1,
+    neuron_switch=True,
+    in_legacy_dialect=False,
 )
 
-GENERATIONS: dict[str, Generation] = {chip: generation for generation in (V2, V3, V4) for chip in generation.chips}
+TABLES = (V2, V3, V4)  # every generation, the oldest first
+GENERATIONS: dict[str, Generation] = {chip: generation for generation in TABLES for chip in generation.chips}
+CHIPS: tuple[str, ...] = tuple(chip for generation in TABLES for chip in generation.products)
 DEFAULT_CHIP = "trn2"
 
 
-# Who says which chip, in this order, after the argument and the option (NKI CPU Simulator, Target Platform).
-_VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
-
-
-def generation_of(chip: str) -> Generation:
-    """The table of a chip by any of its names (``trn1 inf2 trn2 trn3``, ``gen2 gen3 gen4``); ValueError for others."""
-    return _generation(chip, "chip")
-
-
-def _generation(chip: str, said_by: str) -> Generation:
+def generation_of(chip: str, said_by: str = "chip") -> Generation:
+    """Return the table of a chip by any of its names; ValueError names ``said_by`` and the chips for another name."""
     try:
         return GENERATIONS[chip]
     except KeyError:
@@ -177,18 +241,18 @@ def _generation(chip: str, said_by: str) -> Generation:
         raise ValueError(f"{said_by}: {chip!r} is not a chip that nkitools knows. Use one of {known}.") from None
 
 
-def resolve_chip(chip: str | None = None) -> str:
-    """The chip asked for: the argument, the option, AWS's environment variables, else trn2."""
-    for said_by, chosen in (("chip", chip), ("option chip", options.value("chip"))):
-        if chosen is None:
-            continue
-        if not isinstance(chosen, str):
-            raise TypeError(f"{said_by}: must be one of {', '.join(GENERATIONS)}, it is {type(chosen).__name__}")
-        _generation(chosen, said_by)
-        return chosen
-    for variable in _VARIABLES:
-        named = os.environ.get(variable)
-        if named:
-            _generation(named, variable)
-            return named
-    return DEFAULT_CHIP
+def chips_with(ability: str) -> tuple[str, ...]:
+    """Return the chips that have ``ability``, a field or property of `Generation`."""
+    return tuple(chip for chip in CHIPS if getattr(GENERATIONS[chip], ability))
+
+
+def incomplete_chips() -> tuple[str, ...]:
+    """Return the chips that lack an ability of the newest generation."""
+    newest = TABLES[-1]
+    abilities = [field.name for field in fields(newest) if getattr(newest, field.name) is True]
+    return tuple(chip for chip in CHIPS if not all(getattr(GENERATIONS[chip], ability) for ability in abilities))
+
+
+def first_with(ability: str) -> str:
+    """Return the name of the oldest generation that has ``ability``, such as ``NeuronCore-v3``."""
+    return next(generation.name for generation in TABLES if getattr(generation, ability))

@@ -9,6 +9,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from nkitools.chip.generations import chips_with
 from nkitools.customop.abi import MAX_CORES, Call
 from nkitools.customop.arguments import Arguments, take
 from nkitools.customop.events import Told, finding_at
@@ -140,7 +141,7 @@ class Operator:
         )
         cores = settings.cores(self.library.multicore)
         arguments = take(self.name, self.signature, arrays, self.parameters)
-        run = OperatorRun(kernel=self.name, target="GpSimd cores on this host", chip="trn1")
+        run = OperatorRun(kernel=self.name, target="GpSimd cores on this host", chip=chips_with("custom_operators")[0])
         with session(run, rules) as findings:
             findings.add(self._found(run, arguments, settings, cores))
         return run

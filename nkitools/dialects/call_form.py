@@ -61,7 +61,7 @@ def _checked(
 def _wrong_call(name: str, function: Callable[..., Any], error: TypeError) -> NoReturn:
     core = CORE.get()
     argument, instead = removed_argument(error)
-    if instead and (core is None or not core.undefined_travels):  # the legacy dialect still has it
+    if instead and (core is None or not core.dialect.has_removed_arguments):
         refuse("NK608", f"{name}: the argument `{argument}` was removed from NKI", remedy=instead)
     form = str(inspect.signature(function)).replace("'", "")
     text = str(error).replace(f"{function.__qualname__}()", f"{name}()")

@@ -14,10 +14,10 @@ from types import FrameType
 from typing import NoReturn
 
 from nkitools.chip.core import CORE
+from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
-MODERN, LEGACY = "nki", "neuronxcc.nki"
 _MODULES = {"nl": "language", "nisa": "isa"}
 _REMEDY = (
     "Write the whole kernel in one dialect (a function without a decorator runs as one of nki). To migrate it, import "
@@ -26,15 +26,13 @@ _REMEDY = (
 )
 
 
-def in_dialect(dialect: str) -> Callable[[str], None]:
-    """A check for the functions of a dialect: the kernel that calls one is of the same."""
-    legacy = dialect == LEGACY
+def in_dialect(dialect: DialectSemantics) -> Callable[[str], None]:
+    """Return a check for the functions of a dialect: the kernel that calls one is of the same dialect."""
 
     def check(called: str) -> None:
         core = CORE.get()
-        # Undefined lanes travel in legacy kernels only: it tells the dialect of what runs.
-        if core is not None and core.undefined_travels is not legacy:
-            _mixed(called, dialect, MODERN if legacy else LEGACY)
+        if core is not None and core.dialect is not dialect:
+            _mixed(called, dialect.name, core.dialect.name)
 
     return check
 

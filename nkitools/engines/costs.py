@@ -41,8 +41,8 @@ def elements_per_cycle(chip: Generation, engine: engines, dst: NkiTensor, data: 
     if not is_half(dst, data):
         return 1
     if engine is engines.scalar:
-        return 2 if chip.version >= 4 else 1
-    if engine is not engines.vector or chip.version < 3:
+        return chip.scalar_half_width_elements
+    if engine is not engines.vector or not chip.vector_performance_mode:
         return 1
     in_psum = sum(tensor.buffer is MemoryRegion.psum for tensor in (dst, data))
     contiguous = dst.is_contiguous() and data.is_contiguous()
@@ -59,7 +59,7 @@ def two_tiles(chip: Generation, operator: str, dst: NkiTensor, data1: NkiTensor,
     in_psum = sum(tensor.buffer is MemoryRegion.psum for tensor in (data1, data2))
     plain = is_bfloat16(dst, data1, data2) and data1.is_contiguous() and data2.is_contiguous()
     factor = 1.0 if in_psum == 1 or (in_psum == 0 and plain and operator in _FAST_ADD) else 2.0
-    if chip.version >= 3 and in_psum == 0 and is_half(dst, data1, data2):
+    if chip.vector_performance_mode and in_psum == 0 and is_half(dst, data1, data2):
         factor /= 2
     return streaming(chip, data1, factor)
 

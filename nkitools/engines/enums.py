@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from nkitools.chip.generations import TABLES
+
 
 class engine(Enum):  # noqa: N801 - the name is the API's
     """The engines of a NeuronCore."""
@@ -65,9 +67,8 @@ class nc_version(Enum):  # noqa: N801
 
     __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
-    gen2 = 2
-    gen3 = 3
-    gen4 = 4
+    _value_: int
+    vars().update({generation.short_name: generation.version for generation in TABLES})
 
     def __lt__(self, other: nc_version) -> bool:
         return self.value < other.value if isinstance(other, nc_version) else NotImplemented

@@ -26,7 +26,8 @@ class Operator:
     """A math operator of the Vector, Scalar or GpSimd Engine. ``compute(x[, y], out=)`` is NumPy-like.
 
     Arithmetic ones get float32 (32-bit integers in the exact form), bitvec ones unsigned integers of one width.
-    ``reduce(x, axes, keepdims)`` where it may reduce; ``since`` is the first NeuronCore generation that has it.
+    ``reduce(x, axes, keepdims)`` where it may reduce; ``needs`` is the field of
+    `Generation` that says whether a chip has it, empty where all have it.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Operator:
     compute: Compute
     unary: bool = False
     reduce: Compute | None = None
-    since: int = 2
+    needs: str = ""
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
@@ -180,11 +181,11 @@ _BITVEC: dict[str, tuple[Compute, Compute | None]] = {
     "left_shift": (_left_shift, None),
     "right_shift": (_right_shift, None),
 }
-_SINCE = {"abs_max": 4, "abs_min": 4}  # "available only on NeuronCore-v4 (trn3) and newer" (nl.abs_max docstring)
+_NEEDS = {"abs_max": "absolute_extremes", "abs_min": "absolute_extremes"}
 
 OPERATORS: dict[str, Operator] = {
     **{
-        name: Operator(name, "arithmetic", compute, reduce=reduce, since=_SINCE.get(name, 2))
+        name: Operator(name, "arithmetic", compute, reduce=reduce, needs=_NEEDS.get(name, ""))
         for name, (compute, reduce) in _ARITHMETIC.items()
     },
     **{name: Operator(name, "arithmetic", compute, unary=True) for name, compute in _ARITHMETIC_UNARY.items()},

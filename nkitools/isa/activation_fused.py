@@ -21,6 +21,7 @@ from nkitools.chip.dtypes import (
     uint16,
     uint32,
 )
+from nkitools.chip.generations import first_with
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -34,8 +35,6 @@ from nkitools.isa.activation import activation
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.rules.finding import report
-
-SINCE = 4  # "Available only on NeuronCore-v4 and newer" (activate2 and exponential)
 
 _FLOATS = (float8_e4m3, float8_e5m2, float16, bfloat16, float32)
 _EXPONENTS = (*_FLOATS, int8, int16, int32, uint8, uint16, uint32)
@@ -58,11 +57,11 @@ _COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmd
 Function = Callable[[Array, Any, Array], Any]  # (value, relu_param, out)
 
 
-def _since_v4(check: Check, instead: str) -> None:
-    if check.chip.version < SINCE:
+def _has_fused_activation(check: Check, instead: str) -> None:
+    if not check.chip.fused_activation:
         check.fail(
             "NK606",
-            f"{check.chip.name} does not have the instruction; it came with NeuronCore-v{SINCE}",
+            f"{check.chip.name} does not have the instruction; it came with {first_with('fused_activation')}",
             remedy=f"{instead}, or run on trn3.",
         )
 
@@ -138,7 +137,7 @@ def activate2(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.activate2 (NKI 0.6); trainium3_arch, More flexible nisa.activation.
     """
-    _since_v4(check, "Use nisa.activation, which has scale, bias and a sum")
+    _has_fused_activation(check, "Use nisa.activation, which has scale, bias and a sum")
     function = _function(check, op)
     steps = _stages(check, op0, op1, reverse0, reverse1)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
@@ -284,7 +283,7 @@ def exponential(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK507, NK606, NK609.
     Source: nki.isa.exponential (NKI 0.6); trainium3_arch, Fast Exponential Evaluation.
     """
-    _since_v4(check, "Use nisa.activation with op=nl.exp and the negative maximum as bias")
+    _has_fused_activation(check, "Use nisa.activation with op=nl.exp and the negative maximum as bias")
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _EXPONENTIAL_COMMANDS)
     guards.tiles(check, dst=dst, src=src, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("src", src))

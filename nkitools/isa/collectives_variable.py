@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nkitools.chip.dtypes import uint32
+from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -24,7 +25,6 @@ from nkitools.issue.replica_groups import ReplicaGroup, rank_list
 from nkitools.rules.finding import not_modelled
 
 RANKS_OF_A_CHIP = 4  # "exactly 4 ranks (intra-chip)" (all_gather_v), "4 under LNC=2" (all_to_all_v)
-SWITCHED = 4  # the generation with a NeuronSwitch fabric ("trn3 today")
 COUNTS, DISPLACEMENTS, RECEIVED, PLACES = range(4)  # rows of the metadata
 
 
@@ -93,7 +93,7 @@ def all_to_all_v(
     call = _Variable(all_to_all_v, priority, name, recv_counts_known, has_rdispls)
     ranks = rank_list(call.check, call.core, replica_group)
     chip = call.core.generation
-    if chip.version >= SWITCHED:
+    if chip.neuron_switch:
         check_lnc(call.check, call.core)
         if len(ranks) % RANKS_OF_A_CHIP or list(ranks) != list(range(ranks[0], ranks[0] + len(ranks))):
             call.check.fail(
@@ -102,7 +102,8 @@ def all_to_all_v(
                 f"{list(ranks)}",
             )
     elif call.placed:
-        call.check.fail("NK606", f"`has_rdispls`=True came with NeuronCore-v{SWITCHED}; {chip.name} does not have it")
+        came = first_with("neuron_switch")
+        call.check.fail("NK606", f"`has_rdispls`=True came with {came}; {chip.name} does not have it")
     call.take(srcs, dsts, metadata_tensor, len(ranks))
     call.run(ranks, one_chunk=False)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import uint32
+from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.runtime_views import VectorTensor
@@ -24,7 +25,6 @@ from nkitools.issue.plan import Sources
 AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # the permutations of dma_transpose, by the number of dimensions
 SIXTEEN = 16  # rows that the DMA engines transpose together
 TRANSPOSED_LAST = 128  # src.shape[-1] <= 128 (dma_transpose, Constraints)
-INDIRECT_TRANSPOSE_SINCE = 3  # "TRN2+ only" (dma_transpose, DMA Indirect Transpose Constraints)
 MOST_SOURCES = 16  # "the max number of source tensors in srcs is 16" (dma_compute)
 
 
@@ -143,8 +143,9 @@ def _check_elements(check: Check, src: NkiTensor) -> None:
 def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
     """The constraints of the indirect transpose (dma_gather_transpose)."""
     chip, index = check.chip, src.index
-    if chip.version < INDIRECT_TRANSPOSE_SINCE:
-        check.fail("NK606", f"the indirect transpose came with NeuronCore-v3; {chip.name} does not have it")
+    if not chip.indirect_transpose:
+        came = first_with("indirect_transpose")
+        check.fail("NK606", f"the indirect transpose came with {came}; {chip.name} does not have it")
     dma_descriptors.addresses(check, mode, src=src)
     instruction_guards.of_dtype(check, "vector_offset", index, uint32)
     _check_elements(check, src)
@@ -204,8 +205,7 @@ def dma_compute(
             np.add(total, to_float32(other).reshape(shape), out=total)
         put(destination, total, dtype)
 
-    factor = 2.0 if check.chip.version < 4 else 1.0
-    return Plan("dma", factor * dma(check.chip, dst, srcs[0]), compute, unique_rows=True)
+    return Plan("dma", check.chip.dma_compute_passes * dma(check.chip, dst, srcs[0]), compute, unique_rows=True)
 
 
 def _check_sum(check: Check, reduce_op: Any, scales: Any, count: int) -> None:

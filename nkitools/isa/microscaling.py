@@ -16,6 +16,7 @@ from nkitools.chip.dtypes import (
     float16,
     uint8,
 )
+from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -36,7 +37,6 @@ from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 
 _SBUF = (MemoryRegion.sbuf,)
 _PSUM = (MemoryRegion.psum,)
-_SINCE = 4  # "Available only on NeuronCore-v4 and newer" (both docstrings)
 _QUADRANT = 32  # partitions; each has the scales of its own groups
 _SCALES_OF_QUADRANT = _QUADRANT // GROUP_PARTITIONS
 _SCALE_OFFSETS = (0, 4, 8, 12)  # where they may begin in it (mxfp-matmul, Packing Scale Values)
@@ -57,7 +57,7 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: Any = No
     as 2**128 for the scale, an infinity saturates (its product with the scale is beyond float32), NaN stays NaN.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK606. Source: nki.isa.quantize_mx (NKI 0.6).
     """
-    _since(check)
+    _has_microscaling(check)
     guards.tiles(check, on=_SBUF, src=src, dst=dst)
     instruction_guards.of_dtype(check, "src", src, float16, bfloat16)
     form = _output_format(check, dst)
@@ -105,7 +105,7 @@ def nc_matmul_mx(
     128). The quadrant of a scale view is taken to be the one that it has in its own tensor, as for all operands.
     Errors: NK101 to NK110, NK113, NK201, NK301, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul_mx (NKI 0.6).
     """
-    _since(check)
+    _has_microscaling(check)
     rows, columns = _row_tile(check, tile_position, tile_size)
     accumulates = accumulation(check, accumulate)
     scale_operands = (("stationary_scale", stationary_scale), ("moving_scale", moving_scale))
@@ -184,12 +184,12 @@ def _wide_product(dst: NkiTensor, accumulate: bool | None) -> Callable[..., None
 # --- guards ----------------------------------------------------------------------------------------------------------
 
 
-def _since(check: Check) -> None:
-    """NK606: microscaling came with NeuronCore-v4."""
-    if check.chip.version < _SINCE:
+def _has_microscaling(check: Check) -> None:
+    """NK606: older chips than NeuronCore-v4 have no microscaling."""
+    if not check.chip.microscaling:
         check.fail(
             "NK606",
-            f"microscaling came with NeuronCore-v{_SINCE}; {check.chip.name} does not have it",
+            f"microscaling came with {first_with('microscaling')}; {check.chip.name} does not have it",
             remedy="Run the kernel for trn3 (chip='trn3', or NEURON_PLATFORM_TARGET_OVERRIDE=trn3).",
         )
 

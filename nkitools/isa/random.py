@@ -31,7 +31,7 @@ from nkitools.chip.dtypes import (
     uint16,
     uint32,
 )
-from nkitools.chip.generations import Generation
+from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
@@ -51,8 +51,6 @@ STATES = {"vector": 4, "gpsimd": 1}  # in each lane: 24 and 6 words (rand_set_st
 INTEGERS = (int8, int16, int32, uint8, uint16, uint32)
 UNIFORM = (float8_e4m3, float8_e5m2, float16, bfloat16, float32, tfloat32, *INTEGERS)
 _ENGINES = (engines.vector, engines.gpsimd)
-GPSIMD_SINCE = 3  # "NeuronCore-v2: Vector. NeuronCore-v3+: GpSimd, Vector" (rng), "Supported: NeuronCore-v3+" (states)
-VECTOR_STATE_SINCE = 4  # "NeuronCore-v3: GpSimd. NeuronCore-v4+: GpSimd, Vector" (rand_set_state, rand_get_state)
 
 
 class Generators:
@@ -102,7 +100,8 @@ def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) 
     guards.tiles(check, dst=dst)
     guards.gpsimd_reaches(check, engine, dst=dst)
     instruction_guards.of_dtype(check, "dst", dst, *INTEGERS)
-    _engine_has(check, engine, GPSIMD_SINCE if engine is engines.gpsimd else 0)
+    if engine is engines.gpsimd:
+        _engine_has(check, engine, "gpsimd_random")
     count = dst.layout.free_elements
     generators = Generators("rng", _named(engine), dst)
 
@@ -169,8 +168,9 @@ def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) 
     Rounding may give ``max`` itself. The numbers themselves are not the chip's (`nkitools.isa.random`).
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK606, NK609. Source: nki.isa.rand2 (NKI 0.6).
     """
-    if check.chip.version < VECTOR_STATE_SINCE:
-        check.fail("NK606", f"rand2 came with NeuronCore-v4; {check.chip.name} does not have it; nisa.rng is there")
+    if not check.chip.uniform_random:
+        came = first_with("uniform_random")
+        check.fail("NK606", f"rand2 came with {came}; {check.chip.name} does not have it; nisa.rng is there")
     guards.tiles(check, dst=dst)
     instruction_guards.of_dtype(check, "dst", dst, *UNIFORM)
     for role, bound in (("min", min), ("max", max)):
@@ -246,8 +246,8 @@ def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: A
     NeuronCore-v3 has it for GpSimd, v4 for both.
     Errors: NK101, NK107 to NK110, NK201, NK206, NK301, NK606, NK609. Source: nki.isa.rand_get_state (NKI 0.6).
     """
-    newer = check.chip.version >= VECTOR_STATE_SINCE
-    _check_state(check, "dst", dst, engine, guards.ON_CHIP if newer else (MemoryRegion.sbuf,))
+    memories = guards.ON_CHIP if check.chip.vector_random_states else (MemoryRegion.sbuf,)
+    _check_state(check, "dst", dst, engine, memories)
     generators = Generators("rand_get_state", _named(engine), dst)
 
     def compute(destination: Array) -> None:
@@ -259,7 +259,7 @@ def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: A
 def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tuple[MemoryRegion, ...]) -> None:
     """The constraints of rand_set_state and rand_get_state."""
     guards.one_of(check, "engine", engine, engines, _ENGINES)
-    _engine_has(check, engine, GPSIMD_SINCE if engine is engines.gpsimd else VECTOR_STATE_SINCE)
+    _engine_has(check, engine, "gpsimd_random" if engine is engines.gpsimd else "vector_random_states")
     guards.tiles(check, on=on, **{role: words})
     guards.gpsimd_reaches(check, engine, **{role: words})
     instruction_guards.of_dtype(check, role, words, uint32)
@@ -267,12 +267,12 @@ def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tup
     instruction_guards.exactly(check, role, words, STATES[_named(engine)] * WORDS)
 
 
-def _engine_has(check: Check, engine: engines, since: int) -> None:
+def _engine_has(check: Check, engine: engines, ability: str) -> None:
     """NK606: the instruction on this engine came with a later generation."""
-    if check.chip.version < since:
+    if not getattr(check.chip, ability):
         check.fail(
             "NK606",
-            f"`engine`={engine}: {check.instruction} on it came with NeuronCore-v{since}; {check.chip.name} does not "
+            f"`engine`={engine}: {check.instruction} on it came with {first_with(ability)}; {check.chip.name} does not "
             "have it",
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import bfloat16, float32, int32, uint16, uint32
+from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
@@ -26,7 +27,6 @@ CHUNK = 64  # elements whose maximum is looked at first, where a row is long
 SEARCHED_DIMENSIONS = 3
 TOPK_N = range(8, 65536)
 TOPK_K = range(1, 32768)
-NONZERO_SINCE = 3  # "Supported arch versions: NeuronCore-v3+" (nonzero_with_count)
 
 
 def _rows(array: Array) -> Array:
@@ -285,10 +285,10 @@ def nonzero_with_count(
     instruction_guards.exactly(check, "dst", dst, src.layout.free_elements + 1)
     offset = instruction_guards.integer(check, "index_offset", index_offset)
     padding = instruction_guards.integer(check, "padding_val", padding_val)
-    if check.chip.version < NONZERO_SINCE:
+    if not check.chip.nonzero_with_count:
         check.fail(
             "NK606",
-            f"{check.chip.name} does not have the instruction; it came with NeuronCore-v{NONZERO_SINCE}",
+            f"{check.chip.name} does not have the instruction; it came with {first_with('nonzero_with_count')}",
             remedy="Count with nisa.tensor_scalar (nl.not_equal) and nisa.tensor_reduce, or run on a newer chip.",
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import bool_, float32, int8, int16, int32, tfloat32, uint8, uint16, uint32
+from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
@@ -33,7 +34,6 @@ from nkitools.issue.select_compute import (
 from nkitools.rules.finding import report
 
 FP32_MIN = float(np.finfo(np.float32).min)
-RANGE_SELECT_SINCE = 3  # "Available only on NeuronCore-v3 and newer" (range_select)
 EXACT = 2**24  # up to here float32 holds every integer
 
 _ORDER = ("equal", "less", "less_equal", "greater", "greater_equal")
@@ -154,7 +154,7 @@ def range_select(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.range_select (NKI 0.6); the cost from SDK 2.26.
     """
-    _since_v3(check)
+    _has_range_select(check)
     comparisons = tuple(
         _comparison(check, role, token, _ORDER) for role, token in (("comp_op0", comp_op0), ("comp_op1", comp_op1))
     )
@@ -194,11 +194,11 @@ def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
         instruction_guards.exactly(check, role, bound, 1)
 
 
-def _since_v3(check: Check) -> None:
-    if check.chip.version < RANGE_SELECT_SINCE:
+def _has_range_select(check: Check) -> None:
+    if not check.chip.range_select:
         check.fail(
             "NK606",
-            f"{check.chip.name} does not have the instruction; it came with NeuronCore-v{RANGE_SELECT_SINCE}",
+            f"{check.chip.name} does not have the instruction; it came with {first_with('range_select')}",
             remedy="Use nisa.affine_select for bounds known beforehand, or nisa.iota, nisa.tensor_scalar and "
             "nisa.select_reduce.",
         )

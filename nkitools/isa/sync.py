@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nkitools.chip.core import Core, current_core
+from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -26,7 +27,6 @@ from nkitools.rules.finding import not_modelled, refuse
 
 BOTH = (0, 1)
 GPSIMD_DMA_ELEMENTS = 256  # 1024 bytes of 32-bit types, 512 of 16-bit, 256 of 8-bit in each partition (sendrecv)
-_SINCE = 3  # "Available only on NeuronCore-v3 or newer" (core_barrier, sendrecv)
 _WAITING = (engines.gpsimd, engines.vector, engines.scalar, engines.tensor, engines.sync, engines.unknown)
 
 # "only allowed in NeuronCore-v3 or newer when LNC is enabled" (core_barrier, sendrecv)
@@ -242,8 +242,9 @@ def _check_partners(offered: dict[int, Any], core: Core, pipe: int) -> None:
 
 def _check_chip(check: Check) -> None:
     """NK606: cores of NeuronCore-v2 do not share a memory."""
-    if check.chip.version < _SINCE:
-        check.fail("NK606", f"{check.instruction} came with NeuronCore-v3; {check.chip.name} does not have it")
+    if not check.chip.core_exchange:
+        came = first_with("core_exchange")
+        check.fail("NK606", f"{check.instruction} came with {came}; {check.chip.name} does not have it")
 
 
 def _place(core: Core) -> str:

@@ -138,7 +138,7 @@ def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[A
             continue
         if tensor.storage.losses and report_lost(plan.name, tensor, missing):
             continue
-        lanes = _travelling(plan, number, missing, tensors[0][0].shape) if core.undefined_travels else None
+        lanes = _travelling(plan, number, missing, tensors[0][0].shape) if core.dialect.undefined_lanes_travel else None
         if lanes is None:
             if tensor.storage not in told:
                 told.append(tensor.storage)

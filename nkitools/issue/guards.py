@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.generations import Generation
+from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES, describe
@@ -235,8 +235,9 @@ def operator(check: Check, role: str, token: Any) -> Operator:
         )
     if found is None:
         check.refuse("NK306", f"`{role}`={token!r} is not a math operator of NKI")
-    if found.since > check.chip.version:
-        check.fail("NK606", f"`{role}`={found} came with NeuronCore-v{found.since}; {check.chip.name} does not have it")
+    if found.needs and not getattr(check.chip, found.needs):
+        came = first_with(found.needs)
+        check.fail("NK606", f"`{role}`={found} came with {came}; {check.chip.name} does not have it")
     return found
 
 

@@ -223,8 +223,7 @@ class Instruction:
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
         """What guards of this instruction talk to."""
-        # The legacy dialect's functions have call forms of their own.
-        return kind(self.name, core.generation, "" if core.undefined_travels else self.call_form)
+        return kind(self.name, core.generation, self.call_form if core.dialect.shows_call_form else "")
 
     def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
         """The arguments and their roles, with each tensor of a list as an input of its own."""

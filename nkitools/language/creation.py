@@ -32,7 +32,7 @@ def region(buffer: Any) -> MemoryRegion:
     if not isinstance(name, str) or name not in MemoryRegion.__members__:
         refuse("NK609", f"buffer must be nl.sbuf, nl.psum, nl.hbm, nl.private_hbm or nl.shared_hbm, it is {buffer!r}")
     core = CORE.get()
-    if core is None or not core.undefined_travels:
+    if core is None or not core.dialect.memory_names_as_text:
         message, remedy = removed_memory(buffer)
         report("NK608", message, remedy=remedy)
     return MemoryRegion[name]

@@ -9,9 +9,10 @@ from typing import Any, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.full_precision_shadow import digits_of
-from nkitools.chip.generations import Generation, generation_of, resolve_chip
+from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import OutOfBounds
 from nkitools.chip.tensor import NkiTensor
@@ -223,8 +224,8 @@ def _usable_banks(chip: Generation) -> int:
 
     It does with "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE=true on trn2+" (tile_size); here that changes this number only.
     """
-    reserved = chip.version >= 3 and os.environ.get("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", "").lower() == "true"
-    return chip.psum_banks - reserved
+    asked = os.environ.get("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", "").lower() == "true"
+    return chip.psum_banks - (asked and chip.dma_transpose_as_matmul)
 
 
 class TileSize:

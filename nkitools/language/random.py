@@ -54,7 +54,7 @@ def _blocks(total: int, partitions: int) -> list[tuple[int, int, int]]:
 
 
 def _fill(tile: NkiTensor) -> None:
-    if current_core("nl.rand").generation.version >= random.VECTOR_STATE_SINCE:
+    if current_core("nl.rand").generation.uniform_random:
         random.rand2(tile, 0.0, 1.0)
         return
     bits = ndarray(tile.shape, uint32, sbuf)

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, Core, SharedHbm, World
-from nkitools.chip.generations import Generation, generation_of, resolve_chip
+from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
+from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
@@ -47,7 +49,7 @@ _plans: dict[tuple[str, str, str], dict[tuple[Any, ...], Any]] = {}
 class Launch:
     """One kernel call: what to run, on what, how.
 
-    ``wrap`` turns an argument's tensor into what the dialect hands to kernels; ``undefined_travels``: see `Core`;
+    ``wrap`` turns an argument's tensor into what the ``dialect`` hands to kernels;
     ``precision``: ``precise``, ``full``, or as the options say, and where they say nothing ``usual_precision``;
     ``results_as_declared``: results have their tensors' dtypes also in full precision, which else returns float32;
     ``returns_on_chip``: results may be tiles in SBUF or PSUM; ``echo`` gets the text of device prints as they come;
@@ -64,7 +66,7 @@ class Launch:
     results_as_declared: bool = False
     returns_on_chip: bool = False
     wrap: Callable[[NkiTensor], Any] | None = None
-    undefined_travels: bool = False
+    dialect: DialectSemantics = MODERN
     echo: Callable[[str], None] | None = None
     reported: Callable[[Report], Report] | None = None
     schedule: Schedule | None = None
@@ -157,8 +159,7 @@ class Programs:
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take the arguments of the kernel."""
         self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
-        # The legacy dialect says that instances write different elements, whatever the values are.
-        if self.record.keeps_parts and not self.launch.undefined_travels:
+        if self.record.keeps_parts and self.launch.dialect.compares_race_values:
             self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
         for storage in self.arguments.storages:
@@ -182,8 +183,7 @@ class Programs:
         """What history shows when all have ended; program 0's result in kind."""
         if self.record.keeps_parts:
             report_races(self.record, self.reporter)
-        # The compiler of the legacy dialect moves to HBM what does not fit on the chip.
-        judge(self.record, self.reporter, self.generation, spills=self.launch.undefined_travels)
+        judge(self.record, self.reporter, self.generation, spills=self.launch.dialect.spills)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
         check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip)
@@ -203,7 +203,7 @@ class Programs:
             self.launch.grid,
             program,
             self.shared,
-            undefined_travels=self.launch.undefined_travels,
+            dialect=self.launch.dialect,
             full_plans=_plans_of(*where, "full") if self.full_precision else None,
             input_ids=frozenset(storage.id for storage in self.arguments.storages),
             baton=baton,

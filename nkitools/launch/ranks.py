@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, World
-from nkitools.chip.generations import generation_of, resolve_chip
+from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
 from nkitools.launch.frameworks import FRAMEWORKS
@@ -58,7 +59,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     """
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
-    if launch.wrap is not None or launch.undefined_travels:
+    if not launch.dialect.takes_ranks:
         not_modelled(
             f"kernel {launch.name} is of the legacy dialect, which has no collectives here",
             remedy="Leave ranks= out, or port the kernel to nki and nki.collectives.",

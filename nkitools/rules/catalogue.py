@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from nkitools.chip.generations import CHIPS
+
 _UNEXPECTED = re.compile("unexpected keyword argument '(\\w+)'")
 _KINDS = ("NK", "PL", "CO")  # NKI, Pallas, custom operators
-ALL_CHIPS = ("trn1", "inf2", "trn2", "trn3")
 TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
 
 
@@ -40,7 +41,7 @@ class Rule:
     reason: str
     source: str
     remedy: str
-    chips: tuple[str, ...] = ALL_CHIPS
+    chips: tuple[str, ...] = CHIPS
     aliases: tuple[str, ...] = ()  # the codes of the legacy dialect's error page
     builtin: str = ""  # the built-in exception that AWS documents for the case
     lint_only: bool = False

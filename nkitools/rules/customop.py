@@ -1,8 +1,9 @@
 """The rules of Neuron custom C++ operators: TCM, cores, shapes and signatures."""
 
+from nkitools.chip.generations import chips_with
 from nkitools.rules.catalogue import Rule
 
-_CHIPS = ("trn1", "inf2")  # custom operators are for NeuronCore-v2 (Custom C++ Operators release notes)
+_CHIPS = chips_with("custom_operators")
 _REFERENCE = "Custom Operators API Reference Guide"
 _GUIDE = "Neuron Custom C++ Operators Developer Guide"
 

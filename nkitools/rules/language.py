@@ -1,5 +1,6 @@
 """The language rules: what an NKI kernel may say, and to which chip."""
 
+from nkitools.chip.generations import incomplete_chips
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.removed import REPLACEMENTS
 
@@ -106,7 +107,7 @@ RULES = [
             "Use the form that the chip has (nisa.activation with op=nl.copy on trn1 and inf2), or choose the chip "
             "that the kernel is written for."
         ),
-        chips=("trn1", "inf2", "trn2"),
+        chips=incomplete_chips(),
         builtin="AssertionError",
     ),
     Rule(

@@ -1,5 +1,6 @@
 """The shape rules: how large a tile may be, and which shapes fit together in one instruction."""
 
+from nkitools.chip.generations import chips_with
 from nkitools.rules.catalogue import Rule
 
 RULES = [
@@ -89,7 +90,7 @@ RULES = [
             "Keep what one instruction writes within a bank: start at a multiple of nl.tile_size.psum_bank_fmax and "
             "split at the next."
         ),
-        chips=("trn1", "inf2", "trn2"),
+        chips=chips_with("one_bank_matmul"),
         builtin="AssertionError",
     ),
     Rule(

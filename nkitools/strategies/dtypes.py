@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import DTYPES, DType
-from nkitools.chip.generations import generation_of, resolve_chip
+from nkitools.chip.generations import generation_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.launch.simulate import simulate

@@ -8,8 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.generations import Generation, generation_of, resolve_chip
+from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.memory_region import MemoryRegion
 
 MAX_DIMENSIONS = 5  # of an access pattern

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nkitools.chip.generations import CHIPS, TABLES, generation_of
 from nkitools.targets import machine
 from nkitools.targets.packages import aws_package, is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, kernel_name, refuse
@@ -21,8 +22,7 @@ _SYSFS = "/sys/devices/virtual/neuron_device"
 _CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
 _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
 # The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
-_CHIPS = ("trn1", "inf2", "trn2", "trn3")
-_ARCHITECTURES = {"ncv2": "trn1", "ncv3": "trn2", "ncv4": "trn3"}
+_ARCHITECTURES = {f"ncv{generation.version}": generation.products[0] for generation in TABLES}
 _PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax")
 
 
@@ -66,7 +66,7 @@ class NeuronDevice(Device):
     def chip(self) -> str:
         """``trn1``, ``inf2``, ``trn2`` or ``trn3`` as the driver says; empty where it says nothing known."""
         instance = (machine.said(_SYSFS, "instance_type") or "").lower()
-        for chip in _CHIPS:
+        for chip in CHIPS:
             if instance.startswith(chip):
                 return chip
         return _ARCHITECTURES.get((machine.said(_SYSFS, "arch_type") or "").lower(), "")
@@ -99,7 +99,8 @@ class NeuronDevice(Device):
         devices = len(machine.nodes(NODES))
         said = machine.said(_SYSFS, "core_count") or ""
         each = int(said) if said.isdigit() else 1
-        joined = os.environ.get(_JOINED_VARIABLE) or ("1" if self.chip() in ("trn1", "inf2", "") else "2")
+        chip = self.chip()
+        joined = os.environ.get(_JOINED_VARIABLE) or str(generation_of(chip).logical_cores if chip else 1)
         if joined not in ("1", "2"):
             raise ValueError(f"{_JOINED_VARIABLE} is {joined!r}; it is 1 or 2")
         return max(1, devices * each // int(joined))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nkitools.chip.generations import generation_of
 from nkitools.targets.neuron import NeuronByTorch
 from nkitools.targets.target import Availability, Prepared, refuse
 
@@ -26,7 +27,6 @@ ONLY_V2 = (
     "custom C++ operators are for NeuronCore-v2 only (trn1, inf2), and in maintenance since Neuron SDK 2.33; the "
     "NeuronCore of this machine is of {}"
 )
-_V2 = 2
 # Of the keywords of ``Operator.run``: how cores are simulated.
 _OF_SIMULATION = frozenset({"timeout", "order", "threads", "isolation", "memory_limit", "debug"})
 
@@ -39,10 +39,8 @@ class NeuronOperatorDevice(NeuronByTorch):
 
     def available(self) -> Availability:
         """Return a device node of the driver, torch_neuronx and torch_xla, and no newer NeuronCore than v2."""
-        from nkitools.chip.generations import generation_of
-
         chip = self.chip()
-        if chip and generation_of(chip).version != _V2:
+        if chip and not generation_of(chip).custom_operators:
             return Availability(False, ONLY_V2.format(chip))
         return super().available()
 

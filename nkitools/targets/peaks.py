@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from nkitools.chip.generations import generation_of
+
 
 class Peaks(NamedTuple):
     """The most that one core, as the runtime counts them, can compute, and the memory of its device can move.
@@ -24,14 +26,11 @@ def peaks_of(chip: str) -> Peaks | None:
 
 
 def _of_neuron(chip: str) -> Peaks | None:
-    from nkitools.chip.generations import generation_of
-
     try:
         generation = generation_of(chip)
     except ValueError:
         return None
-    # A logical core joins several: two by default from trn2 on (NEURON_LOGICAL_NC_CONFIG, nki.jit docs).
-    cores = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or (1 if generation.version == 2 else 2))
+    cores = int(os.environ.get("NEURON_LOGICAL_NC_CONFIG") or generation.logical_cores)
     # The array of the Tensor Engine multiplies and adds in each cell each cycle; float32 takes four passes
     # (trainium_inferentia2_arch, "Tensor Engine").
     narrow = cores * 2 * generation.partitions * generation.stationary_fmax * generation.clocks.tensor * 1e9
@@ -39,8 +38,7 @@ def _of_neuron(chip: str) -> Peaks | None:
     if generation.double_row_matmul:
         operations |= dict.fromkeys(("float8_e4m3", "float8_e5m2", "float8_e4m3fn"), 2 * narrow)
     # The table has a core's share of the memory; one core alone may have more than that.
-    sharing = 2 if generation.version == 2 else 8
-    return Peaks(chip, sharing * generation.hbm_bytes_per_second, operations)
+    return Peaks(chip, generation.cores_per_device * generation.hbm_bytes_per_second, operations)
 
 
 def _of_tpu(kind: str) -> Peaks | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from nkitools import options
+from nkitools.chip.generations import generation_of
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -118,18 +119,12 @@ class Device(Target):
     def check_chip(self, asked: options.Value) -> None:
         """Raise `WrongDevice` where the device is of another generation than ``asked``, or than option ``chip``."""
         here, asked = self.chip(), asked or options.value("chip")
-        if asked and here and _generation(str(asked)) != _generation(here):
+        if asked and here and generation_of(str(asked)) is not generation_of(here):
             raise WrongDevice(f"the kernel is to run on {asked}, and the {self.name} of this machine is of {here}")
 
 
 class WrongDevice(Exception):
     """The device that is present is not the one that was asked for."""
-
-
-def _generation(chip: str) -> int:
-    from nkitools.chip.generations import generation_of
-
-    return generation_of(chip).version
 
 
 def refuse(kernel: Any, message: str, remedy: str) -> NoReturn:

@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from nkitools import options
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.generations import (
     DEFAULT_CHIP,
     GENERATIONS,
@@ -17,7 +18,6 @@ from nkitools.chip.generations import (
     Clocks,
     Generation,
     generation_of,
-    resolve_chip,
 )
 
 MIB = 1024 * KIB

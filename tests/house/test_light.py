@@ -17,6 +17,7 @@ HEAVY = {"click", "hypothesis", "jax", "jinja2", "ml_dtypes", "numpy", "rich", "
     "module",
     [
         "nkitools",
+        "nkitools.chip.generations",
         "nkitools.options",
         "nkitools.pytest_plugin",
         "nkitools.record.run_listeners",

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import nkitools
+from nkitools.chip.generations import CHIPS
 from nkitools.rules import customop, data, dtype, language, memory, order, pallas, shape, speed
-from nkitools.rules.catalogue import ALL_CHIPS, RULES, TPU_CHIPS, Rule, find_rule
+from nkitools.rules.catalogue import RULES, TPU_CHIPS, Rule, find_rule
 from nkitools.rules.finding import Finding, error_class
 
 PACKAGE = Path(nkitools.__file__).parent
@@ -135,7 +136,7 @@ def test_every_file_of_the_examples_belongs_to_a_rule() -> None:
 @each_rule
 def test_a_rule_names_chips_and_exceptions_that_exist(rule: Rule) -> None:
     """Chips are those of the package in its order, and the documented built-in has an exception class."""
-    assert rule.chips == tuple(chip for chip in (*ALL_CHIPS, *TPU_CHIPS) if chip in rule.chips)
+    assert rule.chips == tuple(chip for chip in (*CHIPS, *TPU_CHIPS) if chip in rule.chips)
     assert rule.chips
     kind = error_class(rule)
     assert issubclass(kind, nkitools.KernelError)

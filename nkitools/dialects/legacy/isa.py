@@ -39,7 +39,8 @@ from nkitools.dialects.legacy.nisa.vector_scalar import (
 )
 from nkitools.dialects.legacy.nl.linear import nc_matmul, nc_transpose
 from nkitools.dialects.legacy.nl.random import isa_dropout as dropout
-from nkitools.dialects.mixed import LEGACY, in_dialect
+from nkitools.dialects.legacy.semantics import LEGACY
+from nkitools.dialects.mixed import in_dialect
 from nkitools.engines.enums import nc_version as modern_versions
 from nkitools.language.programs import current_generation
 from nkitools.rules.finding import not_modelled
@@ -56,8 +57,8 @@ def get_nc_version() -> Any:
 
     SDK 2.26 has no name for NeuronCore-v4; there it is that of NKI 0.6, which compares with these.
     """
-    version = current_generation().version
-    return nc_version(version) if version in set(nc_version) else modern_versions(version)
+    generation = current_generation()
+    return (nc_version if generation.in_legacy_dialect else modern_versions)(generation.version)
 
 
 def builtin_custom_op(

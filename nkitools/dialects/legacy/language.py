@@ -104,6 +104,7 @@ from nkitools.dialects.legacy.nl.programs import (
 )
 from nkitools.dialects.legacy.nl.random import dropout, rand, random_seed
 from nkitools.dialects.legacy.nl.transfer import broadcast_to, copy, device_print, expand_dims, load, store
+from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.accumulating import atomic_rmw
 from nkitools.dialects.legacy.tiles.blocks import par_dim
 from nkitools.dialects.legacy.tiles.dtypes import (
@@ -123,7 +124,7 @@ from nkitools.dialects.legacy.tiles.dtypes import (
     uint32,
 )
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.dialects.mixed import LEGACY, in_dialect
+from nkitools.dialects.mixed import in_dialect
 from nkitools.language.creation import hbm, private_hbm, psum, sbuf, shared_hbm
 from nkitools.language.programs import tile_size
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.dialect_semantics import MODERN
 from nkitools.chip.dtypes import (
     DType,
     bfloat16,
@@ -29,7 +30,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.absent import missing
 from nkitools.dialects.call_form import with_call_forms
-from nkitools.dialects.mixed import MODERN, in_dialect
+from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.modern.annotation import annotation_of
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.engines.operators import token

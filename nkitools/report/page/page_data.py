@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.generations import generation_of, resolve_chip
+from nkitools.chip.generations import generation_of
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.columns import Columns, overwrites

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from nkitools.chip.generations import TABLES
 from nkitools.engines import enums as modern
 
 
@@ -47,8 +48,7 @@ class oob_mode(IntEnum):  # noqa: N801
 class nc_version(IntEnum):  # noqa: N801
     """NeuronCore generations."""
 
-    gen2 = 2
-    gen3 = 3
+    vars().update({each.short_name: each.version for each in TABLES if each.in_legacy_dialect})
 
 
 dma_engine = modern.engine.dma  # a constant here, not among the members of `engine`; NKI 0.6 has it there

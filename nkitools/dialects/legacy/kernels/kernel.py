@@ -13,6 +13,7 @@ from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import with_codes
 from nkitools.dialects.legacy.kernels.kernel_checks import as_program
 from nkitools.dialects.legacy.kernels.kernel_state import switches_of
+from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.kernel import KernelObject, grid_of
 from nkitools.launch.programs import Launch, run_launch
@@ -106,7 +107,7 @@ class Kernel(KernelObject):
             grid=self.grid,
             chip=self.options.get("platform_target"),
             wrap=Tensor,
-            undefined_travels=True,
+            dialect=LEGACY,
             returns_on_chip=True,
             reported=with_codes,
         )

@@ -1,0 +1,28 @@
+"""Which chip a run is for: the argument, the option and AWS's environment variables, in this order."""
+
+from __future__ import annotations
+
+import os
+
+from nkitools import options
+from nkitools.chip.generations import DEFAULT_CHIP, GENERATIONS, generation_of
+
+# The variables that name a chip, the first of them first (NKI CPU Simulator, Target Platform).
+_VARIABLES = ("NEURON_PLATFORM_TARGET_OVERRIDE", "NKI_NC_VERSION")
+
+
+def resolve_chip(chip: str | None = None) -> str:
+    """Return the chip that was asked for: by the argument, the option or AWS's environment variables, else trn2."""
+    for said_by, chosen in (("chip", chip), ("option chip", options.value("chip"))):
+        if chosen is None:
+            continue
+        if not isinstance(chosen, str):
+            raise TypeError(f"{said_by}: must be one of {', '.join(GENERATIONS)}, it is {type(chosen).__name__}")
+        generation_of(chosen, said_by)
+        return chosen
+    for variable in _VARIABLES:
+        named = os.environ.get(variable)
+        if named:
+            generation_of(named, variable)
+            return named
+    return DEFAULT_CHIP

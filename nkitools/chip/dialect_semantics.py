@@ -1,0 +1,23 @@
+"""What a dialect of NKI means by the same instructions: one frozen record a dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class DialectSemantics:
+    """How instructions, launches and rules behave under a dialect; the defaults are those of the modern dialect."""
+
+    name: str = "nki"  # the module that kernels of the dialect import
+    undefined_lanes_travel: bool = False  # unwritten lanes pass through element-wise work until they are used
+    places_tiles: bool = False  # the compiler places tiles where the accesses to them may begin
+    spills: bool = False  # the compiler moves to HBM what does not fit on the chip
+    compares_race_values: bool = True  # two programs may write equal values to one element
+    memory_names_as_text: bool = False  # buffer="sbuf" is a memory, as nl.sbuf is
+    takes_ranks: bool = True  # kernels may communicate between ranks
+    shows_call_form: bool = True  # findings about arguments show the instruction's own call form
+    has_removed_arguments: bool = False  # arguments that NKI has removed still work
+
+
+MODERN = DialectSemantics()  # also of plain functions, which no dialect has decorated

@@ -1,0 +1,17 @@
+"""What the legacy dialect, ``neuronxcc.nki`` of SDK 2.26, means where it differs from ``nki``."""
+
+from __future__ import annotations
+
+from nkitools.chip.dialect_semantics import DialectSemantics
+
+LEGACY = DialectSemantics(
+    name="neuronxcc.nki",
+    undefined_lanes_travel=True,
+    places_tiles=True,
+    spills=True,
+    compares_race_values=False,  # instances of a grid write different elements, whatever the values are
+    memory_names_as_text=True,
+    takes_ranks=False,
+    shows_call_form=False,  # its functions have call forms of their own
+    has_removed_arguments=True,
+)
