@@ -20,12 +20,12 @@ from tests.isa import (
     test_move,
     test_nc_matmul_refusals,
     test_nc_transpose,
+    test_running,
     test_statistics,
     test_tensor_reduce,
     test_tensor_scalar,
     test_tensor_tensor,
 )
-from tests.issue import test_running
 
 INSTRUCTIONS = {name: each for name, each in vars(nisa).items() if isinstance(each, Instruction)}
 REFUSED: dict[str, dict[str, Any]] = {
