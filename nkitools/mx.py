@@ -35,7 +35,7 @@ class _Element(NamedTuple):
     dtype: np.dtype[Any]
     largest: float
     largest_exponent: int
-    least_exponent: int  # of what is not subnormal
+    least_exponent: int  # of a normal number
     mantissa_bits: int
 
 

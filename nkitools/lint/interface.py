@@ -119,7 +119,7 @@ def _missing(name: str) -> tuple[str, str, str] | None:
         getattr(module, rest[0])
     except KernelError as error:
         found = error.finding
-        # What AWS has beyond its documentation nobody here knows: only of the two modules all kernels use it is all.
+        # AWS has names beyond its documentation. The list is complete only for the two modules that all kernels use.
         plain = len(rest) == 1 and name.startswith(("nki.isa.", "nki.language."))
         known = found.rule == "NK608" or plain
         return (found.rule, found.message, found.remedy) if known else None

@@ -47,7 +47,7 @@ class TensorSplit:
             return f"{tensor}: no error."
         parts = f"{low.max_abs:.2g} is low precision and {self.remaining.max_abs:.2g} is not{counted}"
         where = "" if self.is_low_precision else "; look at the algorithm"
-        return f"{tensor}: error {self.error.max_abs:.2g} at {list(self.error.index)}, of which {parts}{where}."
+        return f"{tensor}: error {self.error.max_abs:.2g} at {list(self.error.index)}: {parts}{where}."
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from nkitools.pytest_plugin.devices import IN_WORKER
 if TYPE_CHECKING:
     from nkitools.targets import Device
 
-# What only the process that the user started writes or shows, and how the other is told not to.
+# Outputs that only the process of the user writes or shows, and the flags that switch them off in the other.
 _OF_THE_MAIN_PROCESS: dict[str, object] = {
     "benchmark_json": None,
     "benchmark_save": None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nkitools.record.record import Record
     from nkitools.record.run import InstructionRecord, Run
 
-STEP = 1000  # nanoseconds, of which a trace has no smaller unit
+STEP = 1000  # nanoseconds, the smallest unit of a trace
 LABEL = "order, not time"
 
 _MOST_FLOWS = 32  # arrows into one instruction

@@ -148,7 +148,7 @@ def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
     told = [_writer(run, difference.what, difference.values.index) for run in (first, second)]
     if not any(told):
         return difference
-    writers = Place(*(each or "nobody knows whom" for each in told))
+    writers = Place(*(each or "unknown" for each in told))
     return Diverging(difference.what, None, difference.values, writers=writers)
 
 

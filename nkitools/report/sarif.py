@@ -72,7 +72,7 @@ def _results(findings: Iterable[Finding], ids: list[str], root: Path) -> Iterabl
 def _place(finding: Finding, root: Path) -> dict[str, Any]:
     uri, is_relative = _uri(finding.file, root)
     file = {"uri": uri, "uriBaseId": _ROOT} if is_relative else {"uri": uri}
-    # A line counts from 1; what a whole file is told of stands at its beginning.
+    # A line counts from 1; a finding about a whole file stands at its beginning.
     region = {"startLine": max(finding.line, 1)}
     if finding.column is not None:
         region["startColumn"] = max(finding.column, 1)

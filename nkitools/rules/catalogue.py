@@ -97,7 +97,7 @@ def removed_argument(error: TypeError) -> tuple[str, str]:
 
 
 def removed_memory(name: str) -> tuple[str, str]:
-    """Return what there is to say (NK608) of a memory that is called by its name, and what to write instead."""
+    """Return the message and the remedy (NK608) for a memory named by text."""
     return "names of memories as texts were removed in NKI 0.3", f"Write nl.{name}."
 
 

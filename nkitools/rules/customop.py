@@ -13,7 +13,7 @@ RULES = [
         slug="tcm-budget",
         severity="error",
         reason=(
-            "A core's operators have a pool of 16384 bytes of TCM, of which each open stream takes 4096. tcm_malloc "
+            "A core's operators have a pool of 16384 bytes of TCM, and each open stream takes 4096 of them. tcm_malloc "
             "returns null when it has not so much left, and whatever goes through that pointer is lost or overwrites "
             "something."
         ),

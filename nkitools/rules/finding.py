@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
 
-# Where a message leaves the author's name of a storage to whoever reports it; nobody knows it outside of a run.
+# Where a message leaves the author's name of a storage to the reporter; outside of a run the name is unknown.
 UNNAMED = re.compile("\x00(\\d+)\x00")
 
 
@@ -137,7 +137,7 @@ def error_of(finding: Finding) -> KernelError:
     return error_class(RULES[finding.rule])(finding)
 
 
-# Draws what a finding is about; asked only where somebody will see it.
+# Draws the elements that a finding is about; called only where the picture is shown.
 Drawing = Callable[[], Picture]
 Reporter = Callable[[Rule, str, bool, Sequence[Any], str, Drawing | None], bool]
 REPORTER: ContextVar[Reporter | None] = ContextVar("nkitools_reporter", default=None)

@@ -130,8 +130,8 @@ RULES = [
         severity="warning",
         reason=(
             "A scatter spreads its rows over DMA engines that run side by side. Where two of them name the same row "
-            "and bring different values, chance decides which of them stays; here it is the last. A row that nobody "
-            "looks at, for padding say, may be named as often as one likes."
+            "and bring different values, chance decides which of them stays; here it is the last. A row that is "
+            "never read, for padding say, may be named as often as one likes."
         ),
         source=(
             "NKI DMA Overview (SDK 2.32): a transfer goes to all 16 DMA engines, and only those within a queue on the "

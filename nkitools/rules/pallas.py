@@ -74,8 +74,8 @@ RULES = [
         "PL201",
         "pallas-out-of-bounds",
         reason=(
-            "Nothing on a TPU keeps an index within its buffer, nor a block index within its array: what lies beyond "
-            "is somebody else's. Plain interpretation moves such an access to where it fits, and is wrong silently."
+            "Nothing on a TPU keeps an index within its buffer, nor a block index within its array: memory "
+            "beyond belongs to other buffers. Plain interpretation moves such an access to where it fits, and is wrong silently."
         ),
         source="JAX documentation, TPU interpret mode; Grids and BlockSpecs",
         remedy="Correct the index or the index map, or guard the access with pl.when.",
@@ -107,8 +107,8 @@ RULES = [
         "PL204",
         "dma-not-waited",
         reason=(
-            "A DMA runs beside the kernel. One that nobody waits for may end after the kernel, over memory that is "
-            "somebody else's by then, and the next kernel starts with the count that it left in its semaphore."
+            "A DMA runs beside the kernel. A DMA that is not waited for may end after the kernel, over memory that "
+            "belongs to another buffer by then, and the next kernel starts with the count that it left in its semaphore."
         ),
         source="JAX documentation, Async operations: every copy that is started is waited for; semaphores end at zero",
         remedy="Call .wait() on the copy, once for each .start().",
@@ -127,7 +127,7 @@ RULES = [
         "PL206",
         "parallel-reduction",
         reason=(
-            "The points of a parallel dimension run in any order and on several cores, each of which has vector memory "
+            "The points of a parallel dimension run in any order and on several cores, and each core has vector memory "
             "of its own. A sum that is carried from one point to the next is right only where one core takes them in "
             "order."
         ),

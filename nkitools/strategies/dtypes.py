@@ -82,7 +82,7 @@ def _is_taken(name: str, call: dict[str, Any], operands: tuple[str, ...], chip: 
         getattr(nisa, name)(**made)
 
     try:
-        # In a context of its own: this is no run of whoever listens to runs, and no option of theirs counts.
+        # In a context of its own: collectors of runs do not see it, and no option of theirs counts.
         Context().run(lambda: simulate(kernel, chip=chip, rules="error"))
     except KernelError as error:
         if not error.finding.rule.startswith(_REFUSALS):

@@ -44,7 +44,7 @@ def tile_shapes(
         raise ValueError(f"ndim: a tile has 2 to {MAX_DIMENSIONS} dimensions, it is {ndim}")
     if max_free is not None and max_free < 1:
         raise ValueError(f"max_free: must be at least 1, it is {max_free}")
-    generation_of(resolve_chip(chip))  # a mistake is told where it is made
+    generation_of(resolve_chip(chip))  # a mistake is reported where it is made
 
     @st.composite
     def shapes(draw: st.DrawFn) -> tuple[int, ...]:

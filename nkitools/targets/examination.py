@@ -93,7 +93,7 @@ def _simulators() -> Iterator[Part]:
     yield Part("Simulators", "pallas", jax, f"jax {version_of('jax')}" if jax else "no jax", "-m sim: Pallas", remedy)
 
 
-# How to get a device's missing part; the instance itself nobody can install.
+# How to get a device's missing part; the instance itself cannot be installed.
 _OF_DEVICES = {
     "neuron": "on an instance (inf2, trn1, trn2, trn3): AWS's driver aws-neuronx-dkms and AWS's packages (AWS Neuron "
     "documentation, Setup)",

@@ -31,7 +31,7 @@ class JaxDevice(Device):
     """
 
     platform: str
-    prints = "jax.debug.print is heard; pl.debug_print goes to the device's log"
+    prints = "jax.debug.print is captured; pl.debug_print goes to the device's log"
 
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run it with all arrays on the first device; NumPy arrays in give NumPy arrays out."""

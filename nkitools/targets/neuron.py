@@ -31,7 +31,7 @@ class NeuronDevice(Device):
 
     key = "neuron"
     name = "NeuronCore"
-    prints = "device_print is heard in simulation only: AWS documents it for its simulators"
+    prints = "device_print is captured in simulation only: AWS documents it for its simulators"
 
     def available(self) -> Availability:
         """Return a device node of the driver and a package that can reach it."""

@@ -57,7 +57,7 @@ def test_an_error_that_is_low_precision() -> None:
     assert tensor.low_precision == Difference(1.0, 1.0, 1 / 257, (0, 0), 6, 6)
     assert (tensor.error, tensor.remaining) == (tensor.low_precision, Difference(0.0, 0.0, 0.0, (0, 0), 0, 6))
     assert tensor.is_low_precision
-    assert tensor.verdict == ("output (bfloat16): error 1 at [0, 0], of which 1 is low precision and 0 is not.")
+    assert tensor.verdict == "output (bfloat16): error 1 at [0, 0]: 1 is low precision and 0 is not."
 
 
 def test_an_error_that_is_the_algorithm() -> None:
@@ -67,7 +67,7 @@ def test_an_error_that_is_the_algorithm() -> None:
     assert tensor.remaining is not None
     assert (tensor.error.max_abs, tensor.low_precision.max_abs, tensor.remaining.max_abs) == (4, 1, 3)
     assert not tensor.is_low_precision
-    assert tensor.verdict.endswith("of which 1 is low precision and 3 is not; look at the algorithm.")
+    assert tensor.verdict.endswith(": 1 is low precision and 3 is not; look at the algorithm.")
 
 
 def test_without_a_reference_the_part_of_low_precision_is_known() -> None:
@@ -158,7 +158,7 @@ def test_the_text_is_a_table_and_a_sentence_for_each_tensor() -> None:
         "output bfloat16 [2, 3]  error              1.0e+00  1.0e+00  3.9e-03       [0, 0]",
         "                        low precision      1.0e+00  1.0e+00  3.9e-03       [0, 0]",
         "                        not low precision  0.0e+00  0.0e+00  0.0e+00",
-        "output (bfloat16): error 1 at [0, 0], of which 1 is low precision and 0 is not.",
+        "output (bfloat16): error 1 at [0, 0]: 1 is low precision and 0 is not.",
     ]
 
 

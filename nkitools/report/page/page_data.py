@@ -193,7 +193,7 @@ class Gathering:
             to["operands"] += (storages[storage], layouts[layout], offset)
 
     def _plan(self, plan: Any) -> int:
-        # Of each operand: 0 is read, 1 is written to, 2 is written and holds nothing of what it held.
+        # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
         touched = [int(each) + int(all_of_it) for each, all_of_it in zip(plan.written, overwrites(plan), strict=True)]
         row = [plan.name, plan.engine, number(float(plan.cycles)), touched]
         return self._plans.place((plan.name, plan.engine, plan.cycles, *touched, plan.names_only), row)
