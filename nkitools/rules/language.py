@@ -248,8 +248,8 @@ RULES = [
             "0.5 and 0.6 carry forward"
         ),
         remedy=(
-            "Compute the remainder from operators that the chip has: q = nl.floor(nl.multiply(x, nl.reciprocal(y))), then "
-            "nl.subtract(x, nl.multiply(q, y)); see that rounding leaves it between 0 and y."
+            "Compute the remainder from operators that the chip has: q = nl.floor(nl.multiply(x, nl.reciprocal(y))), "
+            "then nl.subtract(x, nl.multiply(q, y)); see that rounding leaves it between 0 and y."
         ),
     ),
     Rule(
@@ -295,8 +295,8 @@ RULES = [
         slug="ignore-comment",
         severity="warning",
         reason=(
-            "A comment that ignores a finding names the rule and the reason. A comment without them, or one that ignores "
-            "nothing, misleads the next reader."
+            "A comment that ignores a finding names the rule and the reason. A comment without them, or one that "
+            "ignores nothing, misleads the next reader."
         ),
         source="nkitools itself",
         remedy="Write # nki: ignore[NK601] and, after it, why; take the comment out where nothing is found.",

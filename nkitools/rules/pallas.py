@@ -75,7 +75,8 @@ RULES = [
         "pallas-out-of-bounds",
         reason=(
             "Nothing on a TPU keeps an index within its buffer, nor a block index within its array: memory "
-            "beyond belongs to other buffers. Plain interpretation moves such an access to where it fits, and is wrong silently."
+            "beyond belongs to other buffers. Plain interpretation moves such an access to where it fits, and is wrong "
+            "silently."
         ),
         source="JAX documentation, TPU interpret mode; Grids and BlockSpecs",
         remedy="Correct the index or the index map, or guard the access with pl.when.",
@@ -107,8 +108,8 @@ RULES = [
         "PL204",
         "dma-not-waited",
         reason=(
-            "A DMA runs beside the kernel. A DMA that is not waited for may end after the kernel, over memory that "
-            "belongs to another buffer by then, and the next kernel starts with the count that it left in its semaphore."
+            "A DMA runs beside the kernel. A DMA that is not waited for may end after the kernel, over memory that belongs "
+            "to another buffer by then, and the next kernel starts with the count that it left in its semaphore."
         ),
         source="JAX documentation, Async operations: every copy that is started is waited for; semaphores end at zero",
         remedy="Call .wait() on the copy, once for each .start().",
