@@ -25,8 +25,8 @@ RULES = [
         reason=(
             "All tensors in SBUF that are alive at one instruction, from their first write to their last read, share "
             "its partitions: 192 KiB each on NeuronCore-v2, 224 on v3 and 256 on v4, and the compiler keeps 16 of "
-            "them. The compiler gives up on a kernel that needs more. It moves tensors to HBM and back only for kernels of "
-            "the legacy dialect, where this is a warning as long as the operands of each instruction fit."
+            "them. The compiler gives up on a kernel that needs more. It spills tensors to HBM only for kernels "
+            "of the legacy dialect, where this is a warning as long as the operands of each instruction fit."
         ),
         source=(
             "architecture guides of SDK 2.32; NKI Direct Allocation Developer Guide, ncc.sbuf.alloc (SDK 2.26: 16 KiB "

@@ -108,8 +108,8 @@ RULES = [
         "PL204",
         "dma-not-waited",
         reason=(
-            "A DMA runs beside the kernel. A DMA that is not waited for may end after the kernel, over memory that belongs "
-            "to another buffer by then, and the next kernel starts with the count that it left in its semaphore."
+            "A DMA runs beside the kernel. A DMA that is not waited for may end after the kernel, over memory that "
+            "belongs to another buffer by then, and the next kernel starts with what is left in its semaphore."
         ),
         source="JAX documentation, Async operations: every copy that is started is waited for; semaphores end at zero",
         remedy="Call .wait() on the copy, once for each .start().",
