@@ -17,7 +17,8 @@ import numpy as np
 from nkitools.customop import load, process
 from nkitools.customop.abi import give_room, open_library
 from nkitools.customop.arguments import take
-from nkitools.customop.operator import Operator, Settings
+from nkitools.customop.compiled_operator import Settings
+from nkitools.customop.operator import Operator
 from nkitools.customop.output import output_of
 from nkitools.customop.toolchain import find_compiler
 

@@ -23,18 +23,18 @@ _POOL = 16384
 _UNKNOWN = Place("<unknown>", 0)
 
 
-class Told(NamedTuple):
-    """A rule, the sentence that speaks for it, and where these are not the rule's own, its remedy and severity."""
+class Message(NamedTuple):
+    """A sentence about a broken rule."""
 
     rule: str
-    message: str
-    remedy: str = ""
-    severity: str = ""
+    text: str
+    remedy: str = ""  # '' for the remedy of the rule
+    severity: str = ""  # '' for the severity of the rule
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What sentences need to know: the operator, its tensors, and where addresses are in its sources."""
+class Context:
+    """What sentences name: the operator, its tensors, and where addresses are in its sources."""
 
     operator: str
     tensors: dict[int, str]
@@ -42,28 +42,28 @@ class Scene:
     home: Place  # of the kernel, where nothing better is known
 
     def tensor(self, number: int) -> str:
-        """How a tensor is called in a sentence."""
+        """Return the name of a tensor in a sentence."""
         return self.tensors.get(number, "a tensor that the kernel made" if number == LOCAL else "the tensor")
 
     def line(self, address: int) -> str:
-        """`` at giou.cpp:31`` of an address, '' where nobody knows it."""
+        """Return `` (line 31)`` of an address, '' for an address outside of the author's sources."""
         place = self.symbols.author_place([address]) if address else None
         return f" (line {place.line})" if place is not None else ""
 
 
-def findings_of(scene: Scene, events: Iterable[Event]) -> list[Finding]:
+def findings_of(context: Context, events: Iterable[Event]) -> list[Finding]:
     """The findings of a call's events: one for each cause and line, whatever number of cores met it."""
     known = [event for event in events if event.kind in _SENTENCES]
-    scene.symbols.warm(address for event in known for address in _addresses(event))
+    context.symbols.warm(address for event in known for address in _addresses(event))
     groups: dict[tuple[int, int, Place], list[Event]] = {}
     for event in known:
-        place = scene.symbols.author_place(_addresses(event)) or scene.home
+        place = context.symbols.author_place(_addresses(event)) or context.home
         groups.setdefault((event.kind, event.tensor, place), []).append(event)
     findings = []
     for (kind, _, place), members in groups.items():
-        told = _SENTENCES[kind](scene, _joined(members))
-        message = told.message + _cores(members)
-        findings.append(finding_at(place, told._replace(message=message), program=(members[0].core,)))
+        message = _SENTENCES[kind](context, _joined(members))
+        message = message._replace(text=message.text + _cores(members))
+        findings.append(finding_at(place, message, program=(members[0].core,)))
     return findings
 
 
@@ -80,18 +80,18 @@ def _joined(members: list[Event]) -> Event:
     return whole
 
 
-def finding_at(place: Place, told: Told, program: tuple[int, ...] = (), column: int | None = None) -> Finding:
+def finding_at(place: Place, message: Message, program: tuple[int, ...] = (), column: int | None = None) -> Finding:
     """A finding in the author's source."""
-    rule = RULES[told.rule]
+    rule = RULES[message.rule]
     return Finding(
         rule=rule.id,
         slug=rule.slug,
-        severity=told.severity or rule.severity,
-        message=told.message,
+        severity=message.severity or rule.severity,
+        message=message.text,
         file=place.file,
         line=place.line,
         column=column,
-        remedy=told.remedy or rule.remedy,
+        remedy=message.remedy or rule.remedy,
         program=program,
         function=place.function,
     )
@@ -123,175 +123,183 @@ def _dtype(code: int) -> str:
 # --- TCM -------------------------------------------------------------------------------------------------------------
 
 
-def _too_small(scene: Scene, event: Event) -> Told:
+def _too_small(context: Context, event: Event) -> Message:
     if event.a < 0:
         what = f"a negative number of elements ({event.a} bytes)"
-        return Told("CO104", f"a copy of {what} between {scene.tensor(event.tensor)} and TCM")
-    return Told(
+        return Message("CO104", f"a copy of {what} between {context.tensor(event.tensor)} and TCM")
+    return Message(
         "CO104",
-        f"a copy of {event.a} bytes between {scene.tensor(event.tensor)} and TCM goes past the end of its block: the "
-        f"tcm_malloc of {event.d} bytes{scene.line(event.c)} has {event.b} left from there on",
+        f"a copy of {event.a} bytes between {context.tensor(event.tensor)} and TCM goes past the end of its block: the "
+        f"tcm_malloc of {event.d} bytes{context.line(event.c)} has {event.b} left from there on",
         "Allocate sizeof(T) * num_elem bytes, or copy what fits.",
     )
 
 
-def _freed_use(scene: Scene, event: Event) -> Told:
-    return Told(
+def _freed_use(context: Context, event: Event) -> Message:
+    return Message(
         "CO104",
-        f"a copy with {scene.tensor(event.tensor)} uses a TCM block of {event.a} bytes{scene.line(event.c)} after its "
-        f"tcm_free{scene.line(event.d)}",
+        f"a copy with {context.tensor(event.tensor)} uses a TCM block of {event.a} bytes{context.line(event.c)} after "
+        f"its tcm_free{context.line(event.d)}",
         "Free a block after its last use.",
     )
 
 
-def _null_use(scene: Scene, event: Event) -> Told:
+def _null_use(context: Context, event: Event) -> Message:
     if event.a == 0:
-        return Told("CO103", f"a copy with {scene.tensor(event.tensor)} is given a null pointer for its TCM buffer")
-    return Told("CO101", _exhausted(scene, event.a, event.b, event.c, "a copy uses it"))
+        return Message(
+            "CO103", f"a copy with {context.tensor(event.tensor)} is given a null pointer for its TCM buffer"
+        )
+    return Message("CO101", _exhausted(context, event.a, event.b, event.c, "a copy uses it"))
 
 
-def _exhausted(scene: Scene, wanted: int, used: int, site: int, use: str) -> str:
+def _exhausted(context: Context, wanted: int, used: int, site: int, use: str) -> str:
     return (
-        f"tcm_malloc of {wanted} bytes{scene.line(site)} returned null, with {used} of {_POOL} bytes in use, and {use} "
-        "without a check"
+        f"tcm_malloc of {wanted} bytes{context.line(site)} returned null, with {used} of {_POOL} bytes in use, and "
+        f"{use} without a check"
     )
 
 
-def _not_tcm(scene: Scene, event: Event) -> Told:
-    return Told(
+def _not_tcm(context: Context, event: Event) -> Message:
+    return Message(
         "CO104",
-        f"a copy with {scene.tensor(event.tensor)} is given memory that is no block of tcm_malloc",
+        f"a copy with {context.tensor(event.tensor)} is given memory that is no block of tcm_malloc",
         "Copy to and from buffers of tcm_malloc.",
         "warning",
     )
 
 
-def _leak(scene: Scene, event: Event) -> Told:
+def _leak(context: Context, event: Event) -> Message:
     times = f" by {event.repeats} calls" if event.repeats > 1 else ""
-    return Told("CO102", f"{event.count} bytes of TCM are allocated here{times} and never freed")
+    return Message("CO102", f"{event.count} bytes of TCM are allocated here{times} and never freed")
 
 
-def _bad_free(scene: Scene, event: Event) -> Told:
+def _bad_free(context: Context, event: Event) -> Message:
     match event.a:
         case 1:
-            return Told(
-                "CO116", f"the TCM block of {event.b} bytes{scene.line(event.c)} is freed again{scene.line(event.d)}"
+            return Message(
+                "CO116",
+                f"the TCM block of {event.b} bytes{context.line(event.c)} is freed again{context.line(event.d)}",
             )
         case 2:
-            return Told(
+            return Message(
                 "CO116", f"tcm_free is given a pointer into a TCM block of {event.b} bytes, which is not its beginning"
             )
         case 3:
-            return Told("CO116", "tcm_free is given a null pointer, and no tcm_malloc has returned one", "", "warning")
+            return Message(
+                "CO116", "tcm_free is given a null pointer, and no tcm_malloc has returned one", "", "warning"
+            )
         case _:
-            return Told("CO116", "tcm_free is given a pointer that no tcm_malloc has returned")
+            return Message("CO116", "tcm_free is given a pointer that no tcm_malloc has returned")
 
 
-def _overrun(scene: Scene, event: Event) -> Told:
+def _overrun(context: Context, event: Event) -> Message:
     side = "before the beginning" if event.b else "past the end"
-    return Told(
+    return Message(
         "CO104",
-        f"the kernel wrote {side} of the TCM block of {event.a} bytes{scene.line(event.c)}, found when it ended",
+        f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, found when it ended",
     )
 
 
 # --- tensors and accessors -------------------------------------------------------------------------------------------
 
 
-def _out_of_bounds(verb: str) -> Callable[[Scene, Event], Told]:
-    def sentence(scene: Scene, event: Event) -> Told:
+def _out_of_bounds(verb: str) -> Callable[[Context, Event], Message]:
+    def sentence(context: Context, event: Event) -> Message:
         times = f" by {event.repeats} copies" if event.repeats > 1 else ""
         if event.a < 0:
-            where = f"{verb} {scene.tensor(event.tensor)} at offset {event.a}{times}"
-            return Told("CO104", f"{where}: nothing is before its beginning")
+            where = f"{verb} {context.tensor(event.tensor)} at offset {event.a}{times}"
+            return Message("CO104", f"{where}: nothing is before its beginning")
         first = max(event.a, event.d)
         outside = span(first, event.b) if event.count == event.b - first + 1 else f"{event.count} of them"
         are = "is" if event.count == 1 else "are"
-        asked = f"{verb} {span(event.a, event.b)} of {scene.tensor(event.tensor)}{times}"
-        return Told("CO104", f"{asked}: {outside} {are} past its end")
+        asked = f"{verb} {span(event.a, event.b)} of {context.tensor(event.tensor)}{times}"
+        return Message("CO104", f"{asked}: {outside} {are} past its end")
 
     return sentence
 
 
-def _element_index(scene: Scene, event: Event) -> Told:
+def _element_index(context: Context, event: Event) -> Message:
     times = f", and {event.repeats - 1} more like it" if event.repeats > 1 else ""
-    return Told(
+    return Message(
         "CO104",
-        f"index {event.a} of dimension {event.c} of {scene.tensor(event.tensor)}, which has {event.b} elements{times}",
+        f"index {event.a} of dimension {event.c} of {context.tensor(event.tensor)}, which has {event.b} "
+        f"elements{times}",
         "Check the index against sizes().",
     )
 
 
-def _in_multicore(scene: Scene, event: Event) -> Told:
+def _in_multicore(context: Context, event: Event) -> Message:
     accessor = ("an element accessor", "a read stream accessor", "a write stream accessor")[event.a]
-    return Told("CO109", f"{accessor} of {scene.tensor(event.tensor)} in multicore mode")
+    return Message("CO109", f"{accessor} of {context.tensor(event.tensor)} in multicore mode")
 
 
-def _dst_missing(scene: Scene, event: Event) -> Told:
-    return Told("CO108", f"operator `{scene.operator}` runs on several cores and never calls get_dst_tensor()")
+def _dst_missing(context: Context, event: Event) -> Message:
+    return Message("CO108", f"operator `{context.operator}` runs on several cores and never calls get_dst_tensor()")
 
 
-def _wrong_dtype(scene: Scene, event: Event) -> Told:
+def _wrong_dtype(context: Context, event: Event) -> Message:
     operation = event.text.decode(errors="replace")
     if not operation:
-        return Told("CO110", f"an accessor of {_dtype(event.a)} for {scene.tensor(event.tensor)}, of {_dtype(event.b)}")
+        return Message(
+            "CO110", f"an accessor of {_dtype(event.a)} for {context.tensor(event.tensor)}, of {_dtype(event.b)}"
+        )
     if event.a < 0:
-        return Told("CO110", f"{operation} of {_dtype(event.b)}: it takes integers")
-    return Told("CO110", f"{operation} of {_dtype(event.b)} where {_dtype(event.a)} is needed")
+        return Message("CO110", f"{operation} of {_dtype(event.b)}: it takes integers")
+    return Message("CO110", f"{operation} of {_dtype(event.b)} where {_dtype(event.a)} is needed")
 
 
-def _wrong_dims(scene: Scene, event: Event) -> Told:
+def _wrong_dims(context: Context, event: Event) -> Message:
     if event.text == b"sizes":
-        return Told("CO117", f"sizes()[{event.a - 1}] of a tensor that has {event.b} dimensions")
-    return Told(
+        return Message("CO117", f"sizes()[{event.a - 1}] of a tensor that has {event.b} dimensions")
+    return Message(
         "CO117",
-        f"an accessor of {event.a} dimensions for {scene.tensor(event.tensor)}, which has {event.b}",
+        f"an accessor of {event.a} dimensions for {context.tensor(event.tensor)}, which has {event.b}",
         "Give accessor<T, N> the number of dimensions that the tensor has.",
     )
 
 
-def _shapes(scene: Scene, event: Event) -> Told:
-    return Told("CO117", f"{event.text.decode(errors='replace')} of tensors of different shapes")
+def _shapes(context: Context, event: Event) -> Message:
+    return Message("CO117", f"{event.text.decode(errors='replace')} of tensors of different shapes")
 
 
-def _shape_function_reads(scene: Scene, event: Event) -> Told:
-    return Told(
+def _shape_function_reads(context: Context, event: Event) -> Message:
+    return Message(
         "CO107",
-        f"the shape function of `{scene.operator}` uses the elements of {scene.tensor(event.tensor)}; it "
+        f"the shape function of `{context.operator}` uses the elements of {context.tensor(event.tensor)}; it "
         f"runs while the "
         "model is compiled, when there are none",
         "Use the sizes of the arguments alone.",
     )
 
 
-def _past_end(scene: Scene, event: Event) -> Told:
+def _past_end(context: Context, event: Event) -> Message:
     verb = "writes" if event.a else "reads"
     many = f"{event.repeats} elements" if event.repeats > 1 else "an element"
-    return Told(
-        "CO113", f"a stream {verb} {many} past the end of {scene.tensor(event.tensor)}, which has {event.b} elements"
+    return Message(
+        "CO113", f"a stream {verb} {many} past the end of {context.tensor(event.tensor)}, which has {event.b} elements"
     )
 
 
-def _closed(scene: Scene, event: Event) -> Told:
-    return Told(
-        "CO113", f"a stream of {scene.tensor(event.tensor)} is {'written' if event.a else 'read'} after its close()"
+def _closed(context: Context, event: Event) -> Message:
+    return Message(
+        "CO113", f"a stream of {context.tensor(event.tensor)} is {'written' if event.a else 'read'} after its close()"
     )
 
 
-def _incoherent(scene: Scene, event: Event) -> Told:
+def _incoherent(context: Context, event: Event) -> Message:
     who = "an element accessor is used while a stream is open on" if event.a else "a stream is opened beside another on"
     also = "" if event.a else ", one of them for writing"
-    return Told(
+    return Message(
         "CO113",
-        f"{who} {scene.tensor(event.tensor)}{also}",
+        f"{who} {context.tensor(event.tensor)}{also}",
         "Close the one before you use the other, or say with set_accessor_coherence_policy() that the "
         "kernel keeps order.",
         "warning" if event.b else "",
     )
 
 
-def _many_streams(scene: Scene, event: Event) -> Told:
-    return Told(
+def _many_streams(context: Context, event: Event) -> Message:
+    return Message(
         "CO113",
         f"{event.a} streams are open at once; from the fifth on they are as slow as element accessors",
         "Close streams that are done with, or use TCM accessors.",
@@ -299,77 +307,77 @@ def _many_streams(scene: Scene, event: Event) -> Told:
     )
 
 
-def _operation(scene: Scene, event: Event) -> Told:
-    return Told("CO112", event.text.decode(errors="replace"))
+def _operation(context: Context, event: Event) -> Message:
+    return Message("CO112", event.text.decode(errors="replace"))
 
 
-def _limit(scene: Scene, event: Event) -> Told:
+def _limit(context: Context, event: Event) -> Message:
     what = event.text.decode(errors="replace")
     if what == "dimensions":
-        return Told("CO111", f"a tensor of {event.a} dimensions; 8 are the most")
+        return Message("CO111", f"a tensor of {event.a} dimensions; 8 are the most")
     if what == "negative":
-        return Told("CO111", f"a tensor with a dimension of {event.b} elements")
-    return Told("CO111", "a tensor of more elements than can be counted")
+        return Message("CO111", f"a tensor with a dimension of {event.b} elements")
+    return Message("CO111", "a tensor of more elements than can be counted")
 
 
 # --- cores -----------------------------------------------------------------------------------------------------------
 
 
-def _print(scene: Scene, event: Event) -> Told:
-    return Told("CO115", "printf on a core other than core 0")
+def _print(context: Context, event: Event) -> Message:
+    return Message("CO115", "printf on a core other than core 0")
 
 
-def _stack(scene: Scene, event: Event) -> Told:
-    return Told("CO114", f"kernel `{scene.operator}` has {event.a} bytes on the stack (as a host counts them)")
+def _stack(context: Context, event: Event) -> Message:
+    return Message("CO114", f"kernel `{context.operator}` has {event.a} bytes on the stack (as a host counts them)")
 
 
-def _crash(scene: Scene, event: Event) -> Told:
+def _crash(context: Context, event: Event) -> Message:
     sites = [int.from_bytes(bytes(event)[Event.text.offset :][i : i + 8], "little") for i in (0, 8)]
     match event.c:
         case 1:
             size, side = event.count, "before its beginning" if event.b < 0 else "past its end"
             distance = -event.b if event.b < 0 else event.b - size
             where = f"{distance} bytes {side}" if distance else "just past its end"
-            return Told("CO103", f"an access {where} of the TCM block of {size} bytes{scene.line(sites[0])}")
+            return Message("CO103", f"an access {where} of the TCM block of {size} bytes{context.line(sites[0])}")
         case 2:
-            return Told(
+            return Message(
                 "CO103",
-                f"an access to the TCM block of {event.count} bytes{scene.line(sites[0])} after its "
-                f"tcm_free{scene.line(sites[1])}",
+                f"an access to the TCM block of {event.count} bytes{context.line(sites[0])} after its "
+                f"tcm_free{context.line(sites[1])}",
             )
         case 3 if event.d >= 0:
-            wanted = f"tcm_malloc of {event.d} bytes{scene.line(event.count)} returned null"
-            return Told(
+            wanted = f"tcm_malloc of {event.d} bytes{context.line(event.count)} returned null"
+            return Message(
                 "CO101", f"{wanted}, for want of room in the pool of {_POOL} bytes, and the kernel uses it unchecked"
             )
         case 3:
-            return Told("CO103", "an access through a null pointer")
+            return Message("CO103", "an access through a null pointer")
         case 4:
-            return Told("CO114", f"the stack overflows ({event.d} bytes deep on this host)", "", "error")
+            return Message("CO114", f"the stack overflows ({event.d} bytes deep on this host)", "", "error")
     if event.a == _SEGMENTATION_FAULT:
-        return Told("CO103", f"an access to address {event.b & (1 << 64) - 1:#x}, where there is nothing")
-    return Told("CO103", f"the kernel ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
+        return Message("CO103", f"an access to address {event.b & (1 << 64) - 1:#x}, where there is nothing")
+    return Message("CO103", f"the kernel ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
 
 
-def _exception(scene: Scene, event: Event) -> Told:
-    return Told(
+def _exception(context: Context, event: Event) -> Message:
+    return Message(
         "CO103", f"the kernel throws an exception that it does not catch: {event.text.decode(errors='replace')}"
     )
 
 
-def _exit(scene: Scene, event: Event) -> Told:
-    return Told("CO103", f"the kernel calls exit({event.a})")
+def _exit(context: Context, event: Event) -> Message:
+    return Message("CO103", f"the kernel calls exit({event.a})")
 
 
-def _assertion(scene: Scene, event: Event) -> Told:
-    return Told("CO103", f"assertion failed: {event.text.decode(errors='replace')}")
+def _assertion(context: Context, event: Event) -> Message:
+    return Message("CO103", f"assertion failed: {event.text.decode(errors='replace')}")
 
 
-def _timeout(scene: Scene, event: Event) -> Told:
-    return Told("CO103", "the core was still running when its time was over", "Look at the loop in this line.")
+def _timeout(context: Context, event: Event) -> Message:
+    return Message("CO103", "the core was still running when its time was over", "Look at the loop in this line.")
 
 
-_SENTENCES: dict[int, Callable[[Scene, Event], Told]] = {
+_SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     _READS: _out_of_bounds("reads"),
     _WRITES: _out_of_bounds("writes"),
     3: _element_index,
@@ -410,8 +418,8 @@ __all__ = [
     "OUTPUT",
     "OVERLAP",
     "RETURNED",
-    "Scene",
-    "Told",
+    "Context",
+    "Message",
     "finding_at",
     "findings_of",
     "span",

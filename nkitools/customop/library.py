@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nkitools.customop.build import Built, Recipe, Registered, build
+from nkitools.customop.compiled_operator import CompiledLibrary
 from nkitools.customop.errors import BuildError
 from nkitools.customop.operator import Operator
 from nkitools.customop.symbols import Symbols
@@ -16,21 +17,13 @@ _STACK_FLAG = "-DSTACK_SIZE="
 _MOST_STACK = 400 * 1024
 
 
-class Library:
-    """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``).
-
-    ``name`` is that of NEURON_LIBRARY, under which torch knows it; ``path`` is the file that `load_library` takes, in
-    the cache where no build directory was asked for.
-    """
+class Library(CompiledLibrary):
+    """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``)."""
 
     def __init__(self, built: Built, path: str, *, multicore: bool, stack_size: int | None) -> None:
-        self.path = path
-        self.multicore = multicore
-        self.stack_size = stack_size
-        self.built = built
         registered, kernels = built.operators, built.kernels
         _judge_names(built.recipe.name, registered, kernels)
-        self.name = registered[0].library
+        super().__init__(registered[0].library, path, built, multicore, stack_size)
         symbols = Symbols(built.compute, built.sources), Symbols(built.shape, built.sources)
         self.ops: dict[str, Operator] = {}
         for number, each in enumerate(registered):

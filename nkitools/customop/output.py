@@ -11,7 +11,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.customop.abi import Call
 from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
-from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Scene, Told, finding_at
+from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, Message, finding_at
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
 
@@ -33,7 +33,7 @@ def shadow_of(call: Call, memory: object) -> Array:
 
 
 def judge_output(
-    scene: Scene, call: Call, memory: object, shape_place: Place, unwritten: Callable[[], Array] | None
+    context: Context, call: Call, memory: object, shape_place: Place, unwritten: Callable[[], Array] | None
 ) -> list[Finding]:
     """CO106 and CO105 with the exact elements, CO107 where the kernel returned something else than was said.
 
@@ -42,16 +42,16 @@ def judge_output(
     events = list(call.events[: call.events_used])
     for event in events:
         if event.kind == RETURNED:
-            return [finding_at(shape_place, _returned(scene, call))]
+            return [finding_at(shape_place, _returned(context, call))]
     findings = []
-    place = scene.symbols.author_place([call.output_site]) or scene.home
+    place = context.symbols.author_place([call.output_site]) or context.home
     if call.unwritten:
         missing = shadow_of(call, memory) == 0 if unwritten is None else unwritten()
         if missing.any():
             findings.append(_pictured(finding_at(place, _never_written(call, missing)), missing))
     if call.overlapping:
         at = next(
-            (scene.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
+            (context.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
         )
         findings.append(finding_at(at or place, _overlapping(shadow_of(call, memory))))
     return findings
@@ -63,13 +63,13 @@ def _pictured(finding: Finding, missing: Array) -> Finding:
     return replace(finding, picture=picture_of(missing, UNWRITTEN))
 
 
-def _never_written(call: Call, missing: Array) -> Told:
+def _never_written(call: Call, missing: Array) -> Message:
     count, size = int(missing.sum()), missing.size
     share = f", {100 * count / size:.2f} % of {size}" if count < size else ", all of it"
-    return Told("CO106", f"output {_described(call)}: {ranges_of(missing)} never written{share}")
+    return Message("CO106", f"output {_described(call)}: {ranges_of(missing)} never written{share}")
 
 
-def judge_origin(scene: Scene, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
+def judge_origin(context: Context, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
     """CO106 for elements that a run with other contents of unwritten memory computes differently.
 
     Of what TCM accessors wrote: floats that were computed from such memory, and integers of 16 or 32 bits that were
@@ -79,7 +79,7 @@ def judge_origin(scene: Scene, call: Call, output: Array, again: Callable[[], An
     copied = next((event for event in events if event.kind == CANARY_COPIED), None)
     if copied is None:
         return []
-    place = scene.symbols.author_place(list(copied.pcs[: copied.frames])) or scene.home
+    place = context.symbols.author_place(list(copied.pcs[: copied.frames])) or context.home
     said = _described(call)
     made = again()
     words = np.dtype(f"u{output.itemsize}")
@@ -92,23 +92,23 @@ def judge_origin(scene: Scene, call: Call, output: Array, again: Callable[[], An
     if not missing.any():
         return []
     message = f"output {said}: {ranges_of(missing)} computed from memory that nobody has written"
-    return [finding_at(place, Told("CO106", message, _FILL))]
+    return [finding_at(place, Message("CO106", message, _FILL))]
 
 
-def _overlapping(shadow: Array) -> Told:
+def _overlapping(shadow: Array) -> Message:
     several = (shadow & (shadow - np.uint8(1))) != 0
     cores = [core for core in range(8) if (shadow[several] & np.uint8(1 << core)).any()]
-    return Told(
+    return Message(
         "CO105",
         f"{ranges_of(several)} of the output are written by several cores ({', '.join(map(str, cores))})",
     )
 
 
-def _returned(scene: Scene, call: Call) -> Told:
+def _returned(context: Context, call: Call) -> Message:
     said, got = call.out, call.returned
-    return Told(
+    return Message(
         "CO107",
-        f"the shape function of `{scene.operator}` says {_described_record(said)}; the kernel returns "
+        f"the shape function of `{context.operator}` says {_described_record(said)}; the kernel returns "
         f"{_described_record(got)}",
     )
 
@@ -133,9 +133,9 @@ def ranges_of(mask: Array) -> str:
     return f"element {spans}" if flat.size == 1 else f"elements {spans} ({flat.size})"
 
 
-def judge_shape_function(scene: Scene, call: Call, place: Place) -> list[Finding]:
+def judge_shape_function(context: Context, call: Call, place: Place) -> list[Finding]:
     """CO111 for an output beyond the limits."""
     problem = shape_problem(call.out.shape())
     if not problem:
         return []
-    return [finding_at(place, Told("CO111", f"the output of `{scene.operator}`, {_described(call)}: {problem}"))]
+    return [finding_at(place, Message("CO111", f"the output of `{context.operator}`, {_described(call)}: {problem}"))]

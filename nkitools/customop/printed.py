@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.customop.abi import Call, PrintedValue, PrintRecord
-from nkitools.customop.events import Scene
+from nkitools.customop.events import Context
 from nkitools.record.prints.device_print import Print
 
 
@@ -29,15 +29,15 @@ class _Line:
         self.text += text
 
 
-def printed(call: Call, scene: Scene, text: str) -> list[Print]:
+def printed(call: Call, context: Context, text: str) -> list[Print]:
     """A record for each number that was printed, with the text before it; for a line without numbers one of its text.
 
     In order; ``text``, what came by other ways than printf, is last. printf promotes float to double: a double that is
     a float is told as float32.
     """
     lines = list(_lines(call))
-    scene.symbols.warm(line.site for line in lines if line.site)
-    prints = [one for line in lines for one in _records(scene, line)]
+    context.symbols.warm(line.site for line in lines if line.site)
+    prints = [one for line in lines for one in _records(context, line)]
     prints += [Print(line.rstrip(), np.empty(0), program=(0,)) for line in text.splitlines()]
     return [replace(one, order=order) for order, one in enumerate(prints)]
 
@@ -86,8 +86,8 @@ def _number(one: PrintedValue) -> Array:
     return np.asarray(payload.astype(kind) if kind.kind == "u" else payload.view(np.int64).astype(kind))
 
 
-def _records(scene: Scene, line: _Line) -> Iterator[Print]:
-    place = scene.symbols.author_place([line.site]) if line.site else None
+def _records(context: Context, line: _Line) -> Iterator[Print]:
+    place = context.symbols.author_place([line.site]) if line.site else None
     file, number = (place.file, place.line) if place is not None else ("", 0)
     at = 0
     for begin, end, value in line.values:

@@ -7,21 +7,18 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from nkitools.customop import process
 from nkitools.customop.abi import give_room, open_library
 from nkitools.customop.arguments import Arguments
 from nkitools.customop.build import Built, Job, contents_of
 from nkitools.customop.cache import being_built, digest, locked
+from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError
-from nkitools.customop.events import Told, finding_at
+from nkitools.customop.events import Message, finding_at
 from nkitools.customop.symbols import Place
 from nkitools.customop.toolchain import RUNTIME, SANITIZE, find_compiler, prepare, run
 from nkitools.rules.finding import Finding
-
-if TYPE_CHECKING:
-    from nkitools.customop.operator import Operator, Settings
 
 _PROGRAM = "sanitized"
 _SLOWER = 20  # times: a sanitized kernel has so much more time
@@ -39,7 +36,7 @@ _UNDEFINED = re.compile(r"^(?P<file>[^\n]+?):(?P<line>\d+):\d+: runtime error: (
 _OUTSIDE = ("buffer-overflow", "buffer-underflow", "out-of-bounds", "container-overflow")
 
 
-def rerun(operator: Operator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> list[Finding]:
+def rerun(operator: CompiledOperator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> list[Finding]:
     """What the sanitizers say of a call, as findings. BuildError where the compiler has no sanitizers."""
     built = operator.library.built
     program = _program(built)
@@ -97,10 +94,10 @@ def findings_of_reports(text: str, sources: Sequence[str]) -> list[Finding]:
     """The findings in what the sanitizers wrote: one for each line of the author's."""
     known = {os.path.realpath(path): path for path in sources}
     findings = [
-        finding_at(place, told)
+        finding_at(place, message)
         for found in _UNDEFINED.finditer(text)
         if (place := _place(known, found["file"], found["line"], "")) is not None
-        for told in [_undefined(found["what"])]
+        for message in [_undefined(found["what"])]
     ]
     for found in _ADDRESS.finditer(text):
         frames = [(frame["function"], frame["file"], frame["line"]) for frame in _FRAME.finditer(found["report"])]
@@ -115,11 +112,11 @@ def _place(known: dict[str, str], file: str, line: str, function: str) -> Place 
     return Place(path, int(line), function.partition("(")[0]) if path is not None else None
 
 
-def _undefined(what: str) -> Told:
-    return Told("CO104" if "out of bounds" in what else "CO103", f"UndefinedBehaviorSanitizer: {what}")
+def _undefined(what: str) -> Message:
+    return Message("CO104" if "out of bounds" in what else "CO103", f"UndefinedBehaviorSanitizer: {what}")
 
 
-def _address_error(kind: str, report: str, known: dict[str, str]) -> Told:
+def _address_error(kind: str, report: str, known: dict[str, str]) -> Message:
     what = re.search(r"^(READ|WRITE) of size (\d+)", report, re.MULTILINE)
     access = f": a {what[1].lower()} of {what[2]} bytes" if what is not None else ""
     where = re.search(
@@ -131,7 +128,7 @@ def _address_error(kind: str, report: str, known: dict[str, str]) -> Told:
         lines = [f["line"] for f in _FRAME.finditer(born[0]) if os.path.realpath(f["file"]) in known]
         region += f" (allocated in line {lines[0]})" if lines else ""
     rule = "CO104" if any(part in kind for part in _OUTSIDE) else "CO103"
-    return Told(rule, f"AddressSanitizer: {kind}{access}{region}")
+    return Message(rule, f"AddressSanitizer: {kind}{access}{region}")
 
 
 def merged(known: list[Finding], found: list[Finding]) -> list[Finding]:

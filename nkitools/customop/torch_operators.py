@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call, open_library
 from nkitools.customop.arguments import argument_name, judge_shape
-from nkitools.customop.events import Scene, Told, finding_at, findings_of
+from nkitools.customop.events import Context, Message, finding_at, findings_of
 from nkitools.rules.finding import KernelError, error_of, refuse
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ def _describe(slot: Argument, value: Any, where: str) -> None:
 def _refuse_shape(operator: Operator, call: Call) -> None:
     __tracebackhide__ = True
     place = operator.shape_place()
-    scene = Scene(operator.name, {}, operator.shape_symbols, place)
-    told = Told("CO107", f"the shape function of operator `{operator.name}` returns no shape")
-    raise error_of([*findings_of(scene, call.events[: call.events_used]), finding_at(place, told)][0])
+    context = Context(operator.name, {}, operator.shape_symbols, place)
+    message = Message("CO107", f"the shape function of operator `{operator.name}` returns no shape")
+    raise error_of([*findings_of(context, call.events[: call.events_used]), finding_at(place, message)][0])
 
 
 # --- without torch ---------------------------------------------------------------------------------------------------

@@ -5,46 +5,31 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.customop import process
-from nkitools.customop.abi import (
-    FINISHED,
-    LOCAL,
-    NOT_RUN,
-    OUTPUT,
-    RUNNING,
-    STOPPED,
-    TIMED_OUT,
-    Call,
-    give_room,
-    open_library,
-)
+from nkitools.customop.abi import LOCAL, OUTPUT, TIMED_OUT, Call, give_room, open_library
 from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
+from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError
-from nkitools.customop.events import Scene, Told, finding_at, findings_of
+from nkitools.customop.events import Context, Message, finding_at, findings_of
 from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
 from nkitools.customop.printed import printed
 from nkitools.customop.run import CoreCounters
 from nkitools.record.prints.device_print import Print
 from nkitools.rules.finding import Finding
 
-if TYPE_CHECKING:
-    from nkitools.customop.operator import Operator, Settings
-
 _CANARIES = (0xFF, 0x5A)  # the second one to be sure of what the first one suggests
 _NO_ROOM = 77
-_KILLED_GRACE = 2.0
 _STATUS = ("not run", "stopped", "finished", "stopped", "crashed", "timed out")
-_QUEUE_BYTES = 131072  # the largest buffer of printf
 
 
 @dataclass
-class Judged:
-    """What came of a call."""
+class JudgedCall:
+    """The outputs of a call, and what was found in it."""
 
     outputs: Any = None
     prints: list[Print] = field(default_factory=list)
@@ -53,26 +38,28 @@ class Judged:
 
 
 @dataclass
-class Made:
-    """A call that has been made: the call and its memory, and how its process ended."""
+class CallResult:
+    """A call that has been made, before it is judged."""
 
     call: Call
-    memory: Any
-    exit: int = 0
-    killed: bool = False
-    text: str = ""
+    memory: Any  # the buffer that the call's offsets count in
+    exit: int = 0  # status of the process that ran it
+    killed: bool = False  # the process was ended after its timeout
+    text: str = ""  # what the process wrote
 
 
-class Judgement:
+class OperatorCall:
     """Makes a call of an operator and judges what it left."""
 
-    def __init__(self, operator: Operator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> None:
+    def __init__(
+        self, operator: CompiledOperator, arguments: Arguments, settings: Settings, cores: Sequence[int]
+    ) -> None:
         self.operator = operator
         self.arguments = arguments
         self.settings = settings
         self.order = cores
 
-    def made(self) -> Judged:
+    def made(self) -> JudgedCall:
         """The call, judged."""
         if self.settings.isolation == "none":
             return self._here()
@@ -90,7 +77,7 @@ class Judgement:
                 process.forget(worker)  # somebody interrupted it: what it is doing, it must not go on doing
                 raise
 
-    def _ask(self, worker: process.Worker, canary: int) -> Made:
+    def _ask(self, worker: process.Worker, canary: int) -> CallResult:
         call = worker.memory.begin(self.arguments.size())
         self._fill(call, worker.memory.buffer, canary)
         call.trap = 1
@@ -99,7 +86,9 @@ class Judgement:
         del call  # or the memory could not be given back when it grows
         answer = worker.call(self.settings.timeout)
         text = worker.text()
-        return Made(worker.memory.end(), worker.memory.buffer, int(answer["status"]), bool(answer["killed"]), text)
+        return CallResult(
+            worker.memory.end(), worker.memory.buffer, int(answer["status"]), bool(answer["killed"]), text
+        )
 
     def _fill(self, call: Call, memory: Any, canary: int) -> None:
         self.arguments.write(call, memory)
@@ -107,24 +96,24 @@ class Judgement:
         call.canary = canary
         call.at_once = self.arguments.shapes() not in self.operator.ends_freeing
 
-    def _here(self) -> Judged:
+    def _here(self) -> JudgedCall:
         built = self.operator.library.built
         shape, compute = open_library(built.shape), open_library(built.compute)
 
         memory = process.memory_here()
 
-        def make(canary: int) -> Made:
+        def make(canary: int) -> CallResult:
             call = memory.begin(self.arguments.size())
             self._fill(call, memory.buffer, canary)
             shape.nkt_shape(ctypes.addressof(call))
             if call.stage == 2:
                 call = memory.grow(give_room(call))
                 compute.nkt_run(ctypes.addressof(call), ctypes.addressof(call))
-            return Made(call, memory.buffer)
+            return CallResult(call, memory.buffer)
 
         return self._judge_all(make)
 
-    def _judge_all(self, make: Callable[[int], Made]) -> Judged:
+    def _judge_all(self, make: Callable[[int], CallResult]) -> JudgedCall:
         made = make(_CANARIES[0])
         if made.call.went_on and not made.call.at_once:
             self.operator.ends_freeing.discard(self.arguments.shapes())
@@ -134,18 +123,18 @@ class Judgement:
             self.operator.ends_freeing.add(self.arguments.shapes())
         return self._judged(made, lambda: make(_CANARIES[1]))
 
-    def _judged(self, made: Made, again: Any) -> Judged:
+    def _judged(self, made: CallResult, again: Any) -> JudgedCall:
         call = made.call
-        judged = Judged()
+        judged = JudgedCall()
         judged.cores = tuple(_counters(call, core) for core in sorted(self.order))
         in_shape = call.stage < 2
-        scene = self._scene(call, in_shape)
-        judged.prints = printed(call, scene, made.text)
-        judged.findings = findings_of(scene, list(call.events[: call.events_used]))
-        judged.findings += self._endings(made, scene, judged.findings)
+        context = self._context(call, in_shape)
+        judged.prints = printed(call, context, made.text)
+        judged.findings = findings_of(context, list(call.events[: call.events_used]))
+        judged.findings += self._endings(made, context, judged.findings)
         if in_shape:
             return judged
-        judged.findings += judge_shape_function(scene, call, self.operator.shape_place())
+        judged.findings += judge_shape_function(context, call, self.operator.shape_place())
         finished = all(each.status == "finished" for each in judged.cores)
         returned = call.stage == 3 and call.out.numel > 0
         if finished and returned:
@@ -153,7 +142,7 @@ class Judgement:
             output = output_of(call, made.memory)
             shadow = shadow_of(call, made.memory).copy() if suspect else None
             findings = judge_output(
-                scene,
+                context,
                 call,
                 made.memory,
                 self.operator.shape_place(),
@@ -161,15 +150,17 @@ class Judgement:
             )
             judged.findings += findings
             if not findings:
-                judged.findings += judge_origin(scene, call, output, again)
+                judged.findings += judge_origin(context, call, output, again)
             if not any(finding.rule == "CO107" for finding in findings):
                 judged.outputs = give_back(output, self.arguments.torch)
         return judged
 
-    def _scene(self, call: Call, in_shape: bool) -> Scene:
+    def _context(self, call: Call, in_shape: bool) -> Context:
         operator = self.operator
         home = operator.shape_place() if in_shape else operator.kernel_place()
-        return Scene(operator.name, self._tensors(call), operator.shape_symbols if in_shape else operator.symbols, home)
+        return Context(
+            operator.name, self._tensors(call), operator.shape_symbols if in_shape else operator.symbols, home
+        )
 
     def _tensors(self, call: Call) -> dict[int, str]:
         names = {}
@@ -182,30 +173,34 @@ class Judgement:
         names[LOCAL] = "a tensor that the kernel made"
         return names
 
-    def _endings(self, made: Made, scene: Scene, known: list[Finding]) -> list[Finding]:
+    def _endings(self, made: CallResult, context: Context, known: list[Finding]) -> list[Finding]:
         """How the process ended, where its events do not say it already."""
         if _timed_out(made) and not any("still running" in finding.message for finding in known):
-            return [finding_at(scene.home, Told("CO103", f"still running after {self.settings.timeout:g} seconds"))]
+            return [
+                finding_at(context.home, Message("CO103", f"still running after {self.settings.timeout:g} seconds"))
+            ]
         if made.exit == _NO_ROOM:
             size, limit = made.call.end, self.settings.memory_limit
             return [
-                finding_at(scene.home, Told("CO103", f"the call needs {size} bytes of memory; the limit is {limit}"))
+                finding_at(
+                    context.home, Message("CO103", f"the call needs {size} bytes of memory; the limit is {limit}")
+                )
             ]
         if made.exit != 0 and not made.killed and not known:
             how = f"signal {-made.exit}" if made.exit < 0 else f"exit status {made.exit}"
             where = (
                 "; it has overwritten memory that is not its own: debug=True finds the line" if made.exit < 0 else ""
             )
-            told = Told("CO103", f"the process of operator `{scene.operator}` ends with {how}{where}")
-            return [finding_at(scene.home, told)]
+            message = Message("CO103", f"the process of operator `{context.operator}` ends with {how}{where}")
+            return [finding_at(context.home, message)]
         return []
 
 
-def _timed_out(made: Made) -> bool:
+def _timed_out(made: CallResult) -> bool:
     return made.killed or any(core.status == TIMED_OUT for core in made.call.core)
 
 
-def _both(shadow: Array, made: Made) -> Array:
+def _both(shadow: Array, made: CallResult) -> Array:
     """The elements that neither of two runs has written, whatever was in them before."""
     if not made.call.unwritten:
         return np.zeros_like(shadow, bool)
@@ -215,9 +210,7 @@ def _both(shadow: Array, made: Made) -> Array:
 
 def _counters(call: Call, number: int) -> CoreCounters:
     record = call.core[number]
-    status = "not run" if record.status == NOT_RUN else _STATUS[record.status]
     names = [name for name, *_ in record._fields_ if name not in ("status", "dst_taken")]
-    return CoreCounters(core=number, status=status, **{str(name): int(getattr(record, name)) for name in names})
-
-
-__all__ = ["FINISHED", "RUNNING", "STOPPED", "Judged", "Judgement", "Made"]
+    return CoreCounters(
+        core=number, status=_STATUS[record.status], **{str(name): int(getattr(record, name)) for name in names}
+    )
