@@ -14,7 +14,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import IndirectTensor, check_index
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor
 from nkitools.chip.tensor_repr import named
 from nkitools.chip.view_checks import describe, integer, wrong, wrong_call
 from nkitools.rules.finding import not_modelled, refuse
@@ -168,3 +168,6 @@ def _checked_count(tensor: NkiTensor, index: Any, num_elem: Any) -> int:
     if not 1 <= count <= index.size:
         wrong(tensor, f"indirect's num_elem={count} is not in 1..{index.size}, the elements of {describe(index)}")
     return count
+
+
+RUNTIME_VIEWS.columns = ColumnTensor.of

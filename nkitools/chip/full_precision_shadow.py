@@ -13,13 +13,19 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
-from nkitools.chip.dtypes import DTYPES, DType, float32
+from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array, cast
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
-
-LOW_PRECISION = frozenset(dtype for dtype in DTYPES.values() if dtype.is_float and dtype is not float32)
+from nkitools.chip.twin_storage import (
+    LOW_PRECISION,
+    is_reinterpreting,
+    scaled_distance,
+    twin_of,
+    wide_storage,
+    wide_window,
+)
 
 
 def wide_of(tensor: NkiTensor) -> NkiTensor | None:
@@ -29,7 +35,7 @@ def wide_of(tensor: NkiTensor) -> NkiTensor | None:
     """
     if tensor.dtype not in LOW_PRECISION:
         return None
-    twin = None if is_reinterpreting(tensor) else _twin_of(tensor.storage)
+    twin = None if is_reinterpreting(tensor) else twin_of(tensor.storage)
     if isinstance(tensor, VectorTensor):
         return VectorTensor.of(_like(tensor.rows, twin), tensor.index, tensor.shape[0])
     if isinstance(tensor, ColumnTensor):
@@ -37,11 +43,6 @@ def wide_of(tensor: NkiTensor) -> NkiTensor | None:
     if isinstance(tensor, MaskedTensor):
         return MaskedTensor.of(_like(tensor, twin), tensor.where)
     return _like(tensor, twin)
-
-
-def is_reinterpreting(tensor: NkiTensor) -> bool:
-    """Whether a view shows its storage's bytes as another dtype, so that it has no digits beyond that."""
-    return tensor.dtype is not tensor.storage.dtype
 
 
 def digits_of(tensor: NkiTensor) -> Array:
@@ -94,8 +95,10 @@ def forget(tensor: NkiTensor, lanes: Array | None = None) -> None:
 def _forget_bytes(tensor: NkiTensor, twin: Storage) -> None:
     """The same for a view of another dtype: the elements that its bytes are part of."""
     storage, itemsize = tensor.storage, tensor.storage.dtype.itemsize
-    start = _moved(tensor.byte_offset, storage.partition_bytes, storage.free_bytes or 1)
-    steps = [_moved(stride, storage.partition_bytes, storage.free_bytes or 1) for stride in tensor.array.strides]
+    start = scaled_distance(tensor.byte_offset, storage.partition_bytes, storage.free_bytes or 1)
+    steps = [
+        scaled_distance(stride, storage.partition_bytes, storage.free_bytes or 1) for stride in tensor.array.strides
+    ]
     reach = [(size - 1) * step for size, step in zip(tensor.shape, steps, strict=True)]
     first = (start + sum(min(0, each) for each in reach)) // itemsize
     last = -(-(start + sum(max(0, each) for each in reach) + tensor.dtype.itemsize) // itemsize)
@@ -109,41 +112,14 @@ def _forget_bytes(tensor: NkiTensor, twin: Storage) -> None:
 # --- views and their memory ------------------------------------------------------------------------------------------
 
 
-def _twin_of(storage: Storage) -> Storage:
-    """The twin of a storage, made when an instruction first meets it."""
-    if storage.twin is None:
-        storage.twin = _wide_storage(storage, storage.array, storage.start_partition)
-    return storage.twin
-
-
-def _wide_storage(storage: Storage, elements: Array, partition: int) -> Storage:
-    wide = np.array(elements, np.float32, order="C")
-    made = Storage(wide.shape, float32, storage.memory, array=wide, name=storage.name, start_partition=partition)
-    made.id = storage.id  # so that messages have the author's name for it
-    return made
-
-
 def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
-    """The view of the same elements of the twin, or a copy. A view's steps are whole elements of its own dtype."""
+    """Return the view of the same elements of the twin, or a copy."""
     if twin is None:
-        return NkiTensor.whole(_wide_storage(tensor.storage, tensor.array, tensor.layout.start_partition))
-    itemsize, partition = tensor.dtype.itemsize, tensor.storage.partition_bytes
-
-    def scaled(distance: int) -> int:
-        return _moved(distance, partition, twin.partition_bytes, itemsize, float32.itemsize)
-
-    offset = scaled(tensor.byte_offset)
+        return NkiTensor.whole(wide_storage(tensor.storage, tensor.array, tensor.layout.start_partition))
     view = NkiTensor.__new__(NkiTensor)
-    array = twin.window(tensor.shape, float32, offset, tuple(map(scaled, tensor.array.strides)))
+    array, offset = wide_window(tensor, twin)
     view._set(twin, array, float32, offset)
     return view
-
-
-def _moved(distance: int, partition: int, other: int, itemsize: int = 1, other_itemsize: int = 1) -> int:
-    """A distance in bytes, where partitions are ``partition`` bytes apart, in a memory where it is ``other``."""
-    partitions, rest = divmod(abs(distance), partition)
-    moved = partitions * other + rest // itemsize * other_itemsize
-    return moved if distance >= 0 else -moved
 
 
 def _columns_like(tensor: ColumnTensor, twin: Storage | None) -> ColumnTensor:

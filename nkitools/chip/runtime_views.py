@@ -15,7 +15,7 @@ from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.strided_view import StridedView
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor
 from nkitools.chip.view_checks import describe, dimension, pattern_start, wrong, wrong_call
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -369,3 +369,11 @@ def _check_rows(tensor: NkiTensor, vector_offset: Any) -> None:
         refuse("NK201", f"vector_offset addresses rows of HBM tensors, not of {describe(tensor)}", about=(tensor,))
     if tensor.is_indirect():
         _one_index(tensor)
+
+
+RUNTIME_VIEWS.at_index = at_index
+RUNTIME_VIEWS.at_registers = at_registers
+RUNTIME_VIEWS.moved = moved
+RUNTIME_VIEWS.stray = stray
+RUNTIME_VIEWS.gathered = gathered
+RUNTIME_VIEWS.chosen_rows = chosen_rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Self, cast
 
 import numpy as np
@@ -23,6 +22,24 @@ from nkitools.chip.tensor_repr import shown
 from nkitools.rules.finding import not_modelled, refuse
 
 _new = object.__new__
+
+
+class RuntimeViews:
+    """Makes views whose address is decided while the kernel runs.
+
+    `nkitools.chip.runtime_views` and `nkitools.chip.column_gather`, which stand on this file, offer the functions.
+    """
+
+    at_index: Callable[[NkiTensor, Any, int, int, str], NkiTensor]
+    at_registers: Callable[[NkiTensor, list[tuple[VirtualRegister, int, int]]], NkiTensor]
+    moved: Callable[[NkiTensor, NkiTensor, Any, Any], NkiTensor]
+    stray: Callable[[NkiTensor, tuple[int, ...], DType, str], NkiTensor]
+    gathered: Callable[[NkiTensor, list[tuple[int, int]], int, DType, Any, Any], NkiTensor]
+    chosen_rows: Callable[[NkiTensor, Any], NkiTensor]
+    columns: Callable[[NkiTensor, Any, Any], NkiTensor]
+
+
+RUNTIME_VIEWS = RuntimeViews()
 
 
 class NkiTensor(NotAValue, StridedView):
@@ -155,7 +172,7 @@ class NkiTensor(NotAValue, StridedView):
                 static.append(item)
                 continue
             terms.append((register, self.array.strides[dim], self.shape[dim] - length))
-        return cast("Self", dynamic().at_registers(self._indexed(tuple(static)), terms))
+        return cast("Self", RUNTIME_VIEWS.at_registers(self._indexed(tuple(static)), terms))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         not_modelled(
@@ -332,16 +349,16 @@ class NkiTensor(NotAValue, StridedView):
         if vector_offset is not None:
             if scalar_offset is not None:
                 refuse("NK609", "ap takes scalar_offset or vector_offset, not both", about=(self,))
-            return cast("Self", dynamic().gathered(self, pairs, start, target, vector_offset, indirect_dim))
+            return cast("Self", RUNTIME_VIEWS.gathered(self, pairs, start, target, vector_offset, indirect_dim))
         shape = tuple(count for _, count in pairs)
         beyond = view_checks.pattern_beyond(self, pairs, start, target)
         if beyond:
-            return cast("Self", dynamic().stray(self, shape, target, beyond))
+            return cast("Self", RUNTIME_VIEWS.stray(self, shape, target, beyond))
         strides, byte_offset = view_checks.pattern_strides(self, pairs, start, target)
         view = self._view(self.storage.window(shape, target, byte_offset, strides), byte_offset, target)
         if scalar_offset is None:
             return view
-        return cast("Self", dynamic().moved(self, view, scalar_offset, indirect_dim))
+        return cast("Self", RUNTIME_VIEWS.moved(self, view, scalar_offset, indirect_dim))
 
     # --- addresses that are known only when the kernel runs ----------------------------------------------------------
 
@@ -349,17 +366,17 @@ class NkiTensor(NotAValue, StridedView):
         if self.on_chip and dim == 0:
             view_checks.keep_partition(self, "a dynamic select along dimension 0")
         window = NkiTensor._indexed(self, (*[slice(None)] * dim, 0))
-        return dynamic().at_index(window, index, self.array.strides[dim], self.shape[dim] - 1, "select's index")
+        return RUNTIME_VIEWS.at_index(window, index, self.array.strides[dim], self.shape[dim] - 1, "select's index")
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
         """Dimension 0 of an HBM tensor as the rows that ``vector_offset`` (partitions, 1) names, one a partition."""
         if view_checks.dimension(self, dim) != 0:
             refuse("NK609", "vector_select needs dim=0", about=(self,))
-        return dynamic().chosen_rows(self, vector_offset)
+        return RUNTIME_VIEWS.chosen_rows(self, vector_offset)
 
     def indirect(self, index: NkiTensor, num_elem: int | None = None) -> Any:
         """Tensor indirection (NeuronCore-v4): the columns of an on-chip tensor at the offsets in ``index``."""
-        return dynamic("column_gather").ColumnTensor.of(self, index, num_elem)
+        return RUNTIME_VIEWS.columns(self, index, num_elem)
 
     def __repr__(self) -> str:
         return shown(self)
@@ -390,11 +407,6 @@ class MaskedTensor(NkiTensor):
     def write(self, values: Array) -> None:
         """Put ``values`` into the lanes of the mask; the others keep what they had."""
         np.copyto(self.array, values, where=self.where)
-
-
-def dynamic(room: str = "runtime_views") -> Any:
-    """The room of run-time addresses, which is built on this one."""
-    return import_module(f"nkitools.chip.{room}")
 
 
 def _known_dtype(dtype: Any, tensor: NkiTensor | None = None) -> DType:

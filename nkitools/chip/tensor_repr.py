@@ -7,16 +7,16 @@ address points, and no rule speaks.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nkitools.chip.array_text import elided
+from nkitools.chip.core import CORE
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
-
-if TYPE_CHECKING:
-    from nkitools.chip.strided_view import StridedView
+from nkitools.chip.strided_view import StridedView
+from nkitools.chip.twin_storage import is_reinterpreting, wide_window
 
 
 def shown(tensor: StridedView) -> str:
@@ -32,8 +32,6 @@ def shown(tensor: StridedView) -> str:
 
 def named(tensor: StridedView) -> str:
     """``tensor `x` (SBUF, float32 [128, 512])``, without the name where neither author nor run knows one."""
-    from nkitools.chip.core import CORE
-
     core = CORE.get()
     name = tensor.name or ("" if core is None else core.record.name_of(tensor.storage.id))
     quoted = f"`{name}` " if name else ""
@@ -68,13 +66,9 @@ def _state(missing: Array | None, shape: tuple[int, ...]) -> str:
 
 
 def _digits(tensor: StridedView) -> Array:
-    """The elements as they are, those of full precision in float32."""
-    if tensor.storage.twin is None:
-        return tensor.array
-    from nkitools.chip.full_precision_shadow import is_reinterpreting, wide_of
-
-    wide: Any = None if is_reinterpreting(tensor) else wide_of(tensor)  # type: ignore[arg-type]
-    return tensor.array if wide is None else wide.array
+    """Return the elements as they are, those of full precision in float32."""
+    twin = tensor.storage.twin
+    return tensor.array if twin is None or is_reinterpreting(tensor) else wide_window(tensor, twin)[0]
 
 
 def _decided_by(tensor: Any) -> str:

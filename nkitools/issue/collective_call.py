@@ -11,11 +11,12 @@ import numpy as np
 
 from nkitools.chip.core import Core, current_core
 from nkitools.chip.dtypes import float32
-from nkitools.chip.full_precision_shadow import LOW_PRECISION, wide_of
+from nkitools.chip.full_precision_shadow import wide_of
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.twin_storage import LOW_PRECISION
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import DMA_COMPLETION_NS

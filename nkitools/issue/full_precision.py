@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nkitools.chip.core import Core
-from nkitools.chip.full_precision_shadow import LOW_PRECISION, forget, is_reinterpreting, renew, round_off, wide_of
+from nkitools.chip.full_precision_shadow import forget, renew, round_off, wide_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.twin_storage import LOW_PRECISION, is_reinterpreting
 from nkitools.issue.plan import SOURCES, Check, Plan
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.finding import REPORTER

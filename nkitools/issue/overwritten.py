@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.chip.core import current_core
-from nkitools.chip.memory import Storage
+from nkitools.chip.memory import Loss, Storage
 from nkitools.chip.numerics import Array
-from nkitools.chip.physical import Loss
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.rules.finding import report

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
-from nkitools.chip.full_precision_shadow import LOW_PRECISION, digits_of
+from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.twin_storage import LOW_PRECISION
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.nested_arguments import mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nkitools.chip.physical import PhysicalMemory
+from nkitools.chip.memory import PhysicalMemory
 from nkitools.chip.tensor import NkiTensor
 from tests.chip.models import placed
 

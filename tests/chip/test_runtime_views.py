@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.tensor import NkiTensor, RuntimeViews
 from nkitools.rules.finding import NotModelled
 from tests.chip.models import refused
 from tests.isa.issued import empty, inside, placed, tile
@@ -340,3 +342,13 @@ def test_what_the_documents_do_not_allow_is_refused(name: str) -> None:
     if rule == "NK607":
         with pytest.raises(NotModelled):
             inside(make)
+
+
+@pytest.mark.parametrize(
+    "module", ["nkitools.launch.arguments", "nkitools.issue.instruction", "nkitools.language.creation"]
+)
+def test_rooms_that_make_tensors_offer_every_view(module: str) -> None:
+    """The functions that NkiTensor calls for such views are there as soon as a room that makes tensors is imported."""
+    code = f"import {module}; from nkitools.chip.tensor import RUNTIME_VIEWS; print(*vars(RUNTIME_VIEWS))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == set(get_type_hints(RuntimeViews, vars(sys.modules[NkiTensor.__module__])))

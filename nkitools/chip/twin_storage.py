@@ -1,0 +1,53 @@
+"""The float32 twin of a storage, in which full precision keeps the digits that a narrower dtype cannot hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nkitools.chip.dtypes import DTYPES, float32
+from nkitools.chip.memory import Storage
+from nkitools.chip.numerics import Array
+from nkitools.chip.strided_view import StridedView
+
+LOW_PRECISION = frozenset(dtype for dtype in DTYPES.values() if dtype.is_float and dtype is not float32)
+
+
+def is_reinterpreting(tensor: StridedView) -> bool:
+    """Return whether a view shows its storage's bytes as another dtype, so that it has no digits beyond that."""
+    return tensor.dtype is not tensor.storage.dtype
+
+
+def twin_of(storage: Storage) -> Storage:
+    """Return the twin of a storage, made when an instruction first meets it."""
+    if storage.twin is None:
+        storage.twin = wide_storage(storage, storage.array, storage.start_partition)
+    return storage.twin
+
+
+def wide_storage(storage: Storage, elements: Array, partition: int) -> Storage:
+    """Return a storage that holds ``elements`` of ``storage`` in float32."""
+    wide = np.array(elements, np.float32, order="C")
+    made = Storage(wide.shape, float32, storage.memory, array=wide, name=storage.name, start_partition=partition)
+    made.id = storage.id  # so that messages have the author's name for it
+    return made
+
+
+def wide_window(tensor: StridedView, twin: Storage) -> tuple[Array, int]:
+    """Return the elements of ``tensor`` in the twin, and their byte offset there.
+
+    A view's steps are whole elements of its own dtype.
+    """
+    itemsize, partition = tensor.dtype.itemsize, tensor.storage.partition_bytes
+
+    def scaled(distance: int) -> int:
+        return scaled_distance(distance, partition, twin.partition_bytes, itemsize, float32.itemsize)
+
+    offset = scaled(tensor.byte_offset)
+    return twin.window(tensor.shape, float32, offset, tuple(map(scaled, tensor.array.strides))), offset
+
+
+def scaled_distance(distance: int, partition: int, other: int, itemsize: int = 1, other_itemsize: int = 1) -> int:
+    """Return a distance in bytes, where partitions are ``partition`` bytes apart, in a memory where it is ``other``."""
+    partitions, rest = divmod(abs(distance), partition)
+    moved = partitions * other + rest // itemsize * other_itemsize
+    return moved if distance >= 0 else -moved
