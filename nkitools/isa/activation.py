@@ -17,8 +17,10 @@ from nkitools.engines.costs import streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import Compute
 from nkitools.issue import guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
-from nkitools.issue.reduce_registers import Lanes
+from nkitools.issue.reduce_registers import Lanes, register_elements
 from nkitools.rules.finding import report
 
 _COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
@@ -67,7 +69,10 @@ def activation(
 
     # Reading the registers out takes an instruction of its own (activation_reduce docstring, 2.26).
     cycles = streaming(check.chip, data) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
-    return Plan("scalar", cycles, compute, lanes="use" if reduces else "travel")
+    vectors: dict[str, Rule] = {"bias": BROADCAST, "scale": BROADCAST}
+    reduction = register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **vectors}) if reduces else {}
+    elements = made(reduction, dst={"data": SAME, **vectors})
+    return Plan("scalar", cycles, compute, elements, lanes="use" if reduces else "travel")
 
 
 def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, function: str) -> None:

@@ -33,6 +33,8 @@ from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator, token_name
 from nkitools.isa.activation import activation
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.rules.finding import report
 
@@ -156,7 +158,10 @@ def activate2(
 
     read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
     cycles = streaming(check.chip, data) + read_out
-    return Plan("scalar", cycles, compute, lanes="use" if reduces else "travel")
+    numbers = {"imm0": BROADCAST, "imm1": BROADCAST, "relu_param": BROADCAST}
+    total = reduce_registers.register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **numbers}) if reduces else {}
+    elements = made(total, dst={"data": SAME, **numbers})
+    return Plan("scalar", cycles, compute, elements, lanes="use" if reduces else "travel")
 
 
 def _function(check: Check, token: Any) -> Function:
@@ -304,7 +309,10 @@ def exponential(
     compute = _exponential(check, dst, src, reduce_res, reduce_cmd)
 
     read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
-    return Plan("vector", streaming(check.chip, src, 0.25) + read_out, compute)
+    inputs = {"src": ALONG_FREE, "max_value": BROADCAST}
+    total = reduce_registers.register_elements("vector", reduce_cmd, inputs, "reduce_init")
+    elements = made(total, dst={"src": SAME, "max_value": BROADCAST})
+    return Plan("vector", streaming(check.chip, src, 0.25) + read_out, compute, elements)
 
 
 def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:

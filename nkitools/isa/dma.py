@@ -19,6 +19,8 @@ from nkitools.engines.costs import DMA_COMPLETION_NS, dma
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import oob_mode as oob_modes
 from nkitools.issue import dma_descriptors, guards, instruction_guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import SAME, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Sources
 
@@ -75,7 +77,7 @@ def dma_transpose(
 
     efficiency = 0.5 if src.buffer is MemoryRegion.sbuf else 0.9
     cost = (dma(check.chip, dst, src) - DMA_COMPLETION_NS) / efficiency + DMA_COMPLETION_NS
-    return Plan("dma", cost, compute, last_axis=True)
+    return Plan("dma", cost, compute, made(dst={"src": Transpose(order)}), last_axis=True)
 
 
 def _order(check: Check, src: NkiTensor, axes: Any) -> tuple[int, ...]:
@@ -205,7 +207,9 @@ def dma_compute(
             np.add(total, to_float32(other).reshape(shape), out=total)
         put(destination, total, dtype)
 
-    return Plan("dma", check.chip.dma_compute_passes * dma(check.chip, dst, srcs[0]), compute, unique_rows=True)
+    elements = made(dst={f"srcs[{number}]": SAME for number in range(len(srcs))})
+    cost = check.chip.dma_compute_passes * dma(check.chip, dst, srcs[0])
+    return Plan("dma", cost, compute, elements, unique_rows=True)
 
 
 def _check_sum(check: Check, reduce_op: Any, scales: Any, count: int) -> None:

@@ -18,6 +18,8 @@ from nkitools.engines.costs import elements_per_cycle, streaming, two_tiles
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.operators import Operator
 from nkitools.issue import guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
 from nkitools.rules.finding import report
 
@@ -63,7 +65,8 @@ def tensor_tensor(
 
     compute = _two_tiles(operator, words and chosen is engines.gpsimd, dst, data1, data2)
 
-    return Plan(chosen.name, two_tiles(check.chip, operator.name, dst, data1, data2), compute, lanes="travel")
+    cycles = two_tiles(check.chip, operator.name, dst, data1, data2)
+    return Plan(chosen.name, cycles, compute, made(dst={"data1": SAME, "data2": SAME}), lanes="travel")
 
 
 def _not_both_in_psum(check: Check, data1: NkiTensor, data2: NkiTensor) -> None:
@@ -148,7 +151,8 @@ def tensor_scalar(
     compute = _with_zero_for_unary(operators, (operand0, operand1), compute)
 
     cycles = streaming(check.chip, data, 1 / elements_per_cycle(check.chip, chosen, dst, data))
-    return Plan(chosen.name, cycles, compute, lanes="travel")
+    elements = made(dst={"data": SAME, "operand0": BROADCAST, "operand1": BROADCAST})
+    return Plan(chosen.name, cycles, compute, elements, lanes="travel")
 
 
 def _on_bits(operators: tuple[Operator, ...]) -> bool:
@@ -278,4 +282,4 @@ def reciprocal(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
     else:
         compute = widened(lambda values, out: np.divide(one, values, out=out), dst.dtype, data.shape)
 
-    return Plan("vector", streaming(check.chip, data, 8), compute, lanes="travel")
+    return Plan("vector", streaming(check.chip, data, 8), compute, made(dst={"data": SAME}), lanes="travel")

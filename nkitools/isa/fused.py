@@ -31,6 +31,8 @@ from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import Operator
 from nkitools.issue import guards, reduce_registers, scalar_operands
+from nkitools.issue.element_maps import VECTOR_REGISTERS, made
+from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, SCAN, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 
 _FLOATS = (bfloat16, float16, float32, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu)
@@ -83,7 +85,8 @@ def scalar_tensor_tensor(
 
     fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
     factor = 1 if fast and data.layout.free_elements % 2 == 0 else 2
-    return Plan("vector", streaming(check.chip, data, factor), compute, lanes="travel")
+    elements = made(dst={"data": SAME, "operand0": BROADCAST, "operand1": SAME})
+    return Plan("vector", streaming(check.chip, data, factor), compute, elements, lanes="travel")
 
 
 def _between(check: Check, dtype: Any) -> DType:
@@ -172,7 +175,10 @@ def tensor_scalar_reduce(
     compute = scalar_operands.zero_if_unary(check, "operand0", operator, operand0, compute)
 
     read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
-    return Plan("vector", streaming(check.chip, data) + read_out, compute)
+    inputs = {"data": ALONG_FREE, "operand0": BROADCAST}
+    total = reduce_registers.register_elements("vector", reduce_cmd, inputs, "reduce_init")
+    elements = made(total, dst={"data": SAME, "operand0": BROADCAST})
+    return Plan("vector", streaming(check.chip, data) + read_out, compute, elements)
 
 
 def _reducing(
@@ -272,7 +278,11 @@ def tensor_scalar_cumulative(
 
     compute = scalar_operands.zero_if_unary(check, "imm0", operator, imm0, compute)
 
-    return Plan("vector", streaming(check.chip, src), compute)
+    inputs = {"src": ALONG_FREE, "imm0": BROADCAST}
+    last = reduce_registers.register_elements("vector", reduce_cmd, inputs, "imm1")[VECTOR_REGISTERS]
+    first: dict[str, Rule] = {each: BROADCAST for each in (VECTOR_REGISTERS, "imm1") if each in last}
+    elements = made({"dst": {"src": SCAN, "imm0": BROADCAST, **first}, VECTOR_REGISTERS: last})
+    return Plan("vector", streaming(check.chip, src), compute, elements)
 
 
 def _accumulating(operator: Operator) -> Callable[[Array, Array], None]:
@@ -328,7 +338,8 @@ def tensor_tensor_scan(
     running = _accumulating(second) if first.name == "multiply" and second.name in _REDUCTIONS else None
     compute = _scanning(steps, running, data0.shape[0], dst.dtype)
 
-    return Plan("vector", streaming(check.chip, data0, 2), compute)
+    elements = made(dst={"data0": SCAN, "data1": SCAN, "initial": BROADCAST})
+    return Plan("vector", streaming(check.chip, data0, 2), compute, elements)
 
 
 def _sided(operator: Operator, reverse: bool) -> Callable[..., Any]:

@@ -15,6 +15,8 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import SAME, Gather, Index, Only, Parts
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 from nkitools.issue.poison import poison
@@ -86,7 +88,13 @@ def local_gather(
         poison(gathered, outside, dtype)
         np.copyto(destination, gathered.reshape(destination.shape))
 
-    return Plan("gpsimd", _local_gather_cycles(count, each, src_buffer), compute)
+    elements = made(
+        dst={
+            "src_buffer": Gather("index", each, PARTITIONS_PER_CORE),
+            "index": Index(each, PARTITIONS_PER_CORE),
+        }
+    )
+    return Plan("gpsimd", _local_gather_cycles(count, each, src_buffer), compute, elements)
 
 
 def _valid_indices(check: Check, index: NkiTensor, given: Any) -> int:
@@ -167,7 +175,8 @@ def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: Any = Non
         np.copyto(destination, gathered.reshape(destination.shape))
 
     count = indices.layout.free_elements
-    return Plan("gpsimd", math.ceil(count / GATHER_GROUP) * GPSIMD_START + count, compute)
+    cycles = math.ceil(count / GATHER_GROUP) * GPSIMD_START + count
+    return Plan("gpsimd", cycles, compute, made(dst={"data": Gather("indices"), "indices": SAME}))
 
 
 def _report_outside(wanted: Array, outside: Array, size: int) -> None:
@@ -216,7 +225,11 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Any, name:
         destination[written] = source[read].reshape(form)
 
     touches = (instruction_guards.partitions_of(dst, written), instruction_guards.partitions_of(src, read))
-    return Plan("vector", streaming(check.chip, src), compute, touches=touches)
+    moves = Parts(tuple((int(row), int(source), 1) for row, source in zip(written, read, strict=True)), 0)
+    left = np.ones((dst.shape[0], 1), np.bool_)
+    left[written] = False
+    elements = made(dst={"src": moves, "dst": Only(SAME, left)})
+    return Plan("vector", streaming(check.chip, src), compute, elements, touches=touches)
 
 
 def _check_starts(check: Check, dst: NkiTensor, src: NkiTensor) -> None:

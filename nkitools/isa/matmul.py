@@ -17,6 +17,8 @@ from nkitools.engines import costs
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import matmul_perf_mode
 from nkitools.issue import guards
+from nkitools.issue.element_maps import Elements, made
+from nkitools.issue.element_rules import SAME, Column, Permutation, Rule, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.rules.finding import not_modelled
 
@@ -75,6 +77,7 @@ def nc_matmul(
         "tensor",
         cycles,
         compute,
+        _made(Permutation() if is_transpose and check.chip.exact_transpose else Column(0), accumulates),
         lanes="product",
         wants_fresh=True,
         adds_always=adds,
@@ -83,6 +86,12 @@ def nc_matmul(
         passes=passes,
         tiled=array != (check.chip.partitions, check.chip.stationary_fmax),
     )
+
+
+def _made(stationary: Rule, accumulate: bool | None) -> Elements:
+    """Return the element map: where the product may be added, of the destination's earlier value too."""
+    earlier: dict[str, Rule] = {} if accumulate is False else {"dst": SAME}
+    return made(dst={"stationary": stationary, "moving": Column(1), **earlier})
 
 
 def _passes(check: Check, stationary: NkiTensor, moving: NkiTensor, onezero: Any, transpose: Any) -> int:
@@ -370,7 +379,8 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknow
     else:
         passes = 1 if data.dtype.itemsize < 4 else 2 if check.chip.exact_transpose else 4
         cycles = costs.matmul(check.chip, free, partitions, passes)
-    return Plan(chosen.name, cycles, compute, overwrites=True)
+    # Multiplied by an identity, a NaN reaches all of its column.
+    return Plan(chosen.name, cycles, compute, made(dst={"data": Transpose() if exact else Column(0)}), overwrites=True)
 
 
 def _transpose_engine(check: Check, engine: Any, dst: NkiTensor, data: NkiTensor, fits: bool) -> engines:

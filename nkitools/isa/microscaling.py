@@ -33,6 +33,8 @@ from nkitools.engines.microscaling_formats import (
 )
 from nkitools.isa.matmul import accumulation, array_tile, check_contraction, check_free_sizes, deposit, multiplied
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import SAME, Blocks, Column, Only, Rule
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 
 _SBUF = (MemoryRegion.sbuf,)
@@ -78,7 +80,16 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: Any = No
         scales[rows] = exponents.reshape(len(rows), *scales.shape[1:]).view(scales.dtype)
 
     cycles = costs.streaming(check.chip, src, 0.25)
-    return Plan("vector", cycles, compute, touches=_touches(2, (dst_scale, rows)))
+    left = np.ones((dst_scale.shape[0], 1), np.bool_)
+    left[rows] = False
+    elements = made(
+        dst={"src": Blocks(GROUP_PARTITIONS, GROUP_ELEMENTS)},
+        dst_scale={
+            "src": Blocks(GROUP_PARTITIONS, GROUP_ELEMENTS, tuple(rows.tolist())),
+            "dst_scale": Only(SAME, left),
+        },
+    )
+    return Plan("vector", cycles, compute, elements, touches=_touches(2, (dst_scale, rows)))
 
 
 @instruction
@@ -126,10 +137,19 @@ def nc_matmul_mx(
     scale_sets = ((stationary_rows, m), (moving_rows, n))
     compute = _matmul(forms, scale_sets, product, wide_product)
 
+    operands: dict[str, Rule] = {
+        "stationary": Column(0),
+        "moving": Column(1),
+        "stationary_scale": Column(0, tuple(stationary_rows.tolist())),
+        "moving_scale": Column(1, tuple(moving_rows.tolist())),
+    }
+    if accumulates is not False:
+        operands["dst"] = SAME
     return Plan(
         "tensor",
         costs.matmul(check.chip, m, n, 1),
         compute,
+        made(dst=operands),
         wants_fresh=True,
         adds_always=accumulates is True,
         overwrites=accumulates is False,

@@ -20,6 +20,8 @@ from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import oob_mode as oob_modes
 from nkitools.issue import dma_descriptors, guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
 
@@ -95,7 +97,8 @@ def dma_copy(
 
     compute = _copying(dst, src)
 
-    return Plan("dma", dma(check.chip, dst, src), compute, lanes="travel" if dst.on_chip else "use")
+    lanes = "travel" if dst.on_chip else "use"
+    return Plan("dma", dma(check.chip, dst, src), compute, made(dst={"src": SAME}), lanes=lanes)
 
 
 @instruction
@@ -124,7 +127,7 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown,
     compute = _copying(dst, src, exact=engine is not engines.scalar or check.chip.scalar_engine_copies)
 
     cycles = streaming(check.chip, src, 1 / elements_per_cycle(check.chip, chosen, dst, src))
-    return Plan(chosen.name, cycles, compute, lanes="travel")
+    return Plan(chosen.name, cycles, compute, made(dst={"src": SAME}), lanes="travel")
 
 
 @instruction
@@ -161,7 +164,7 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
     chosen = engines.vector if engine is engines.unknown else engine
     # The value is data and may change from call to call: the price is that of zero, by far the most frequent.
     fast = is_half(dst) and chosen is engines.vector
-    return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute)
+    return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute, made(dst={"value": BROADCAST}))
 
 
 def fill(dst: NkiTensor, number: Any, engine: Any = engines.unknown) -> None:
@@ -194,11 +197,11 @@ def iota(
     guards.not_packed(check, dst=dst)
     steps = pattern_steps(check, pattern)
     _int32(check, "channel_multiplier", channel_multiplier)
-    made = math.prod(count for _, count in steps)
-    if made != dst.layout.free_elements:
+    size = math.prod(count for _, count in steps)
+    if size != dst.layout.free_elements:
         check.refuse(
             "NK109",
-            f"`pattern` makes {made} elements per partition; `dst`, {describe(dst)}, has {dst.layout.free_elements}",
+            f"`pattern` makes {size} elements per partition; `dst`, {describe(dst)}, has {dst.layout.free_elements}",
             dst,
         )
 
@@ -212,7 +215,7 @@ def iota(
             values = values[..., None] + step * np.arange(count, dtype=np.int64)
         np.copyto(destination, cast(values.astype(np.int32), dtype).reshape(destination.shape))
 
-    return Plan("gpsimd", GPSIMD_START + dst.layout.free_elements, compute)
+    return Plan("gpsimd", GPSIMD_START + dst.layout.free_elements, compute, made(dst={"offset": BROADCAST}))
 
 
 def _int32(check: Check, role: str, number: Any) -> None:

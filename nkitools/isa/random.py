@@ -42,6 +42,8 @@ from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import engine as engines
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.element_maps import GPSIMD_GENERATORS, VECTOR_GENERATORS, Elements, made
+from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.scalar_operands import single_precision
 from nkitools.rules.finding import report
@@ -51,6 +53,9 @@ STATES = {"vector": 4, "gpsimd": 1}  # in each lane: 24 and 6 words (rand_set_st
 INTEGERS = (int8, int16, int32, uint8, uint16, uint32)
 UNIFORM = (float8_e4m3, float8_e5m2, float16, bfloat16, float32, tfloat32, *INTEGERS)
 _ENGINES = (engines.vector, engines.gpsimd)
+
+
+_GENERATORS = {"vector": VECTOR_GENERATORS, "gpsimd": GPSIMD_GENERATORS}
 
 
 class Generators:
@@ -82,6 +87,12 @@ class Generators:
         return (self.draw(count) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
+def _drawn(engine: Engine, **operands: Rule) -> Elements:
+    """Return the element map of an instruction that draws numbers, which moves the generators on."""
+    generators = _GENERATORS[engine]
+    return made({"dst": {**operands, generators: BROADCAST}, generators: {generators: SAME}})
+
+
 def _number_of(core: Core) -> int:
     """The place of a core's program in the launch grid (0 without one), counted on from rank to rank."""
     place = int(np.ravel_multi_index(core.program, core.grid)) if core.grid else 0
@@ -109,7 +120,7 @@ def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) 
         bits = generators.draw(count)
         np.copyto(destination, bits.reshape(destination.shape).astype(destination.dtype))
 
-    return Plan(engine.name, _cost(check.chip, engine, dst), compute)
+    return Plan(engine.name, _cost(check.chip, engine, dst), compute, _drawn(_named(engine)))
 
 
 @instruction
@@ -141,7 +152,7 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) 
         kept = np.where(dropped, np.zeros((), values.dtype), values)
         np.copyto(destination, kept.reshape(destination.shape))
 
-    return Plan("vector", streaming(check.chip, data), compute)
+    return Plan("vector", streaming(check.chip, data), compute, _drawn("vector", data=SAME, prob=BROADCAST))
 
 
 def _check_probability_dtype(check: Check, prob: NkiTensor, data: NkiTensor) -> None:
@@ -188,7 +199,7 @@ def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) 
         values += first
         put(destination, values, dtype)
 
-    return Plan("vector", streaming(check.chip, dst, 0.25), compute)
+    return Plan("vector", streaming(check.chip, dst, 0.25), compute, _drawn("vector", min=BROADCAST, max=BROADCAST))
 
 
 def _bound(value: Any) -> Any:
@@ -218,7 +229,8 @@ def set_rng_seed(check: Check, src_seeds: Src, name: Any = None) -> Plan:
         seed = int(np.array(values).view(np.uint32)[0, 0])
         core.random_states["vector"] = seeded(seed, core.generation.partitions, STATES["vector"])
 
-    return Plan("vector", float(check.chip.min_initiation_cycles), compute)
+    elements = made({VECTOR_GENERATORS: {"src_seeds": BROADCAST}})
+    return Plan("vector", float(check.chip.min_initiation_cycles), compute, elements)
 
 
 @instruction
@@ -235,7 +247,8 @@ def rand_set_state(check: Check, src_seeds: Src, engine: Any = engines.gpsimd, n
     def compute(words: Array) -> None:
         generators.states()[...] = words.reshape(len(words), -1, WORDS)
 
-    return Plan(engine.name, _cost(check.chip, engine, src_seeds), compute)
+    elements = made({_GENERATORS[_named(engine)]: {"src_seeds": ALONG_FREE}})
+    return Plan(engine.name, _cost(check.chip, engine, src_seeds), compute, elements)
 
 
 @instruction
@@ -253,7 +266,8 @@ def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: A
     def compute(destination: Array) -> None:
         np.copyto(destination, generators.states().reshape(destination.shape))
 
-    return Plan(engine.name, _cost(check.chip, engine, dst), compute)
+    elements = made(dst={_GENERATORS[_named(engine)]: BROADCAST})
+    return Plan(engine.name, _cost(check.chip, engine, dst), compute, elements)
 
 
 def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tuple[MemoryRegion, ...]) -> None:

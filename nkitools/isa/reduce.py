@@ -17,6 +17,8 @@ from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.operators import Operator
 from nkitools.issue import guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import Axes
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 
 _REORDERABLE = frozenset({"add", "multiply", "maximum", "minimum"})  # NumPy's reductions over several axes at once
@@ -93,7 +95,7 @@ def tensor_reduce(
         compute = _reducing(operator, axes, dst.dtype, negated=bool(negate))
 
     factor = 0.5 if is_bfloat16(dst, data) and operator.name in ("add", "maximum") else 1
-    return Plan("vector", streaming(check.chip, data, factor), compute)
+    return Plan("vector", streaming(check.chip, data, factor), compute, made(dst={"data": Axes(axes)}))
 
 
 def _reducing_directly(function: Any, axes: tuple[int, ...], keepdims: bool, *, negated: bool) -> Callable[..., None]:

@@ -14,6 +14,8 @@ from nkitools.chip.registers import check_value
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue import guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Register, RegisterOrNumber
 from nkitools.rules.finding import refuse
@@ -49,7 +51,7 @@ def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
             check_value(what, value)
         target.write(what, value.read(what) if isinstance(value, VirtualRegister) else value)
 
-    return Plan("sync", 1.0, compute)
+    return Plan("sync", 1.0, compute, made(dst={"src": SAME}))
 
 
 @instruction
@@ -65,7 +67,7 @@ def register_load(check: Check, dst: Register, src: Src) -> Plan:
         target.write("nisa.register_load", float(element) if src_is_float else int(element))
 
     src_is_float = src.dtype.is_float
-    return Plan("sync", 64.0, compute)
+    return Plan("sync", 64.0, compute, made(dst={"src": SAME}))
 
 
 @instruction
@@ -82,7 +84,7 @@ def register_store(check: Check, dst: Dst, src: Register) -> Plan:
         wide = np.asarray([value], np.float32 if isinstance(value, float) else np.int64)
         destination[...] = cast(wide, dtype)[0]
 
-    return Plan("sync", 64.0, compute)
+    return Plan("sync", 64.0, compute, made(dst={"src": SAME}))
 
 
 def _check_scalar(check: Check, role: str, tensor: NkiTensor) -> None:

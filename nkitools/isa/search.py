@@ -17,6 +17,8 @@ from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import BROADCAST, SAME, SCAN, WITHIN_PARTITION, All, Only
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
 from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 from nkitools.issue.poison import poison
@@ -57,7 +59,7 @@ def max8(check: Check, dst: Dst, src: Src, name: Any = None) -> Plan:
     def compute(destination: Array, values: Array) -> None:
         put(destination, _largest(_candidates(_rows(to_float32(values)))), dtype)
 
-    return Plan("vector", float(src.layout.free_elements), compute)
+    return Plan("vector", float(src.layout.free_elements), compute, made(dst={"src": WITHIN_PARTITION}))
 
 
 def _largest(rows: Array) -> Array:
@@ -107,7 +109,8 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: Any = Non
         found, _ = _pair(_rows(to_float32(values)), _rows(to_float32(wanted)), range(FOUND))
         np.copyto(destination, found.astype(destination.dtype).reshape(destination.shape))
 
-    return Plan("vector", float(data.layout.free_elements), compute)
+    elements = made(dst={"data": WITHIN_PARTITION, "vals": SCAN})  # equal values take turns, from the first column on
+    return Plan("vector", float(data.layout.free_elements), compute, elements)
 
 
 @instruction
@@ -153,7 +156,12 @@ def nc_match_replace8(
         if indices is not None:
             np.copyto(indices, found.astype(indices.dtype).reshape(indices.shape))
 
-    return Plan("vector", streaming(check.chip, data), compute)
+    # An element stays where equal ones before it have taken all values of its kind.
+    elements = made(
+        dst={"data": SCAN, "vals": WITHIN_PARTITION, "imm": BROADCAST},
+        dst_idx={"data": WITHIN_PARTITION, "vals": WITHIN_PARTITION},
+    )
+    return Plan("vector", streaming(check.chip, data), compute, elements)
 
 
 def _pair(rows: Array, wanted: Array, columns: Iterable[int]) -> tuple[Array, Array]:
@@ -230,7 +238,17 @@ def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: Any, name: Any =
             poison(destination, fresh, dtype)
             destination.reshape((cores, PARTITIONS_PER_CORE, k), copy=False)[:, partition, element] = results
 
-    return Plan("gpsimd", 4.0 * count + k, compute, wants_fresh=True)
+    found, searched = _snake(k, src.shape[0], k), _snake(count, src.shape[0], src.layout.free_elements)
+    problem = Only(All(PARTITIONS_PER_CORE), found, searched)
+    elements = made({each: {"src": problem, each: Only(SAME, ~found)} for each in ("val_dst", "idx_dst")})
+    return Plan("gpsimd", 4.0 * count + k, compute, elements, wants_fresh=True)
+
+
+def _snake(count: int, partitions: int, places: int) -> Array:
+    """Return where, by partition and place, the first elements of each snake stand."""
+    partition, place = np.indices((partitions, places), sparse=True)
+    first: Array = place * PARTITIONS_PER_CORE + partition % PARTITIONS_PER_CORE < count
+    return first
 
 
 def _topk_sizes(check: Check, n: int, k: int, val_dst: NkiTensor, src: NkiTensor) -> None:
@@ -304,4 +322,6 @@ def nonzero_with_count(
 
     ours = slice(None, None, PARTITIONS_PER_CORE)
     touches = (instruction_guards.partitions_of(dst, ours), instruction_guards.partitions_of(src, ours))
-    return Plan("gpsimd", GPSIMD_START + src.layout.free_elements, compute, touches=touches)
+    searched = np.arange(dst.shape[0])[:, None] % PARTITIONS_PER_CORE == 0
+    elements = made(dst={"src": Only(WITHIN_PARTITION, searched), "dst": Only(SAME, ~searched)})
+    return Plan("gpsimd", GPSIMD_START + src.layout.free_elements, compute, elements, touches=touches)

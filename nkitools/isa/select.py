@@ -20,6 +20,8 @@ from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator
 from nkitools.isa.move import pattern_steps
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, WITHIN_PARTITION, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
 from nkitools.issue.select_compute import (
@@ -107,7 +109,8 @@ def affine_select(
         return None, mask_of(offset)
 
     cycles = GPSIMD_START + on_true_tile.layout.free_elements
-    return Plan("gpsimd", cycles, compute, lanes="travel", chooses=chooses)
+    elements = made(dst={"on_true_tile": SAME, "on_false_value": BROADCAST, "offset": BROADCAST})
+    return Plan("gpsimd", cycles, compute, elements, lanes="travel", chooses=chooses)
 
 
 def _made_by_pattern(check: Check, role: str, tensor: NkiTensor, made: int) -> None:
@@ -181,7 +184,10 @@ def range_select(
     ) -> tuple[Any, ...]:
         return _present(None, mask_of(first, second), None, None, reduce_res=reduce_res)
 
-    return Plan("vector", streaming(check.chip, on_true_tile), compute, chooses=chooses)
+    bounds: dict[str, Rule] = {"bound0": BROADCAST, "bound1": BROADCAST}
+    maximum = reduce_registers.register_elements("vector", reduce_cmd, {"on_true_tile": ALONG_FREE, **bounds})
+    elements = made(maximum, dst={"on_true_tile": SAME, **bounds})
+    return Plan("vector", streaming(check.chip, on_true_tile), compute, elements, chooses=chooses)
 
 
 def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
@@ -279,7 +285,10 @@ def select_reduce(
         return _present(None, None, mask, *other, reduce_res=reduce_res)
 
     cycles = _predicated_cycles(check, on_true, predicate)
-    return Plan("vector", cycles, compute, lanes="use" if reduces else "travel", chooses=chooses)
+    chosen_from = {"predicate": ALONG_FREE, "on_true": ALONG_FREE, "on_false": BROADCAST}
+    maximum = reduce_registers.register_elements("vector", reduce_cmd, chosen_from)
+    elements = made(maximum, dst={"predicate": SAME, "on_true": SAME, "on_false": BROADCAST})
+    return Plan("vector", cycles, compute, elements, lanes="use" if reduces else "travel", chooses=chooses)
 
 
 def _select_dtypes(check: Check, predicate: NkiTensor, on_true: NkiTensor, reduce_res: NkiTensor | None) -> None:
@@ -337,7 +346,8 @@ def tensor_copy_predicated(
 
     cycles = _predicated_cycles(check, dst if source is None else source, predicate)
     partly = (None,) * (2 if source is None else 3)
-    return Plan("vector", cycles, compute, lanes="travel", touches=partly, chooses=chooses)
+    elements = made(dst={"src": BROADCAST if source is None else SAME, "predicate": SAME, "dst": SAME})
+    return Plan("vector", cycles, compute, elements, lanes="travel", touches=partly, chooses=chooses)
 
 
 # --- bounds of segments ----------------------------------------------------------------------------------------------
@@ -368,7 +378,7 @@ def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: Any = None) 
         _check_ids(ids)
         put(destination, np.stack(_bounds(ids)), dtype)
 
-    return Plan("gpsimd", GPSIMD_START + count, compute)
+    return Plan("gpsimd", GPSIMD_START + count, compute, made(dst={"segment_ids": WITHIN_PARTITION}))
 
 
 def _check_ids(ids: Array) -> None:

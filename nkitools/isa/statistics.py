@@ -17,6 +17,8 @@ from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.operators import OPERATORS, Operator, token_name
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import WITHIN_PARTITION, Axes, Turns
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 
@@ -45,7 +47,7 @@ def bn_stats(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
         rows = to_float32(values).reshape(values.shape[0], -1)
         put(destination, np.concatenate([_moments(rows[:, 0::2]), _moments(rows[:, 1::2])], axis=1), dtype)
 
-    return Plan("vector", streaming(check.chip, data), compute)
+    return Plan("vector", streaming(check.chip, data), compute, made(dst={"data": Turns(2)}))
 
 
 def _moments(rows: Array) -> Array:
@@ -90,7 +92,7 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
         squares = (scatter + count * np.square(mean - overall)).sum(axis=1, keepdims=True)
         put(destination, np.concatenate([overall, squares / total], axis=1), dtype)
 
-    return Plan("vector", streaming(check.chip, data, 13 / TRIPLE), compute)
+    return Plan("vector", streaming(check.chip, data, 13 / TRIPLE), compute, made(dst={"data": WITHIN_PARTITION}))
 
 
 @instruction
@@ -119,7 +121,8 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: Any, data: Src, name: An
 
     compute = _across(operator, dst.dtype, average=is_average)
 
-    return Plan("gpsimd", GPSIMD_START + elements * min(data.shape[0], PARTITIONS_PER_CORE), compute)
+    cycles = GPSIMD_START + elements * min(data.shape[0], PARTITIONS_PER_CORE)
+    return Plan("gpsimd", cycles, compute, made(dst={"data": Axes((0,))}))
 
 
 def _across_operator(check: Check, token: Any) -> tuple[Operator, bool]:

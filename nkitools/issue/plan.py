@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 from nkitools.chip.generations import Generation
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.element_maps import Elements
 from nkitools.rules.finding import StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.
@@ -66,6 +67,7 @@ class Plan:
     engine: str
     cycles: float
     compute: Callable[..., Any]
+    elements: Elements | None = None  # which operand elements make which result elements
     lanes: str = "use"
     wants_fresh: bool = False
     adds_always: bool = False

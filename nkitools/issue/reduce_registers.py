@@ -5,6 +5,7 @@ A register that nothing has set holds a NaN with bits of its own, so that what c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import reduce_cmd as commands
 from nkitools.engines.operators import Operator
 from nkitools.issue import guards
+from nkitools.issue.element_maps import SCALAR_REGISTERS, VECTOR_REGISTERS
+from nkitools.issue.element_rules import BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check
 from nkitools.rules.finding import report
 
@@ -110,6 +113,25 @@ def _folded(operator: Operator, rows: Array) -> Array:
         left, right = rows[:, 0 : rows.shape[1] - 1 : 2], rows[:, 1::2]
         rows = np.concatenate([operator.compute(left, right, out=np.empty(left.shape, np.float32)), odd], axis=1)
     return rows[:, 0]
+
+
+def register_elements(
+    engine: Literal["scalar", "vector"], command: commands, inputs: Mapping[str, Rule], initial: str = ""
+) -> dict[str, dict[str, Rule]]:
+    """Return what makes the registers after a command, and the tile that receives them.
+
+    ``inputs``: what is reduced into them; ``initial``: the parameter that load_reduce puts there. After ``idle`` the
+    Scalar Engine's registers are what they were, the Vector Engine's are unknown.
+    """
+    registers = SCALAR_REGISTERS if engine == "scalar" else VECTOR_REGISTERS
+    if command is commands.idle:
+        return {"reduce_res": {registers: SAME}} if engine == "scalar" else {"reduce_res": {}, registers: {}}
+    contents: dict[str, Rule] = dict(inputs) if command in REDUCING else {}
+    if command is commands.reduce:
+        contents[registers] = SAME
+    elif command is commands.load_reduce:
+        contents[initial] = BROADCAST
+    return {"reduce_res": contents, registers: contents}
 
 
 # --- guards ----------------------------------------------------------------------------------------------------------
