@@ -18,7 +18,7 @@ from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.operators import OPERATORS, Operator, token_name
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import made
-from nkitools.issue.element_rules import WITHIN_PARTITION, Axes, Turns
+from nkitools.issue.element_rules import WITHIN_PARTITION, Axes, Only, Turns
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 
@@ -47,7 +47,8 @@ def bn_stats(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
         rows = to_float32(values).reshape(values.shape[0], -1)
         put(destination, np.concatenate([_moments(rows[:, 0::2]), _moments(rows[:, 1::2])], axis=1), dtype)
 
-    return Plan("vector", streaming(check.chip, data), compute, made(dst={"data": Turns(2)}))
+    counted = np.arange(2 * TRIPLE) % TRIPLE == 0  # of how many elements, whatever they are
+    return Plan("vector", streaming(check.chip, data), compute, made(dst={"data": Only(Turns(2), ~counted)}))
 
 
 def _moments(rows: Array) -> Array:
