@@ -47,7 +47,7 @@ class TensorRecord(ctypes.Structure):
     ]
 
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions that there are."""
+        """Return the sizes of the dimensions that there are."""
         return tuple(self.sizes[: self.dim])
 
 
@@ -172,7 +172,7 @@ CALL_BYTES = ctypes.sizeof(Call)
 
 
 def aligned(offset: int, unit: int = PAGE) -> int:
-    """The next offset at which something of ``unit`` may begin."""
+    """Return the next offset at which something of ``unit`` may begin."""
     return -(-offset // unit) * unit
 
 
@@ -201,7 +201,7 @@ def open_library(path: str) -> ctypes.CDLL:
 
 
 def listing(library: ctypes.CDLL, function: str) -> list[list[str]]:
-    """What a library has registered, the fields of each line."""
+    """Return what a library has registered, the fields of each line."""
     buffer = ctypes.create_string_buffer(1 << 16)
     used = getattr(library, function)(buffer, len(buffer))
     if used < 0:

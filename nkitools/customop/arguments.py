@@ -39,7 +39,7 @@ class Arguments:
     torch: bool
 
     def size(self) -> int:
-        """The bytes of a call with these arguments, without the output."""
+        """Return the bytes of a call with these arguments, without the output."""
         end = aligned(CALL_BYTES)
         for value in self.values:
             if isinstance(value, np.ndarray):
@@ -47,7 +47,7 @@ class Arguments:
         return end
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of the arrays."""
+        """Return the shapes of the arrays."""
         return tuple(value.shape for value in self.values if isinstance(value, np.ndarray))
 
     def write(self, call: Call, memory: Any) -> None:
@@ -71,7 +71,7 @@ class Arguments:
 
 
 def array_at(memory: Any, offset: int, dtype: Any, shape: tuple[int, ...]) -> Array:
-    """An array over a part of the call's memory."""
+    """Return an array over a part of the call's memory."""
     count = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(memory, dtype, count, offset).reshape(shape)
 
@@ -112,7 +112,7 @@ def _is_torch(value: Any) -> bool:
 
 
 def argument_name(index: int, names: Sequence[str]) -> str:
-    """How an argument is called in a sentence: ``argument 0 `preds```."""
+    """Return how an argument is called in a sentence: ``argument 0 `preds```."""
     return f"argument {index} `{names[index]}`" if names else f"argument {index}"
 
 
@@ -187,7 +187,7 @@ def judge_shape(where: str, shape: tuple[int, ...]) -> None:
 
 
 def shape_problem(shape: tuple[int, ...]) -> str:
-    """What is wrong with a shape, '' where nothing is."""
+    """Return what is wrong with a shape, '' where nothing is."""
     if len(shape) > MAX_DIMS:
         return f"{len(shape)} dimensions; {MAX_DIMS} are the most"
     if 0 in shape:
@@ -200,7 +200,7 @@ def shape_problem(shape: tuple[int, ...]) -> str:
 
 
 def give_back(array: Array, as_torch: bool) -> Any:
-    """The result in the form of the arguments."""
+    """Return the result in the form of the arguments."""
     if not as_torch:
         return array
     import torch

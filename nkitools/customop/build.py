@@ -73,12 +73,14 @@ class Built:
     kernels: tuple[Registered, ...] = ()  # what is bound of the compute sources
 
     def described(self) -> dict[str, Any]:
-        """What is kept beside the library."""
+        """Return what is kept beside the library."""
         return asdict(self)
 
 
 def build(recipe: Recipe, *, verbose: bool = False) -> Built:
-    """The library of ``recipe``, out of the cache where its sources have not changed. BuildError says what is wrong."""
+    """Return the library of ``recipe``, out of the cache where its sources have not changed. BuildError says what is
+    wrong.
+    """
     compiler = find_compiler()
     key = digest([compiler.key, recipe.name, *recipe.flags, *contents_of((*recipe.compute, "", *recipe.shape))])
     with locked("library-" + key) as index:
@@ -91,7 +93,7 @@ def build(recipe: Recipe, *, verbose: bool = False) -> Built:
 
 
 def contents_of(paths: Iterable[str]) -> list[bytes]:
-    """The paths of files and what is in them; BuildError for one that cannot be read."""
+    """Return the paths of files and what is in them; BuildError for one that cannot be read."""
     contents = []
     for path in paths:
         try:
@@ -102,7 +104,7 @@ def contents_of(paths: Iterable[str]) -> list[bytes]:
 
 
 def _place(index: Path, key: str, included: Sequence[str]) -> Path:
-    """Where a library lies, which depends on the content of what its sources include."""
+    """Return where a library lies, which depends on the content of what its sources include."""
     return index.parent / f"library-{digest([key, *contents_of(included)])}"
 
 
@@ -118,7 +120,7 @@ def _known(index: Path, key: str) -> Built | None:
 
 
 def read_description(path: Path) -> Built:
-    """A library as it was described; its halves lie beside the description."""
+    """Return a library as it was described; its halves lie beside the description."""
     told = json.loads(path.read_text())
     told.pop("multicore", None)
     recipe = told["recipe"]
@@ -152,7 +154,9 @@ def _build(compiler: Compiler, recipe: Recipe, index: Path, key: str, verbose: b
 
 
 def _listed(shape: str, compute: str) -> tuple[tuple[Registered, ...], tuple[Registered, ...]]:
-    """What the halves of a library register, told by a process of their own: loading them runs the author's code."""
+    """Return what the halves of a library register, told by a process of their own: loading them runs the author's
+    code.
+    """
     worker = Worker(shape, compute)
     worker.close()
     return tuple(map(_registered, worker.operators)), tuple(map(_registered, worker.kernels))
@@ -189,7 +193,7 @@ class Job:
         return list(dict.fromkeys(name for text in found for name in _DEFINITION.findall(text)))
 
     def compute_units(self) -> list[tuple[Path, str]]:
-        """A unit for each compute source; the kernels are bound in the one that defines them."""
+        """Return a unit for each compute source; the kernels are bound in the one that defines them."""
         kernels = self._guessed_kernels()
         bodies = {path: without_comments(Path(path).read_text(errors="replace")) for path in self.recipe.compute}
         bound: dict[str, list[str]] = {path: [] for path in bodies}
@@ -202,7 +206,7 @@ class Job:
         return [(self._unit(f"compute{i}", path, bound[path]), path) for i, path in enumerate(bodies)]
 
     def _unit(self, name: str, source: str, kernels: Sequence[str]) -> Path:
-        """A source that is the author's, and then what binds its kernels."""
+        """Return a source that is the author's, and then what binds its kernels."""
         unit = self.directory / f"{name}.cpp"
         lines = [f'#include "{_quoted(source)}"']
         if kernels:
@@ -227,7 +231,7 @@ class Job:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text.rstrip()}", done.stderr)
 
     def object_of(self, unit: Path) -> Path:
-        """Where a unit's object lies."""
+        """Return where a unit's object lies."""
         return self.directory / f"{unit.stem}.o"
 
     def _link(self, units: Sequence[Path], name: str) -> None:
@@ -244,7 +248,7 @@ class Job:
             subprocess.run(["dsymutil", str(self.directory / name)], check=False, capture_output=True)
 
     def included(self) -> set[str]:
-        """The author's files: the sources and what they include, but for the system's and our own."""
+        """Return the author's files: the sources and what they include, but for the system's and our own."""
         units = {str(path) for path in self.directory.glob("*.cpp")}
         found: set[str] = set()
         for listing in self.directory.glob("*.d"):
@@ -255,7 +259,7 @@ class Job:
         return {path for path in paths if path not in units and not path.startswith(ours)}
 
     def remarks(self) -> tuple[Remark, ...]:
-        """What the compiler said of things that Neuron's guide does not have."""
+        """Return what the compiler said of things that Neuron's guide does not have."""
         found = [
             Remark(m["what"], os.path.abspath(m["file"]), int(m["line"]), int(m["column"]))
             for m in _UNDOCUMENTED.finditer(self.said)
@@ -264,7 +268,7 @@ class Job:
 
 
 def _as_the_author_sees(text: str, unit: Path) -> str:
-    """The compiler's words without the lines that speak of the unit round the author's source."""
+    """Return the compiler's words without the lines that speak of the unit round the author's source."""
     return "".join(line for line in text.splitlines(keepends=True) if str(unit) not in line)
 
 

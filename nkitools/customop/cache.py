@@ -32,7 +32,7 @@ def cache_directory() -> Path:
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """A name for content: each part counts with its length, so that no two lists of parts run into one."""
+    """Return a name for content: each part counts with its length, so that no two lists of parts run into one."""
     whole = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

@@ -31,7 +31,7 @@ def write_library(built: Built, directory: Path, *, multicore: bool) -> str:
 
 
 def read_library(path: Path) -> tuple[Built, bool]:
-    """A library of a build directory, and whether it is for several cores."""
+    """Return a library of a build directory, and whether it is for several cores."""
     path = Path(os.path.abspath(path))
     if not path.is_file():
         raise BuildError(f"there is no library {path}: nkitools.customop.load(..., build_directory=...) makes one")

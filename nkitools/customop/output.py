@@ -23,7 +23,7 @@ _FILL = (
 
 
 def output_of(call: Call, memory: object) -> Array:
-    """A copy of the output."""
+    """Return a copy of the output."""
     return array_at(memory, call.out.offset, numpy_dtype(call.out.dtype), call.out.shape()).copy()
 
 

@@ -41,7 +41,7 @@ class Memory:
         self._map = mmap.mmap(self.fd, size)
 
     def begin(self, size: int) -> Call:
-        """A cleared call with ``size`` bytes in all; what it had before is forgotten."""
+        """Return a cleared call with ``size`` bytes in all; what it had before is forgotten."""
         if len(self._map) < size or len(self._map) > max(size, _KEPT_BYTES):
             self._take(size)
         call = Call.from_buffer(self._map)
@@ -50,7 +50,7 @@ class Memory:
         return call
 
     def end(self) -> Call:
-        """The call as it is now, in all the memory that it has come to use."""
+        """Return the call as it is now, in all the memory that it has come to use."""
         size = os.fstat(self.fd).st_size
         if size > len(self._map):
             self._map = mmap.mmap(self.fd, size)
@@ -62,7 +62,7 @@ class Memory:
         return self._map
 
     def grow(self, size: int) -> Call:
-        """The same call with more room behind it (for a call in this process)."""
+        """Return the same call with more room behind it (for a call in this process)."""
         if size > len(self._map):
             os.ftruncate(self.fd, size)
             self._map = mmap.mmap(self.fd, size)
@@ -130,7 +130,7 @@ class Worker:
         return self._read(None if not timeout else timeout + 30.0)
 
     def text(self) -> str:
-        """What the call wrote to stdout and stderr by other ways than printf."""
+        """Return what the call wrote to stdout and stderr by other ways than printf."""
         size = os.fstat(self._text).st_size
         return os.pread(self._text, min(size, 1 << 20), 0).decode(errors="replace") if size else ""
 
@@ -177,7 +177,7 @@ _here = threading.local()
 
 
 def memory_here() -> Memory:
-    """The memory of calls in this process, one a thread."""
+    """Return the memory of calls in this process, one a thread."""
     if not hasattr(_here, "memory"):
         _here.memory = Memory()
     memory: Memory = _here.memory
@@ -189,7 +189,7 @@ _workers_lock = threading.RLock()
 
 
 def worker_for(shape: str, compute: str) -> Worker:
-    """The worker of a library, started where there is none."""
+    """Return the worker of a library, started where there is none."""
     with _workers_lock:
         worker = _workers.pop((shape, compute), None)
         if worker is None or not worker.alive:

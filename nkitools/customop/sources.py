@@ -16,12 +16,12 @@ def without_comments(text: str) -> str:
 
 
 def defines(body: str, kernel: str) -> bool:
-    """Whether a source seems to define a function: its name, parameters, and a brace."""
+    """Return whether a source seems to define a function: its name, parameters, and a brace."""
     return _definition(body, kernel) is not None
 
 
 def parameter_names(sources: Iterable[str], kernel: str, count: int) -> tuple[str, ...]:
-    """What ``kernel`` calls its ``count`` parameters; () where its definition cannot be read."""
+    """Return what ``kernel`` calls its ``count`` parameters; () where its definition cannot be read."""
     for path in sources:
         try:
             body = without_comments(Path(path).read_text(errors="replace"))

@@ -30,7 +30,7 @@ class Symbols:
         self._frames: dict[int, list[Place]] = {}
 
     def author_place(self, addresses: Iterable[int]) -> Place | None:
-        """The innermost place in the author's sources on a path of addresses; None where there is none.
+        """Return the innermost place in the author's sources on a path of addresses; None where there is none.
 
         Nor is there one where the system has no tool that reads debug information (addr2line; on macOS atos).
         """

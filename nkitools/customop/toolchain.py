@@ -71,7 +71,7 @@ class Compiler:
         )
 
     def linking(self) -> tuple[str, ...]:
-        """The flags of a shared library that takes its own printf, and leaves nothing undefined."""
+        """Return the flags of a shared library that takes its own printf, and leaves nothing undefined."""
         return ("-shared",) if sys.platform == "darwin" else ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
 
 
@@ -128,7 +128,7 @@ class Prepared:
 
 
 def prepare(compiler: Compiler, extra: Sequence[str] = ()) -> Prepared:
-    """The runtime's object and the precompiled header, built where they are not in the cache.
+    """Return the runtime's object and the precompiled header, built where they are not in the cache.
 
     ``extra``: flags that both are to have, those of the sanitizers. They have no precompiled header.
     """

@@ -83,7 +83,7 @@ def register_with_torch(library: Library) -> Registration:
 
 
 def schema_of(operator: Operator) -> str:
-    """An operator as torch declares it: ``relu_forward(Tensor a0) -> Tensor``."""
+    """Return an operator as torch declares it: ``relu_forward(Tensor a0) -> Tensor``."""
     result, parameters = operator.signature[:1], operator.signature[1:]
     if result != "t" or any(letter not in _SCHEMA for letter in parameters):
         what = "a parameter of a type that cannot be passed" if result == "t" else "no torch::Tensor as its result"
@@ -122,7 +122,7 @@ def _on_host(operator: Operator, *arguments: Any) -> Any:
 
 
 def _on_meta(operator: Operator, *arguments: Any) -> Any:
-    """A tensor without data, of the shape and dtype that the shape function says."""
+    """Return a tensor without data, of the shape and dtype that the shape function says."""
     __tracebackhide__ = True
     import torch
 
@@ -167,7 +167,7 @@ def _refuse_shape(operator: Operator, call: Call) -> None:
 
 
 def has_torch() -> bool:
-    """Whether torch could be imported; it is not imported for that."""
+    """Return whether torch could be imported; it is not imported for that."""
     return find_spec("torch") is not None
 
 

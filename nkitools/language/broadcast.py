@@ -35,7 +35,7 @@ def broadcast(tensor: NkiTensor, shape: Any) -> NkiTensor:
 
 
 def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
-    """A tile (SBUF or PSUM) broadcast to ``shape``, of equally many dimensions, each equal or of size 1.
+    """Return a tile (SBUF or PSUM) broadcast to ``shape``, of equally many dimensions, each equal or of size 1.
 
     ``x`` itself where nothing changes, else a new SBUF tile, of ``x``'s dtype unless ``dtype`` is given. Which
     instructions AWS makes of it is not published: here partitions are spread by DMA and the rest is one tensor_copy.
@@ -54,7 +54,7 @@ def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
 
 
 def spread_partitions(tile: NkiTensor, count: int) -> NkiTensor:
-    """A new SBUF tile of ``count`` partitions, each like the only one of ``tile``.
+    """Return a new SBUF tile of ``count`` partitions, each like the only one of ``tile``.
 
     The written part is doubled by DMA until it fills the tile: exact for every dtype, in log2(count) + 1 instructions.
     """

@@ -40,7 +40,8 @@ SUPPORTED = (
 
 
 def shared_constant(constant: Any) -> NkiTensor:
-    """A tensor in shared HBM with the values of ``constant``, of its shape and dtype, as they are at this moment.
+    """Return a tensor in shared HBM with the values of ``constant``, of its shape and dtype, as they are at this
+    moment.
 
     ``constant``: a NumPy array, or the path of a ``.npy`` file. Dtypes: float32, float16, bfloat16, int32, int16, int8,
     uint32, uint16, uint8, float8_e4m3fn, float8_e5m2, float8_e8m0fnu and packed ones; of others NK301. A file tells no
@@ -65,7 +66,7 @@ def shared_constant(constant: Any) -> NkiTensor:
 
 
 def shared_identity_matrix(n: int, dtype: Any = uint8, dst: NkiTensor | None = None) -> NkiTensor:
-    """The identity matrix [n, n] in SBUF: a new tile, or ``dst`` (SBUF, [n, n]), which is filled and returned.
+    """Return the identity matrix [n, n] in SBUF: a new tile, or ``dst`` (SBUF, [n, n]), which is filled and returned.
 
     ``n``: up to 128. ``dtype``: any that has a 0; where ``dst`` is given its own dtype is what it gets. AWS's sentence
     that it "has the same behavior" as shared_constant, which gives a tensor in HBM, and is "in SBUF", is taken so: the
@@ -89,7 +90,7 @@ def shared_identity_matrix(n: int, dtype: Any = uint8, dst: NkiTensor | None = N
 
 
 def _embedded(core: Core, key: Any, values: Array, dtype: DType) -> Storage:
-    """The storage of a constant, made by the first program that asks for it."""
+    """Return the storage of a constant, made by the first program that asks for it."""
     storage = core.shared.constants.get(key)
     if storage is None:
         own = np.array(values, dtype.dtype, order="C")

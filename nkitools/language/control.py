@@ -37,13 +37,15 @@ def _outside_no_reorder(what: str) -> None:
 
 
 def _iterations(what: str, lower: Any, upper: Any, step: Any) -> Iterator[VirtualRegister]:
-    """The counters of a dynamic loop. What is wrong with its call is said at the call, not at the first iteration."""
+    """Yield the counters of a dynamic loop. What is wrong with its call is said at the call, not at the first
+    iteration.
+    """
     _outside_no_reorder(what)
     return _counters(what, range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step)))
 
 
 def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
-    """A frozen register for each iteration; the record learns which one runs."""
+    """Yield a frozen register for each iteration; the record learns which one runs."""
     core = current_core(what)
     record = core.record
     parent, site = record.loop, record.site()
@@ -59,7 +61,7 @@ def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
 
 
 def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[VirtualRegister]:
-    """A loop on the device: ``start`` and ``stop`` are integers or registers, the counter is a frozen register.
+    """Yield a loop on the device: ``start`` and ``stop`` are integers or registers, the counter is a frozen register.
 
     Errors: NK401, NK601, NK609. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep dive.
     """

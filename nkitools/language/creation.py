@@ -25,7 +25,7 @@ _FILL_CHUNK = 8192
 
 
 def region(buffer: Any) -> MemoryRegion:
-    """A memory by its object, in the legacy dialect by its name, too (the modern one: NK608); NK609 for others."""
+    """Return a memory by its object, in the legacy dialect by its name, too (the modern one: NK608); NK609 for others."""
     if isinstance(buffer, MemoryRegion):
         return buffer
     name = "private_hbm" if isinstance(buffer, str) and buffer == "hbm" else buffer
@@ -39,7 +39,7 @@ def region(buffer: Any) -> MemoryRegion:
 
 
 def checked_shape(shape: Any, what: str) -> tuple[int, ...]:
-    """A shape as a tuple of positive integers; NK609 for others."""
+    """Return a shape as a tuple of positive integers; NK609 for others."""
     if type(shape) is tuple and shape:
         for size in shape:
             if type(size) is not int or size < 1:
@@ -65,7 +65,7 @@ def _checked_address(address: Any) -> tuple[int, int] | None:
 
 
 def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", address: Any = None) -> NkiTensor:
-    """A new tensor, not initialised.
+    """Return a new tensor, not initialised.
 
     On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``, as the docstrings of
     nisa.register_load and register_store allocate scalars so. ``address``: (partition, byte offset) of an SBUF or PSUM
@@ -91,7 +91,7 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", a
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor filled with a number (a memset; in HBM a memset on chip and copies from there).
+    """Return a new tensor filled with a number (a memset; in HBM a memset on chip and copies from there).
 
     Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.full (NKI 0.6).
     """
@@ -110,12 +110,12 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str 
 
 
 def zeros(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor of zeros. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros (NKI 0.6)."""
+    """Return a new tensor of zeros. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros (NKI 0.6)."""
     return full(shape, 0, dtype, buffer, name)
 
 
 def ones(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor of ones. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.ones (NKI 0.6)."""
+    """Return a new tensor of ones. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.ones (NKI 0.6)."""
     return full(shape, 1, dtype, buffer, name)
 
 
@@ -130,7 +130,7 @@ def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | 
 
 
 def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
-    """A new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised.
+    """Return a new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised.
 
     Errors: NK110, NK301, NK609. Source: nki.language.empty_like (NKI 0.6).
     """

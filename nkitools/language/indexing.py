@@ -10,7 +10,7 @@ from nkitools.rules.finding import refuse
 
 
 def ds(start: Any, size: Any) -> DynamicSlice:
-    """The elements ``start`` to ``start + size - 1`` of a dimension, as an index; ``start`` may be a register.
+    """Return the elements ``start`` to ``start + size - 1`` of a dimension, as an index; ``start`` may be a register.
 
     Errors: NK609. Source: nki.language.ds (NKI 0.6).
     """
@@ -26,7 +26,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
-    """A view with a new dimension of size 1 at ``axis``.
+    """Return a view with a new dimension of size 1 at ``axis``.
 
     Errors: NK109, NK609. Source: nki.language.expand_dims (NKI 0.6).
     """

@@ -24,7 +24,7 @@ def _two_dimensional(what: str, **tiles: Any) -> None:
 
 
 def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A PSUM tile with the partition and free dimension of ``x`` (2-D, up to 128 x 128, SBUF) swapped.
+    """Return a PSUM tile with the partition and free dimension of ``x`` (2-D, up to 128 x 128, SBUF) swapped.
 
     Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.transpose (NKI 0.6).
     """

@@ -30,7 +30,7 @@ _BINARY = {**OPERATORS, **REMAINDERS}
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is an immediate rather than a tile."""
+    """Return whether a value is an immediate rather than a tile."""
     return isinstance(value, _NUMBERS)
 
 
@@ -43,7 +43,9 @@ def _operands(what: str, *values: Any) -> None:
 
 
 def broadcast_shape(what: str, x: NkiTensor, y: NkiTensor) -> tuple[int, ...]:
-    """The shape of two tiles: free dimensions broadcast as NumPy's do (NK109), partitions are equal (NK102, NK111)."""
+    """Return the shape of two tiles: free dimensions broadcast as NumPy's do (NK109), partitions are equal (NK102,
+    NK111).
+    """
     if x.ndim != y.ndim:
         refuse(
             "NK109", f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of dimensions", about=(x, y)
@@ -87,7 +89,7 @@ def binary_into(dst: NkiTensor, what: str, x: Any, y: Any) -> None:
 
 
 def binary(what: str, x: Any, y: Any, dtype: Any) -> NkiTensor:
-    """A new SBUF tile of ``x <what> y``."""
+    """Return a new SBUF tile of ``x <what> y``."""
     _operands(what, x, y)
     if is_number(x) or is_number(y):
         shape = y.shape if is_number(x) else x.shape
@@ -246,7 +248,8 @@ def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple
 def reduced(
     what: str, operator: str, x: Any, axis: Any, dtype: Any, keepdims: bool, *, negate: bool = False
 ) -> NkiTensor:
-    """A new SBUF tile of ``x`` reduced along its last free dimensions, at least 2-D, of its dtype or of ``dtype``.
+    """Return a new SBUF tile of ``x`` reduced along its last free dimensions, at least 2-D, of its dtype or of
+    ``dtype``.
 
     ``axis``: an int or ints, the last dimensions without dimension 0; ``keepdims`` leaves them with size 1.
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609.
@@ -260,7 +263,7 @@ def reduced(
 
 @token("add")
 def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The sum along the last free dimension(s), in float32.
+    """Return the sum along the last free dimension(s), in float32.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.sum (NKI 0.6).
     """
@@ -269,7 +272,7 @@ def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> N
 
 @token("maximum")
 def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The maximum along the last free dimension(s).
+    """Return the maximum along the last free dimension(s).
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.max (NKI 0.6).
     """
@@ -278,7 +281,7 @@ def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> N
 
 @token("minimum")
 def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The minimum along the last free dimension(s).
+    """Return the minimum along the last free dimension(s).
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.min (NKI 0.6).
     """
@@ -287,7 +290,7 @@ def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> N
 
 @token("multiply")
 def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The product along the last free dimension(s), in float32.
+    """Return the product along the last free dimension(s), in float32.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.prod (NKI 0.6).
     """
@@ -304,7 +307,7 @@ def all(x: NkiTensor, axis: Any, dtype: Any = None) -> NkiTensor:
 
 
 def mean(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The mean along the last free dimension(s): a sum in float32, times 1 / n.
+    """Return the mean along the last free dimension(s): a sum in float32, times 1 / n.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
     """
@@ -322,7 +325,8 @@ def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
 
 
 def var(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
-    """The variance along the last free dimension(s), of the population: the mean of ``(x - mean(x)) ** 2``, in float32.
+    """Return the variance along the last free dimension(s), of the population: the mean of ``(x - mean(x)) ** 2``, in
+    float32.
 
     The reduced dimensions stay with size 1 whatever ``keepdims`` says: the reference ignores it at present.
     How AWS composes it is not published; here two means, a subtraction and a product on the Vector Engine.

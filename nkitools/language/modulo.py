@@ -10,7 +10,7 @@ from nkitools.rules.finding import report
 
 
 def mod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
-    """The remainder of ``x / y`` with the sign of ``y``, as Python's ``%``: in ``[0, y)``, or ``(y, 0]``.
+    """Return the remainder of ``x / y`` with the sign of ``y``, as Python's ``%``: in ``[0, y)``, or ``(y, 0]``.
 
     Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result is in SBUF, of the
     tiles' dtype (promoted where they differ) unless ``dtype`` is given. Exact in float32, and of int32 and uint32 tiles
@@ -24,7 +24,7 @@ def mod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
 
 
 def fmod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
-    """The remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; everything else as in nl.mod.
+    """Return the remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; everything else as in nl.mod.
 
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.fmod (NKI 0.6).
     """

@@ -34,7 +34,8 @@ def program_id(axis: int = 0) -> int:
 
 
 def num_programs(axes: Any = 0) -> int:
-    """Number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 where there is none.
+    """Return number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 where there
+    is none.
 
     Errors: NK609, NK611. Source: nki.language.num_programs (NKI 0.6).
     """
@@ -47,7 +48,7 @@ def num_programs(axes: Any = 0) -> int:
 
 
 def program_ndim() -> int:
-    """Number of dimensions of the launch grid; 0 without a grid.
+    """Return number of dimensions of the launch grid; 0 without a grid.
 
     Errors: NK611. Source: nki.language.program_ndim (NKI 0.6).
     """
@@ -70,7 +71,7 @@ class LoopRange(Sequence[int]):
 
     @classmethod
     def of(cls, kind: str, start: Any, stop: Any, step: Any) -> LoopRange:
-        """The range that ``nl.<kind>(start, stop, step)`` asks for. Errors: NK609."""
+        """Return the range that ``nl.<kind>(start, stop, step)`` asks for. Errors: NK609."""
         try:
             return cls(kind, range(start) if stop is None else range(start, stop, step))
         except (TypeError, ValueError) as error:
@@ -133,17 +134,17 @@ class LoopRange(Sequence[int]):
 
 
 def affine_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """A range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    """Return a range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
     return LoopRange.of("affine_range", start, stop, step)
 
 
 def sequential_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """A range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    """Return a range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
     return LoopRange.of("sequential_range", start, stop, step)
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:
-    """A range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
+    """Return a range of integers; in the modern dialect the same as ``range``. Errors: NK609."""
     return LoopRange.of("static_range", start, stop, step)
 
 
@@ -185,7 +186,7 @@ def print_values(
 
 
 def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
-    """What a print shows of a tensor (where possible its own memory), and which elements were never written."""
+    """Return what a print shows of a tensor (where possible its own memory), and which elements were never written."""
     try:
         tensor.settle("nl.device_print")
     except OutOfBounds as error:
@@ -207,7 +208,7 @@ def device_print(print_prefix: str, tensor: NkiTensor) -> None:
 
 
 def current_generation() -> Generation:
-    """The running core's chip; outside a kernel the one that a launch would take."""
+    """Return the running core's chip; outside a kernel the one that a launch would take."""
     core = CORE.get()
     return core.generation if core is not None else generation_of(resolve_chip())
 

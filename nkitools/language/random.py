@@ -25,7 +25,7 @@ _COLUMNS = 2048  # of a tile on its way to HBM
 
 
 def rand(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
-    """A new tensor of random numbers, uniform in [0, 1): multiples of 2**-24, cast once to ``dtype``.
+    """Return a new tensor of random numbers, uniform in [0, 1): multiples of 2**-24, cast once to ``dtype``.
 
     A dtype with fewer digits than float32 rounds some of them up to 1. ``buffer``: SBUF, PSUM, or HBM, which is filled
     by DMA from tiles in SBUF. NeuronCore-v4 draws them with nisa.rand2. Others have nisa.rng, whose 32 bits are shifted
@@ -46,7 +46,7 @@ def rand(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> N
 
 
 def _blocks(total: int, partitions: int) -> list[tuple[int, int, int]]:
-    """Where each block of a flat tensor starts, and the rows and columns of its tile."""
+    """Return where each block of a flat tensor starts, and the rows and columns of its tile."""
     columns = min(total, _COLUMNS)
     rows, rest = divmod(total, columns)
     blocks = [(row * columns, min(partitions, rows - row), columns) for row in range(0, rows, partitions)]

@@ -65,7 +65,7 @@ def _shape(condition: Any, x: Any, y: Any) -> tuple[int, ...]:
 
 
 def _predicate(condition: NkiTensor) -> NkiTensor:
-    """The condition itself where it can be a predicate, else a uint8 tile of it."""
+    """Return the condition itself where it can be a predicate, else a uint8 tile of it."""
     if condition.dtype in _PREDICATES and condition.buffer is MemoryRegion.sbuf:
         return condition
     predicate = ndarray(condition.shape, uint8, sbuf)

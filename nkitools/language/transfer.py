@@ -25,7 +25,8 @@ def _tensor(value: Any, what: str) -> NkiTensor:
 
 
 def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A new SBUF tile with the values of an HBM tensor, of its shape (1-D becomes a column) and dtype, or of ``dtype``.
+    """Return a new SBUF tile with the values of an HBM tensor, of its shape (1-D becomes a column) and dtype, or of
+    ``dtype``.
 
     Errors: NK101, NK201, NK301, NK609. Source: nki.language.load (NKI 0.6).
     """
@@ -37,7 +38,8 @@ def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
 
 
 def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A new SBUF tile with the values of a 2-D HBM tensor [F, P] transposed to [P, F], of its dtype, or of ``dtype``.
+    """Return a new SBUF tile with the values of a 2-D HBM tensor [F, P] transposed to [P, F], of its dtype, or of
+    ``dtype``.
 
     It is a nisa.dma_transpose, which moves elements of any size, and where another dtype is asked for a
     nisa.tensor_copy. P is at most 128. How AWS composes it is not published; the performance guide counts it among the
@@ -67,7 +69,7 @@ def _in_hbm(what: str, src: Any, remedy: str) -> NkiTensor:
 
 
 def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> NkiTensor:
-    """A new tile; NK101 about the tensor that it is for, which has a name."""
+    """Return a new tile; NK101 about the tensor that it is for, which has a name."""
     tile = ndarray(shape, dtype, sbuf)
     partitions = current_generation().partitions
     if shape[0] > partitions:
@@ -98,7 +100,7 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
 
 @token("copy")
 def copy(x: NkiTensor, dtype: Any = None) -> NkiTensor:
-    """A copy in SBUF of a tile in SBUF or PSUM, of its shape and dtype, or of ``dtype``.
+    """Return a copy in SBUF of a tile in SBUF or PSUM, of its shape and dtype, or of ``dtype``.
 
     Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.copy (NKI 0.6).
     """

@@ -56,7 +56,7 @@ def check_use(
 
 
 def _loaded(entry: TracebackType) -> str:
-    """The local variable whose attribute was asked for, '' where that was no variable."""
+    """Return the local variable whose attribute was asked for, '' where that was no variable."""
     instructions = list(dis.get_instructions(entry.tb_frame.f_code))
     at = bisect_right([each.offset for each in instructions], entry.tb_lasti) - 1
     before = instructions[at - 1]
@@ -65,7 +65,7 @@ def _loaded(entry: TracebackType) -> str:
 
 
 def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The arguments and what is inside of them, each with its place."""
+    """Yield the arguments and what is inside of them, each with its place."""
     found: list[tuple[str, Any]] = []
 
     def note(place: str, part: Any) -> Any:

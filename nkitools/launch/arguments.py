@@ -42,7 +42,7 @@ class _Entered:
         return _address(self.storage.array) == _address(self.array)
 
     def is_same(self, original: Any, array: Array) -> bool:
-        """Whether another argument is this one: the same object, or another view of exactly the same elements."""
+        """Return whether another argument is this one: the same object, or another view of exactly the same elements."""
         if original is self.original:
             return True
         mine, other = self.array, array
@@ -130,7 +130,7 @@ class Arguments:
         return Storage(array.shape, dtype, self.memory, array=memory, name=name)
 
     def read_only(self, memory: Array) -> str:
-        """The name of the argument that ``memory`` is part of and that may not be written, or ''."""
+        """Return the name of the argument that ``memory`` is part of and that may not be written, or ''."""
         for entered in self._entered:
             array = entered.storage.array
             if not array.flags.writeable and np.may_share_memory(array, memory):
@@ -138,7 +138,7 @@ class Arguments:
         return ""
 
     def is_given_to_others(self, name: str) -> bool:
-        """Whether the argument ``name`` is also one of another rank."""
+        """Return whether the argument ``name`` is also one of another rank."""
         return any(each.storage.name == name and self.is_shared(each.array) for each in self._entered)
 
     def finish(self) -> None:
@@ -151,7 +151,9 @@ class Arguments:
             np.copyto(entered.array, entered.storage.array)
 
     def leave(self, value: Any) -> Any:
-        """A kernel's result in kind: tensors as arrays (an argument's own array where it is that), containers kept."""
+        """Return a kernel's result in kind: tensors as arrays (an argument's own array where it is that), containers
+        kept.
+        """
         return mapped(value, self._leave_part)
 
     def _leave_part(self, value: Any) -> Any:
@@ -189,6 +191,6 @@ def _dtype_of(name: str, array: Array, framework: Framework) -> DType:
 
 
 def _in_place(array: Array) -> Array:
-    """A contiguous array with the strides of its shape: dimensions of size 1 may have any in NumPy."""
+    """Return a contiguous array with the strides of its shape: dimensions of size 1 may have any in NumPy."""
     plain = array.reshape(-1).reshape(array.shape)
     return array if plain.strides == array.strides else plain

@@ -18,12 +18,12 @@ class KernelDebugger(pdb.Pdb):
     """As pdb, but ``step`` does not go into an instruction, and ``breakpoint()`` does not end up in one."""
 
     def stop_here(self, frame: FrameType) -> bool:
-        """Whether to stop in a frame: never in nkitools', nor in those of libraries that nkitools has called."""
+        """Return whether to stop in a frame: never in nkitools', nor in those of libraries that nkitools has called."""
         return bool(super().stop_here(frame)) and not _is_ours(frame)
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame is nkitools', or that of a library which nkitools has called."""
+    """Return whether a frame is nkitools', or that of a library which nkitools has called."""
     each: FrameType | None = frame
     while each is not None and not _is_nkitools(each):
         outer = each.f_back

@@ -59,7 +59,7 @@ def _is_torch(value: Any) -> bool:
 
 
 def _torch_view(name: str, value: Any) -> Array:
-    """A NumPy view of a CPU torch tensor's memory (bfloat16 and float8 through their bits)."""
+    """Return a NumPy view of a CPU torch tensor's memory (bfloat16 and float8 through their bits)."""
     import torch
 
     if value.device.type != "cpu":
@@ -116,7 +116,7 @@ def _is_jax(value: Any) -> bool:
 
 
 def _jax_view(name: str, value: Any) -> Array:
-    """A read-only NumPy view of a jax array."""
+    """Return a read-only NumPy view of a jax array."""
     import jax
 
     if isinstance(value, jax.core.Tracer):
@@ -137,7 +137,7 @@ def _to_jax(array: Array, dtype: DType) -> Any:
 
 
 def from_jax_dtype(name: str, value: Any) -> Any:
-    """The NKI dtype of a scalar type of jax (``jnp.bfloat16``); every other value as it is.
+    """Return the NKI dtype of a scalar type of jax (``jnp.bfloat16``); every other value as it is.
 
     Errors: NK609, a TypeError, for one that NKI lacks (NKI 0.4 release notes, JAX dtype support).
     """
@@ -170,12 +170,12 @@ FRAMEWORKS = (
 
 
 def framework_of(value: Any) -> Framework | None:
-    """The framework whose array ``value`` is; None for what is no array."""
+    """Return the framework whose array ``value`` is; None for what is no array."""
     return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
 
 
 def arrays_in(values: Any) -> list[Any]:
-    """The arrays of any framework in ``values`` and its containers, in order."""
+    """Return the arrays of any framework in ``values`` and its containers, in order."""
     found: list[Any] = []
 
     def note(value: Any) -> Any:

@@ -48,27 +48,27 @@ class KernelObject:
         return f"<{type(self).__module__.split('.')[-2]} kernel {self.__name__}{grid}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> KernelObject:
-        """A decorated method, bound to its object; a kernel that is only kept in a class stays as it is."""
+        """Return a decorated method, bound to its object; a kernel that is only kept in a class stays as it is."""
         home, _, _ = str(getattr(self.function, "__qualname__", "")).rpartition(".")
         classes = (instance if isinstance(instance, type) else type(instance)).__mro__
         is_method = isinstance(self.function, FunctionType) and home in (each.__qualname__ for each in classes)
         return self.with_function(MethodType(self.function, instance)) if is_method else self
 
     def with_grid(self, grid: tuple[int, ...]) -> KernelObject:
-        """The same kernel under a launch grid."""
+        """Return the same kernel under a launch grid."""
         return type(self)(self.function, grid, **self.options)
 
     def with_function(self, function: Callable[..., Any]) -> KernelObject:
-        """The same launch of another function."""
+        """Return the same launch of another function."""
         return type(self)(function, self.grid, **self.options)
 
     def launch(self) -> Launch:
-        """How a call of this kernel is launched."""
+        """Return how a call of this kernel is launched."""
         return Launch(self.function, self.__name__, grid=self.grid)
 
     @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The kernel called inside a running kernel: its function, at once (without a grid of its own: NK610)."""
+        """Return the kernel called inside a running kernel: its function, at once (without a grid of its own: NK610)."""
         if self.grid:
             refuse("NK610", f"kernel {self.__name__} is launched with grid {list(self.grid)} inside a running kernel")
         bind(self.__name__, self.__signature__, args, kwargs)
@@ -81,12 +81,12 @@ class KernelObject:
 
 
 def name_of(function: Any) -> str:
-    """What a function or callable object is called."""
+    """Return what a function or callable object is called."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def grid_of(grid: Any) -> tuple[int, ...]:
-    """A launch grid as a tuple of sizes; TypeError or ValueError says what is not one."""
+    """Return a launch grid as a tuple of sizes; TypeError or ValueError says what is not one."""
     if grid is None:
         return ()
     sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
@@ -102,7 +102,7 @@ def grid_of(grid: Any) -> tuple[int, ...]:
 
 
 def lnc_grid(name: str, grid: Any) -> tuple[int, ...]:
-    """The grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2.
+    """Return the grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2.
 
     Errors: NK609 for what is no integer, NK613 for other degrees.
     """
@@ -115,7 +115,7 @@ def lnc_grid(name: str, grid: Any) -> tuple[int, ...]:
 
 
 def _shown(size: Any) -> str:
-    """What stands in the brackets: numbers and strings as they are, other things by their kind."""
+    """Return what stands in the brackets: numbers and strings as they are, other things by their kind."""
     plain = size is None or isinstance(size, (int, float, str, np.generic))
     return repr(size.item() if isinstance(size, np.generic) else size) if plain else f"a {type(size).__name__}"
 

@@ -17,7 +17,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def mapped_by_name(name: str, value: Any, change: Callable[[str, Any], Any]) -> Any:
-    """The same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``."""
+    """Return the same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``."""
     return _mapped(name, value, change, frozenset())
 
 
@@ -36,7 +36,7 @@ def _mapped(name: str, value: Any, change: Callable[[str, Any], Any], seen: froz
 
 
 def _parts(name: str, value: Any) -> dict[Any, tuple[str, Any]]:
-    """The parts of a container by index, key or attribute, each with its place; nothing for other values."""
+    """Return the parts of a container by index, key or attribute, each with its place; nothing for other values."""
     if isinstance(value, (list, tuple)):
         return {index: (f"{name}[{index}]", item) for index, item in enumerate(value)}
     if isinstance(value, dict):
@@ -45,7 +45,7 @@ def _parts(name: str, value: Any) -> dict[Any, tuple[str, Any]]:
 
 
 def _fields(value: Any) -> list[str]:
-    """The attributes of a dataclass or of an NKIObject."""
+    """Return the attributes of a dataclass or of an NKIObject."""
     if isinstance(value, type):
         return []
     if dataclasses.is_dataclass(value):
@@ -54,7 +54,7 @@ def _fields(value: Any) -> list[str]:
 
 
 def _rebuilt(value: Any, parts: dict[Any, Any]) -> Any:
-    """A container of the same kind with other parts."""
+    """Return a container of the same kind with other parts."""
     if isinstance(value, tuple):
         return value._make(parts.values()) if hasattr(value, "_make") else type(value)(parts.values())
     if isinstance(value, list):

@@ -191,7 +191,7 @@ class Baton:
             raise Stopped
 
     def _choose(self) -> _Player | None:
-        """The player whose turn it is; None where all have ended."""
+        """Return the player whose turn it is; None where all have ended."""
         able = (each for each in self._left if _can_go_on(each))
         chosen = next(able, None)
         if chosen is not None:
@@ -268,7 +268,7 @@ class Baton:
             chosen = self._end(chosen)
 
     def _end(self, player: _Player) -> _Player | None:
-        """A player has ended; returns the next for this thread."""
+        """Return a player has ended; returns the next for this thread."""
         with self._guard:
             self._stop_if_over()
             player.state = _State.ENDED

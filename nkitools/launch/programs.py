@@ -180,7 +180,7 @@ class Programs:
         return self._run_one(self._core(self.programs[number], self.baton), self.entered, self.named)
 
     def finish(self, results: list[Any]) -> Any:
-        """What history shows when all have ended; program 0's result in kind."""
+        """Return what history shows when all have ended; program 0's result in kind."""
         if self.record.keeps_parts:
             report_races(self.record, self.reporter)
         judge(self.record, self.reporter, self.generation, spills=self.launch.dialect.spills)
@@ -229,7 +229,7 @@ class Programs:
 
 
 def _plans_of(generation: str, level: str, kind: str) -> dict[tuple[Any, ...], Any]:
-    """The kept plans: a memo only, so it may be emptied at any time."""
+    """Return the kept plans: a memo only, so it may be emptied at any time."""
     plans = _plans.setdefault((generation, level, kind), {})
     if len(plans) > _MAX_PLANS:
         plans.clear()
@@ -239,7 +239,7 @@ def _plans_of(generation: str, level: str, kind: str) -> dict[tuple[Any, ...], A
 def _enter(
     launch: Launch, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments as tensors, each named by its parameter."""
+    """Return the arguments as tensors, each named by its parameter."""
     signature = signature_of(launch.function)
     bound = bind(launch.name, signature, args, kwargs)
     for name, value in bound.arguments.items():

@@ -33,7 +33,9 @@ _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of ran
 
 
 def arguments_by_rank(ranks: Any, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """The arguments of each rank. TypeError and ValueError say what is no number of ranks, or no tuple of arguments."""
+    """Return the arguments of each rank. TypeError and ValueError say what is no number of ranks, or no tuple of
+    arguments.
+    """
     if isinstance(ranks, bool) or not isinstance(ranks, (int, np.integer)):
         raise TypeError(f"ranks: must be an integer, it is {ranks!r}. {_FORM}")
     if ranks < 1:
@@ -142,7 +144,7 @@ _WORK = 100_000  # candidates that NumPy tries before it says that two strided a
 
 
 def _shared_among(by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Callable[[Array], bool]:
-    """Whether an argument's elements are also another rank's: a device's ranks have memories of their own."""
+    """Return whether an argument's elements are also another rank's: a device's ranks have memories of their own."""
     found = sorted(
         ((*_bounds(array), rank, array) for rank, args in enumerate(by_rank) for array in _arrays((args, kwargs))),
         key=lambda each: each[:3],
@@ -159,7 +161,7 @@ def _shared_among(by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Cal
 
 
 def _arrays(arguments: Any) -> list[Array]:
-    """The arrays that a kernel could write into."""
+    """Return the arrays that a kernel could write into."""
     found: list[Array] = []
 
     def keep(value: Any) -> Any:
@@ -178,7 +180,7 @@ def _have_in_common(first: Array, second: Array) -> bool:
 
 
 def _bounds(array: Array) -> tuple[int, int]:
-    """The first byte of an array, and the one behind its last."""
+    """Return the first byte of an array, and the one behind its last."""
     low, high = np.lib.array_utils.byte_bounds(array)
     return int(low), int(high)
 

@@ -53,7 +53,7 @@ def _entries(error: BaseException) -> Iterator[TracebackType]:
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
-    """The arrays among some values, tensors' and operands' too: an instruction has its destinations first."""
+    """Yield the arrays among some values, tensors' and operands' too: an instruction has its destinations first."""
     for value in values:
         if isinstance(value, tuple):
             yield from _arrays(value)

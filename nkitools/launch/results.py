@@ -25,7 +25,7 @@ _NAMES = [MEMORY_NAMES[memory] for memory in _HBM]
 
 
 def tensors_of(result: Any) -> list[NkiTensor]:
-    """The tensors of a result, also those inside containers, each once."""
+    """Return the tensors of a result, also those inside containers, each once."""
     found: dict[tuple[int, int, int], NkiTensor] = {}
 
     def keep(value: Any) -> Any:
@@ -102,7 +102,7 @@ def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporte
 
 
 def span_of(missing: Array) -> str:
-    """Which elements a mask names: flat and inclusive, and in words where they are whole rows or a block."""
+    """Return which elements a mask names: flat and inclusive, and in words where they are whole rows or a block."""
     flat = np.flatnonzero(missing)
     first, last, count = int(flat[0]), int(flat[-1]), flat.size
     if last - first + 1 == count:

@@ -43,7 +43,7 @@ class Schedule:
 
 
 def schedule_of(edges: Any) -> Schedule:
-    """The edges of a list of pairs (name, name or names that it runs after). Errors: NK609 (form, cycles)."""
+    """Return the edges of a list of pairs (name, name or names that it runs after). Errors: NK609 (form, cycles)."""
     if not isinstance(edges, (list, tuple)):
         refuse("NK609", f"with_schedule takes a list of pairs of names, it is given {type(edges).__name__}")
     pairs = tuple(pair for edge in edges for pair in _pairs(edge))
@@ -171,7 +171,7 @@ class _Order:
         return ""
 
     def _forced_after(self, start: int) -> set[int]:
-        """The instructions that cannot run before ``start`` has."""
+        """Return the instructions that cannot run before ``start`` has."""
         forced = {start}
         again = True
         while again:
@@ -206,7 +206,7 @@ class _Touched:
             kept[access.storage] = np.union1d(kept[access.storage], places) if access.storage in kept else places
 
     def conflicts(self, accesses: Iterable[Access]) -> bool:
-        """Whether an instruction reads what they write, or writes what they read or write."""
+        """Return whether an instruction reads what they write, or writes what they read or write."""
         return any(
             access.storage in kept and bool(np.isin(_bytes_of(access), kept[access.storage]).any())
             for access in accesses
@@ -215,7 +215,7 @@ class _Touched:
 
 
 def _bytes_of(access: Access) -> Array:
-    """The offsets of every byte that a view covers in its storage."""
+    """Return the offsets of every byte that a view covers in its storage."""
     layout = access.layout
     places = np.arange(layout.dtype.itemsize) + access.byte_offset
     for size, stride in zip(layout.shape, layout.strides, strict=True):

@@ -13,7 +13,9 @@ _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
 
 
 def resolve_level(rules: str | None) -> str:
-    """The rule level asked for: the argument, else the option (``--nki-rules``, ``NKITOOLS_RULES``), else ``error``."""
+    """Return the rule level asked for: the argument, else the option (``--nki-rules``, ``NKITOOLS_RULES``), else
+    ``error``.
+    """
     level: Any = options.value("rules") if rules is None else rules
     if level not in LEVELS:
         raise ValueError(f"rules: must be one of {', '.join(LEVELS)}, it is {level!r}")
@@ -21,7 +23,9 @@ def resolve_level(rules: str | None) -> str:
 
 
 def resolve_seed() -> int | None:
-    """The seed of the order of programs (``--nki-schedule-seed``, ``NKITOOLS_SCHEDULE_SEED``), None for their own."""
+    """Return the seed of the order of programs (``--nki-schedule-seed``, ``NKITOOLS_SCHEDULE_SEED``), None for their
+    own.
+    """
     seed = options.value("schedule_seed")
     if seed is None:
         return None
@@ -48,5 +52,5 @@ def resolve_precision(precision: str | None, default: str = "precise") -> str:
 
 
 def described(level: str, grid: tuple[int, ...], seed: int | None) -> dict[str, Any]:
-    """What a run keeps of how it was launched, beside chip and precision."""
+    """Return what a run keeps of how it was launched, beside chip and precision."""
     return {"rules": level, "grid": list(grid), "schedule_seed": seed}

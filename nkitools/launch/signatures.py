@@ -10,7 +10,7 @@ from nkitools.rules.finding import refuse
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a kernel's function; NK609 where it has none (a builtin, a NumPy ufunc)."""
+    """Return the signature of a kernel's function; NK609 where it has none (a builtin, a NumPy ufunc)."""
     try:
         found = inspect.signature(function)
     except (TypeError, ValueError):
@@ -37,7 +37,7 @@ def _evaluated(function: Callable[..., Any], signature: inspect.Signature) -> in
 def bind(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments by the names of their parameters.
+    """Return the arguments by the names of their parameters.
 
     NK609 shows the signature that they do not fit, or the shape that a parameter declares (``nt.tensor[128, 512]``).
     """

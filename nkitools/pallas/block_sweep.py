@@ -51,7 +51,7 @@ class Attempt:
         return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
 
     def verdict(self) -> str:
-        """A word or two: "compiles", "fits", the rule that is broken, "refused"."""
+        """Return a word or two: "compiles", "fits", the rule that is broken, "refused"."""
         if self.compiled is None:
             return "refused"
         errors = [finding.rule for finding in self.findings if finding.severity == "error"]
@@ -79,7 +79,7 @@ class Sweep(Sequence[Attempt]):
         return len(self._attempts)
 
     def accepted(self, chip: str) -> list[Any]:
-        """The blocks that the compiler for ``chip`` takes, in the order in which they were given."""
+        """Return the blocks that the compiler for ``chip`` takes, in the order in which they were given."""
         return [each.block for each in self if each.chip == chip and each.accepted]
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ def _attempt(
 
 
 def _noted(attempt: Attempt, notes: list[str]) -> str:
-    """The cell of an attempt, with the number of its note where there is a reason; equal reasons share one."""
+    """Return the cell of an attempt, with the number of its note where there is a reason; equal reasons share one."""
     if not attempt.reason:
         return attempt.verdict()
     told = [note.partition("] ")[2] for note in notes]
@@ -182,7 +182,7 @@ def _noted(attempt: Attempt, notes: list[str]) -> str:
 
 
 def _sizes(row: Sequence[Attempt]) -> str:
-    """The vector memory of one choice, from the least to the most where the function differs by chip."""
+    """Return the vector memory of one choice, from the least to the most where the function differs by chip."""
     sizes = sorted({each.vmem for each in row if each.vmem is not None})
     return " to ".join(_mib(size) for size in dict.fromkeys((*sizes[:1], *sizes[-1:]))) or "-"
 

@@ -108,7 +108,7 @@ class Call:
         return f"{kernel} {self.name} {self.grid} {[(each.shape, str(each.dtype)) for each in self.avals]}"
 
     def as_function(self, **compiler_params: Any) -> Callable[..., Any]:
-        """A function of the call's operands that makes this call alone, not interpreted."""
+        """Return a function of the call's operands that makes this call alone, not interpreted."""
         params = {**self.params, "interpret": False}
         if compiler_params:
             own = params["compiler_params"] or jax_module("jax.experimental.pallas.tpu").CompilerParams()
@@ -134,7 +134,7 @@ def compiling_for(chip: Chip) -> Iterator[None]:
 
 
 def pallas_calls(closed_jaxpr: Any) -> list[Call]:
-    """The Pallas calls in a jaxpr and in those within it, in order, equal ones once."""
+    """Return the Pallas calls in a jaxpr and in those within it, in order, equal ones once."""
     calls: dict[str, Call] = {}
     for equation in equations(closed_jaxpr.jaxpr):
         if equation.primitive.name == "pallas_call":
@@ -180,7 +180,7 @@ def _jaxprs_in(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = None) -> Call:
-    """The Pallas call with those parameters of its primitive."""
+    """Return the Pallas call with those parameters of its primitive."""
     mapping, jaxpr = params["grid_mapping"], params["jaxpr"]
     kernel_place = source_places.of_function(jaxpr.debug_info, source_places.of_source(source_info))
     place = source_places.of_source(source_info, kernel_place)
@@ -206,7 +206,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = 
 
 
 def _names(jaxpr: Any, mapping: Any) -> list[str]:
-    """The kernel's names of its refs; those of a kernel that takes ``*refs`` are ``refs[0]`` and so on."""
+    """Return the kernel's names of its refs; those of a kernel that takes ``*refs`` are ``refs[0]`` and so on."""
     known = jaxpr.debug_info.arg_names or ()
     return [
         known[index] if index < len(known) and known[index] else f"ref {index}" for index in range(len(jaxpr.invars))
@@ -232,7 +232,7 @@ def _operand(block: Any, name: str, is_output: bool, call: Place) -> Operand:
 
 
 def _size(dimension: Any) -> int | None:
-    """The size of a block dimension, None where it is squeezed."""
+    """Return the size of a block dimension, None where it is squeezed."""
     if dimension is None or type(dimension).__name__ == "Squeezed":
         return None
     return int(getattr(dimension, "block_size", dimension))
@@ -249,17 +249,17 @@ def memory_of(ref: Any) -> str:
 
 
 def _parallel(compiler_params: Any, dimensions: int) -> tuple[bool, ...]:
-    """Which dimensions of the grid may run in any order."""
+    """Return which dimensions of the grid may run in any order."""
     said = getattr(compiler_params, "dimension_semantics", None) or ()
     parallel = tuple(str(getattr(each, "value", each)).lower().endswith("parallel") for each in said)
     return (*parallel, *(False,) * dimensions)[:dimensions]
 
 
 def array_bytes(call: Call) -> int:
-    """The bytes of the whole arrays that a call reads and writes."""
+    """Return the bytes of the whole arrays that a call reads and writes."""
     return sum(math.prod(each.shape) * max(int(each.dtype.itemsize), 1) for each in call.operands)
 
 
 def points(call: Call) -> int:
-    """How many points the grid has; 1 where a size is only known when it runs."""
+    """Return how many points the grid has; 1 where a size is only known when it runs."""
     return math.prod(size or 1 for size in call.grid)

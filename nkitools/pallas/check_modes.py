@@ -9,7 +9,7 @@ DEFAULT = MODES[:-1]
 
 
 def chosen_modes(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The modes of those names in their order, all but ``device`` for None; ValueError names what is none."""
+    """Return the modes of those names in their order, all but ``device`` for None; ValueError names what is none."""
     if names is None:
         return DEFAULT
     wanted = tuple(each.strip() for each in names.split(",")) if isinstance(names, str) else tuple(names)

@@ -243,7 +243,9 @@ class _Check:
         return calls
 
     def _interpreted(self, watched: Any, chip: Chip, *, silently: bool) -> Any:
-        """The outputs in plain interpretation, or those of the watched run where a CPU has not what the kernel does."""
+        """Return the outputs in plain interpretation, or those of the watched run where a CPU has not what the kernel
+        does.
+        """
         __tracebackhide__ = True
         run = self.run
         try:
@@ -263,7 +265,7 @@ class _Check:
         return bool(moved)
 
     def _too_long(self) -> bool:
-        """Whether TPU interpretation would keep a test waiting; it takes a millisecond or more for each block."""
+        """Return whether TPU interpretation would keep a test waiting; it takes a millisecond or more for each block."""
         if not self.plan.quick:
             return False
         calls = next(iter(self.calls.values()), [])

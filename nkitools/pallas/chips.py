@@ -42,7 +42,7 @@ CHIPS = {chip.name: chip for chip in _TABLE}
 
 
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:
-    """The chips of those names, each once, in a sequence or with commas; ValueError names what is no chip."""
+    """Return the chips of those names, each once, in a sequence or with commas; ValueError names what is no chip."""
     wanted = tuple(each.strip() for each in names.split(",")) if isinstance(names, str) else tuple(names)
     unknown = [name for name in wanted if name not in CHIPS]
     if unknown or not wanted:

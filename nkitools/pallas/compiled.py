@@ -121,7 +121,7 @@ class Prepared:
 
 
 def is_error(finding: Finding) -> bool:
-    """Whether it fails a run."""
+    """Return whether it fails a run."""
     return finding.severity == "error"
 
 

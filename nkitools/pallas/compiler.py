@@ -65,7 +65,7 @@ class Compiler:
         self._lock = threading.Lock()
 
     def compile(self, program: Program, chip: Chip, timeout: float) -> dict[str, Any]:
-        """What the compiler says of a program for ``chip``; Crashed where it does not come to say anything."""
+        """Return what the compiler says of a program for ``chip``; Crashed where it does not come to say anything."""
         question = {
             "topology": chip.topology,
             "host_bounds": chip.host_bounds,
@@ -139,7 +139,7 @@ class Compiler:
         return Crashed(f"the compiler ended its process ({how})" + (f": {said}" if said else ""))
 
     def _last_words(self) -> str:
-        """The line that a crash left behind, of what was written to the standard error."""
+        """Return the line that a crash left behind, of what was written to the standard error."""
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
         telling = [line for line in lines if line.startswith("F") or "Check failed" in line or "Error" in line]
@@ -157,7 +157,7 @@ def _listen(process: Any, answers: queue.SimpleQueue[Any]) -> None:
 
 @cache
 def compiler() -> Compiler:
-    """The process that is kept for all questions of this one; it ends with it."""
+    """Return the process that is kept for all questions of this one; it ends with it."""
     warm = Compiler()
     atexit.register(warm.close)
     return warm

@@ -15,7 +15,7 @@ def refuse(message: str, remedy: str) -> NoReturn:
 
 
 def finding(message: str, remedy: str, severity: str = "error") -> Finding:
-    """What is not possible, at the author's line that asked."""
+    """Return what is not possible, at the author's line that asked."""
     rule = RULES["NK607"]
     frame = author_frame()
     return Finding(

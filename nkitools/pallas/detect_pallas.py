@@ -29,12 +29,12 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def is_pallas_function(fn: object) -> bool:
-    """Whether ``fn`` is to be run by JAX: a jitted function, a partial of one, or a function that names JAX."""
+    """Return whether ``fn`` is to be run by JAX: a jitted function, a partial of one, or a function that names JAX."""
     return _uses_jax(fn, set())
 
 
 def _uses_jax(value: object, seen: set[int]) -> bool:
-    """Whether ``value`` is JAX's, or calls functions that are; ``seen`` holds the functions already looked into."""
+    """Return whether ``value`` is JAX's, or calls functions that are; ``seen`` holds the functions already looked into."""
     value = _callee(value)
     if _is_jax_object(value):
         return True
@@ -49,7 +49,9 @@ def _uses_jax(value: object, seen: set[int]) -> bool:
 
 
 def _callee(value: object) -> object:
-    """What runs in the end when ``value`` is called: the function of a partial, of a method, of a callable object."""
+    """Return what runs in the end when ``value`` is called: the function of a partial, of a method, of a callable
+    object.
+    """
     while isinstance(value, functools.partial):
         value = value.func
     if isinstance(value, MethodType):
@@ -60,7 +62,7 @@ def _callee(value: object) -> object:
 
 
 def _is_jax_object(value: object) -> bool:
-    """Whether ``value`` is a module, a type or a function of JAX, or an object of one of its types."""
+    """Return whether ``value`` is a module, a type or a function of JAX, or an object of one of its types."""
     if isinstance(value, ModuleType):
         return _package(value.__name__) in _JAX
     if isinstance(value, FunctionType):
@@ -72,23 +74,23 @@ def _is_jax_object(value: object) -> bool:
 
 
 def _home(function: FunctionType) -> object:
-    """The module that defines a function. Its `__module__` may be that of a function which it wraps."""
+    """Return the module that defines a function. Its `__module__` may be that of a function which it wraps."""
     return function.__globals__.get("__name__")
 
 
 def _package(path: object) -> str:
-    """The package that a dotted path starts with; a function's globals need not name a module."""
+    """Return the package that a dotted path starts with; a function's globals need not name a module."""
     return path.partition(".")[0] if isinstance(path, str) else ""
 
 
 def _names(code: CodeType) -> set[str]:
-    """The global, attribute and module names in ``code`` and in the functions defined within it."""
+    """Return the global, attribute and module names in ``code`` and in the functions defined within it."""
     nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*map(_names, nested))
 
 
 def _targets(function: FunctionType) -> Iterator[object]:
-    """What the function's names and closure stand for, and what it may take out of the modules among them."""
+    """Yield what the function's names and closure stand for, and what it may take out of the modules among them."""
     names = _names(function.__code__)
     values = [function.__globals__[name] for name in names if name in function.__globals__]
     values += [value for cell in function.__closure__ or () for value in _contents(cell)]
@@ -99,7 +101,7 @@ def _targets(function: FunctionType) -> Iterator[object]:
 
 
 def _contents(cell: CellType) -> list[object]:
-    """What a closure cell holds: nothing while the function around it has not assigned the name yet."""
+    """Return what a closure cell holds: nothing while the function around it has not assigned the name yet."""
     try:
         return [cell.cell_contents]
     except ValueError:

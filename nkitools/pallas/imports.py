@@ -16,7 +16,7 @@ OLDEST = (0, 10)
 
 
 def jax_module(path: str = "jax") -> Any:
-    """The module ``path`` of JAX; ``NotModelled`` (NK607) where JAX is not installed."""
+    """Return the module ``path`` of JAX; ``NotModelled`` (NK607) where JAX is not installed."""
     if importlib.util.find_spec("jax") is None:
         refuse(
             "Pallas kernels run by way of JAX, which is not installed here",

@@ -36,7 +36,7 @@ def interpreted(mode: object) -> Iterator[None]:
 
 
 def interpret_mode(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """The mode to force: the function's own where its ``interpret`` argument is an InterpretParams, else True.
+    """Return the mode to force: the function's own where its ``interpret`` argument is an InterpretParams, else True.
 
     Forcing overrides what the function says, and plain interpretation of a kernel that asked for TPU interpretation
     would not find what its author is looking for.
@@ -50,7 +50,7 @@ def _pallas_tpu() -> Any:
 
 
 def _argument(fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """The value of an argument of a call, given or default; None where there is none or the call does not fit."""
+    """Return the value of an argument of a call, given or default; None where there is none or the call does not fit."""
     if name in kwargs:
         return kwargs[name]
     try:

@@ -212,7 +212,7 @@ class Kernel:
     # ------------------------------------------------------------------ DMAs and semaphores
 
     def task(self, dma: Any, task: Callable[[], None]) -> Callable[[], None]:
-        """The part of a DMA that is executed when somebody waits for it; what it reads and writes is the DMA's."""
+        """Return the part of a DMA that is executed when somebody waits for it; what it reads and writes is the DMA's."""
         with self.lock:
             self.dmas.setdefault(id(dma), (dma, self.grid.point(_core(dma))))
 
@@ -264,7 +264,7 @@ class Kernel:
                 self.rules.check_written(buffer)
 
     def _target(self, dma: Any) -> str:
-        """The buffer that a DMA writes."""
+        """Return the buffer that a DMA writes."""
         return next((each.name for key, each in self.shadows.items() if key[1] == int(dma.dst_buffer_id)), "dma")
 
 

@@ -52,7 +52,7 @@ PRIMITIVES = "the list of primitives that have a TPU lowering"
 
 
 def _memory(method: str, *has: str) -> Mark:
-    """A method that the watching memory overrides, with the parameters that it is called with.
+    """Return a method that the watching memory overrides, with the parameters that it is called with.
 
     A thread was a core of all devices, by its number, before it was a device and a core (0.11).
     """
@@ -62,7 +62,9 @@ def _memory(method: str, *has: str) -> Mark:
 
 
 def _check(method: str) -> Mark:
-    """A method of the race detector that ours overrides; as above, but that a device and a core were two parameters."""
+    """Return a method of the race detector that ours overrides; as above, but that a device and a core were two
+    parameters.
+    """
     name, rest = f"RaceDetectionState.{method}", ("clock", "buffer_key", "rnge", "source_info")
     older = Mark(RACES, name, ("device_id", "local_core_id", *rest), WATCH)
     return Mark(RACES, name, ("thread", *rest), WATCH, before=older)
@@ -110,13 +112,13 @@ MARKS = (
 
 
 def of(module: str, name: str) -> Any:
-    """The private ``name`` of JAX's ``module``; a method's is that of its class and its own."""
+    """Return the private ``name`` of JAX's ``module``; a method's is that of its class and its own."""
     return attrgetter(name)(jax_module(module))
 
 
 @cache
 def moved(part: str) -> str:
-    """What the installed JAX has otherwise than ``part`` needs it, in words; empty where everything is as known."""
+    """Return what the installed JAX has otherwise than ``part`` needs it, in words; empty where everything is as known."""
     found = [sentence for mark in MARKS if mark.part == part and (sentence := _otherwise(mark))]
     return f"jax {jax_module().__version__}: " + "; ".join(found) if found else ""
 
@@ -146,19 +148,21 @@ def _names(thing: Any) -> Iterable[str]:
 
 
 def are_ordered(clock: Any, other: Any) -> bool:
-    """Whether one of the moments that two vector clocks show happened before the other."""
+    """Return whether one of the moments that two vector clocks show happened before the other."""
     if hasattr(clock, "ordered"):
         return bool(clock.ordered(other))
     return bool(of(VECTOR_CLOCK, "ordered")(clock, other))  # before 0.11 clocks are arrays
 
 
 def core_of(thread: Any, cores_per_device: int) -> int:
-    """The core within its device: of a device and a core, or of a number among the cores of all devices."""
+    """Return the core within its device: of a device and a core, or of a number among the cores of all devices."""
     return int(thread[1]) if isinstance(thread, tuple) else int(thread) % cores_per_device
 
 
 def access_of(*checked: Any) -> tuple[tuple[Any, Any], Any, Any, Any]:
-    """What the race detector is given to check: the thread (device and core), its clock, the buffer and the ranges."""
+    """Return what the race detector is given to check: the thread (device and core), its clock, the buffer and the
+    ranges.
+    """
     *thread, clock, buffer, ranges = checked
     device, core = thread if len(thread) == 2 else thread[0]
     return (device, core), clock, buffer, ranges

@@ -56,7 +56,8 @@ def run(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
 def interpreted_outputs(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Run, chip: Chip, *, silently: bool
 ) -> Any:
-    """What ``fn`` returns in plain interpretation, as if for ``chip``; ``silently`` where its prints were heard before.
+    """Return what ``fn`` returns in plain interpretation, as if for ``chip``; ``silently`` where its prints were heard
+    before.
 
     Raises what ``fn`` raises, and TypeError for a function that shows nothing of JAX.
     """
@@ -70,7 +71,7 @@ def interpreted_outputs(
 
 
 def sees_tpu(result: CheckedRun) -> bool:
-    """Whether JAX sees a TPU; ``left_out`` says what it sees where there is none."""
+    """Return whether JAX sees a TPU; ``left_out`` says what it sees where there is none."""
     platforms = sorted({str(device.platform) for device in jax_module().devices()})
     if "tpu" not in platforms:
         result.left_out["device"] = f"no TPU: jax.devices() has {', '.join(platforms)} only"
@@ -78,7 +79,7 @@ def sees_tpu(result: CheckedRun) -> bool:
 
 
 def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What ``fn`` returns on the TPU that JAX sees."""
+    """Return what ``fn`` returns on the TPU that JAX sees."""
     jax = jax_module()
     with jax.default_device(jax.devices("tpu")[0]):
         return finished(fn, args, kwargs)
@@ -95,7 +96,7 @@ def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[A
 
 
 def as_given(outputs: Any, arguments: Any) -> Any:
-    """The outputs as JAX arrays where one of the arguments is one, else as NumPy arrays."""
+    """Return the outputs as JAX arrays where one of the arguments is one, else as NumPy arrays."""
     return outputs if _has_jax_array(arguments) else _to_numpy(outputs)
 
 
@@ -109,7 +110,7 @@ def _prints_into(result: Run) -> contextlib.AbstractContextManager[Any]:
 
 
 def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What ``fn`` returns, once it is computed and every callback has been made, in success and in failure."""
+    """Return what ``fn`` returns, once it is computed and every callback has been made, in success and in failure."""
     jax = jax_module()
     try:
         args, kwargs = jax.tree_util.tree_map(_not_to_be_donated, (args, kwargs))
@@ -123,7 +124,9 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _not_to_be_donated(leaf: Any) -> Any:
-    """A copy of a JAX array: a function that its arguments are donated to deletes them, and is run several times."""
+    """Return a copy of a JAX array: a function that its arguments are donated to deletes them, and is run several
+    times.
+    """
     return leaf.copy() if isinstance(leaf, jax_module().Array) else leaf
 
 
@@ -142,13 +145,13 @@ def _has_jax_array(tree: Any) -> bool:
 
 
 def _to_numpy(outputs: Any) -> Any:
-    """The same structure with NumPy arrays, writable, in place of JAX's."""
+    """Return the same structure with NumPy arrays, writable, in place of JAX's."""
     jax = jax_module()
     return jax.tree_util.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, outputs)
 
 
 def name_of(fn: Callable[..., Any]) -> str:
-    """The name of the author's function."""
+    """Return the name of the author's function."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     return str(getattr(fn, "__name__", type(fn).__name__))

@@ -16,7 +16,8 @@ INTEGER_PRINTS = (0, 0, 43)  # the first that prints an integer without a placeh
 
 @cache
 def version() -> tuple[int, ...]:
-    """The version of libtpu: of the one that is installed, else of the one that the installed JAX names as its own.
+    """Return the version of libtpu: of the one that is installed, else of the one that the installed JAX names as its
+    own.
 
     Where neither is known, the newest that is known.
     """

@@ -43,7 +43,7 @@ class Program:
 
 
 def lower(call: Call, chip: Chip, **compiler_params: Any) -> Program | Finding:
-    """The call lowered for ``chip``, or what is wrong with it. ``compiler_params`` replace the author's."""
+    """Return the call lowered for ``chip``, or what is wrong with it. ``compiler_params`` replace the author's."""
     export = jax_module("jax.export")
     jitted = jax_module().jit(call.as_function(**compiler_params))
     shapes = [jax_module().ShapeDtypeStruct(aval.shape, aval.dtype) for aval in call.avals]
@@ -61,7 +61,7 @@ def lower(call: Call, chip: Chip, **compiler_params: Any) -> Program | Finding:
 
 
 def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
-    """The shape and dtype of an array; of one of random keys, those of the numbers that they are made of."""
+    """Return the shape and dtype of an array; of one of random keys, those of the numbers that they are made of."""
     jax = jax_module()
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
@@ -70,7 +70,7 @@ def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
 
 @cache
 def fills_in_floats() -> bool:
-    """Whether a print may fill a placeholder with a float32: JAX (since 0.11) is asked, with a kernel that does."""
+    """Return whether a print may fill a placeholder with a float32: JAX (since 0.11) is asked, with a kernel that does."""
     jax, pallas = jax_module(), jax_module("jax.experimental.pallas")
     array = jax.ShapeDtypeStruct((8, 128), jax_module("jax.numpy").float32)
     chip = CHIPS["v5e"]
@@ -85,7 +85,7 @@ def fills_in_floats() -> bool:
 
 
 def finding_of_error(error: BaseException, call: Call) -> Finding:
-    """What JAX's lowering says of a call, at the line of the operation or of the block spec that it speaks of."""
+    """Return what JAX's lowering says of a call, at the line of the operation or of the block spec that it speaks of."""
     text = str(error)
     rule = rule_of(text)
     place = source_places.of_error(error, call.place)
@@ -98,7 +98,7 @@ def finding_of_error(error: BaseException, call: Call) -> Finding:
 
 
 def _operand_place(text: str, call: Call) -> Place:
-    """The block spec of the operand that an error names."""
+    """Return the block spec of the operand that an error names."""
     for operand in call.operands:
         if f"Block spec for {operand.mapping.origin} " in text:
             return operand.place
@@ -106,12 +106,12 @@ def _operand_place(text: str, call: Call) -> Place:
 
 
 def rule_of(text: str) -> str:
-    """The rule that a message of JAX's lowering or of the compiler is about."""
+    """Return the rule that a message of JAX's lowering or of the compiler is about."""
     return next((rule for pattern, rule in _MEANINGS if re.search(pattern, text)), "PL301")
 
 
 def first_sentences(text: str, limit: int = 400) -> str:
-    """The start of a compiler's message, without what it says of its own inside."""
+    """Return the start of a compiler's message, without what it says of its own inside."""
     text = text.replace(
         "Pallas encountered an internal verification error. Please file a bug at "
         "https://github.com/jax-ml/jax/issues/new/choose. Error details: ",
@@ -124,7 +124,7 @@ def first_sentences(text: str, limit: int = 400) -> str:
 
 
 def place_in(text: str, otherwise: Place) -> Place:
-    """The author's line in the location that a message of the compiler carries."""
+    """Return the author's line in the location that a message of the compiler carries."""
     for found in _LOCATION.finditer(text):
         if source_places.is_authors(found["file"]):
             return Place(found["file"], int(found["line"]), found["function"])

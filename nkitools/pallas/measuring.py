@@ -27,7 +27,7 @@ class Bundles(NamedTuple):
 
 
 def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
-    """The least limit, in bytes and to 4 KiB, with which the compiler takes a call that it takes as it is.
+    """Return the least limit, in bytes and to 4 KiB, with which the compiler takes a call that it takes as it is.
 
     Found by halving, from ``guess`` on: two compilations where that is right, some fifteen where it is not.
     """
@@ -43,7 +43,9 @@ def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
 
 
 def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | None:
-    """The counts of the compiler's own dump, made by a process that does nothing else; None where there is no dump."""
+    """Return the counts of the compiler's own dump, made by a process that does nothing else; None where there is no
+    dump.
+    """
     with tempfile.TemporaryDirectory() as folder:
         dumping = Compiler({"LIBTPU_INIT_ARGS": f"--xla_jf_dump_to={folder} --xla_jf_dump_llo_text=true"})
         try:
@@ -56,7 +58,9 @@ def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | Non
 
 
 def _counted(text: str) -> Bundles:
-    """A table: two lines of heading, what each unit can take, and a line for each bundle with what it takes of them."""
+    """Return a table: two lines of heading, what each unit can take, and a line for each bundle with what it takes of
+    them.
+    """
     head, _, table = text.partition("UTILIZATION:")
     columns = [name.strip() for name in next(line for line in head.splitlines() if "," in line).split(",")]
     spill = columns.index(_SPILL_COLUMN)

@@ -32,16 +32,16 @@ class WatchedGrid:
         return before is not None and before != self._groups[-1]
 
     def step(self, core: int) -> int:
-        """The step that ``core`` is at; GIVEN before the first."""
+        """Return the step that ``core`` is at; GIVEN before the first."""
         return self._current.get(core, GIVEN)
 
     def point(self, core: int) -> tuple[int, ...]:
-        """The point of the grid that ``core`` is at."""
+        """Return the point of the grid that ``core`` is at."""
         step = self._current.get(core)
         return () if step is None else self.points[step]
 
     def visited_since(self, output: str, core: int) -> tuple[int, ...]:
-        """The point at which ``core`` came to the block of an output that it has now."""
+        """Return the point at which ``core`` came to the block of an output that it has now."""
         return self.points[self._since.get((output, core), self.step(core))]
 
     def leave_block(self, output: str, core: int) -> None:
@@ -49,7 +49,7 @@ class WatchedGrid:
         self._since.pop((output, core), None)
 
     def others(self, steps: Any, core: int) -> Any:
-        """The steps among ``steps`` whose point differs from this one in a parallel dimension."""
+        """Return the steps among ``steps`` whose point differs from this one in a parallel dimension."""
         assert self.call is not None
         if not any(self.call.parallel):
             return np.empty(0, np.int32)
@@ -58,7 +58,7 @@ class WatchedGrid:
         return written[[self._groups[each] != own for each in written]]
 
     def in_parallel(self) -> str:
-        """What a message says of the parallel dimensions."""
+        """Return what a message says of the parallel dimensions."""
         dimensions = self._dimensions()
         words = f"s {dimensions} of the grid are" if "," in dimensions else f" {dimensions} of the grid is"
         return f", and dimension{words} parallel: two cores may do so at once, in any order"

@@ -31,7 +31,7 @@ class WatchedRules:
             self._own_reads.setdefault(buffer.name, (place, self._grid.point(core)))
 
     def about(self, name: str) -> tuple[Place, str]:
-        """An operand or buffer of this kernel, as findings name it."""
+        """Return an operand or buffer of this kernel, as findings name it."""
         return (self._grid.call.kernel_place if self._grid.call is not None else NOWHERE, name)
 
     def tell(
@@ -194,13 +194,15 @@ class WatchedRules:
 
 
 def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with the padding that the block spec asks for (``pl.Element``); it counts from the padding's start."""
+    """Return the shape with the padding that the block spec asks for (``pl.Element``); it counts from the padding's
+    start.
+    """
     padding = [getattr(each, "padding", (0, 0)) for each in operand.mapping.block_shape]
     return tuple(size + sum(around) for size, around in zip(shape, padding, strict=True))
 
 
 def _block_index(operand: Operand, ranges: tuple[Any, ...]) -> tuple[int, ...]:
-    """The block that begins where ``ranges`` does."""
+    """Return the block that begins where ``ranges`` does."""
     starts = [int(each.start) if isinstance(each, slice) else int(each) for each in ranges]
     sizes = operand.block_sizes
     return tuple(

@@ -99,7 +99,7 @@ def _run(
 
 
 def unwatched(reason: str) -> Finding:
-    """The warning that a function was not interpreted as on a TPU."""
+    """Return the warning that a function was not interpreted as on a TPU."""
     return not_possible(
         f"TPU interpretation was left out, so that PL201 to PL208 were not looked for: {reason}",
         "The other modes have been gone through. Leave the mode out of modes=... if the function cannot have it.",
@@ -108,13 +108,13 @@ def unwatched(reason: str) -> Finding:
 
 
 def _last_line(error: Exception) -> str:
-    """What an error says; of one that came through XLA, the line in which the callback's own stands."""
+    """Return what an error says; of one that came through XLA, the line in which the callback's own stands."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [""]
     return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
 
 
 def _of_others(found: dict[Any, Finding], told: dict[Any, Finding]) -> dict[Any, Finding]:
-    """What was found of operands that nothing was told of by the same rule."""
+    """Return what was found of operands that nothing was told of by the same rule."""
     known = {(rule, about) for rule, about, *_ in told}
     return {key: finding for key, finding in found.items() if key[:2] not in known}
 
@@ -128,7 +128,7 @@ def _calls(watch: Watch) -> list[Call]:
 
 
 def _refused(error: Exception) -> Finding | None:
-    """What TPU interpretation says of a kernel that no TPU could run either, as a finding."""
+    """Return what TPU interpretation says of a kernel that no TPU could run either, as a finding."""
     text = str(error)
     if "cannot be referenced directly" in text:
         message = f"the kernel reads or writes HBM as if it were vector memory: {first_sentences(text)}"
@@ -139,7 +139,7 @@ def _refused(error: Exception) -> Finding | None:
 def _confirmed(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, watch: Watch, first: Any
 ) -> dict[Any, Finding]:
-    """The suspicions, if the results are others where undefined memory holds something else."""
+    """Return the suspicions, if the results are others where undefined memory holds something else."""
     suspected = watch.suspected.findings
     _, second, error = _run(fn, args, kwargs, wanted, 1, "zero", None, watch.known.values(), suspected)
     return suspected if error is not None or _differ(first, second) else {}

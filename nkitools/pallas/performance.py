@@ -78,7 +78,7 @@ class Measurement:
 
 
 def peak(dtype: Any, chip: str, *, cores: int | None = None) -> float:
-    """The documented peak in operations per second; a multiply-add counts two.
+    """Return the documented peak in operations per second; a multiply-add counts two.
 
     - ``dtype`` of what is multiplied: bfloat16, int8, or float8 of any form; a name, or whatever NumPy or JAX take.
     - ``chip``: "v4", "v5e", "v5p", "v6e" or "tpu7x".
@@ -103,7 +103,7 @@ def peak(dtype: Any, chip: str, *, cores: int | None = None) -> float:
 
 
 def utilisation(seconds: float, operations: float, dtype: Any, chip: str, *, cores: int | None = None) -> float:
-    """The share of the peak, between 0 and 1, that ``operations`` in ``seconds`` are.
+    """Return the share of the peak, between 0 and 1, that ``operations`` in ``seconds`` are.
 
     ``seconds`` must have been measured on the chip; ``operations`` of a product [M, K] x [K, N] are 2 M K N. The other
     arguments are those of `peak`. Raises ``ValueError`` also for a time that is not positive, a negative count, and for
@@ -177,7 +177,7 @@ def measure(
 
 
 def _seconds(jax: Any, fn: Callable[..., Any], args: tuple[Any, ...], trials: int, calls: int) -> Iterator[float]:
-    """The time of one call, trial by trial, once the function is compiled and has run."""
+    """Yield the time of one call, trial by trial, once the function is compiled and has run."""
     jax.block_until_ready(fn(*args))
     for _ in range(trials):
         start = time.perf_counter()
@@ -188,7 +188,7 @@ def _seconds(jax: Any, fn: Callable[..., Any], args: tuple[Any, ...], trials: in
 
 
 def _device(jax: Any, args: tuple[Any, ...]) -> Any:
-    """The device that the first JAX array lies on, else the one that JAX would take."""
+    """Return the device that the first JAX array lies on, else the one that JAX would take."""
     for leaf in jax.tree_util.tree_leaves(args):
         if isinstance(leaf, jax.Array):
             return min(leaf.devices(), key=lambda device: device.id)
@@ -197,7 +197,7 @@ def _device(jax: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _chip(device: Any) -> str:
-    """The chip that a TPU device is of; ``NotModelled`` (NK607) for one whose peaks are not known."""
+    """Return the chip that a TPU device is of; ``NotModelled`` (NK607) for one whose peaks are not known."""
     if device.device_kind not in _CHIP_OF_KIND:
         refuse(
             f"the peak of {device.device_kind} is not known to this version of nkitools",
@@ -207,7 +207,7 @@ def _chip(device: Any) -> str:
 
 
 def _interprets(jaxpr: Any) -> bool:
-    """Whether any Pallas call in ``jaxpr``, at whatever depth, would be interpreted."""
+    """Return whether any Pallas call in ``jaxpr``, at whatever depth, would be interpreted."""
     return any(each.primitive.name == "pallas_call" and each.params.get("interpret") for each in equations(jaxpr))
 
 

@@ -52,7 +52,7 @@ class UnheardPrints(Prints):
         refuse(*self._why())
 
     def warning(self) -> Finding:
-        """What the run says of its prints."""
+        """Return what the run says of its prints."""
         return finding(*self._why(), severity="warning")
 
     def _why(self) -> tuple[str, str]:
@@ -101,7 +101,7 @@ def _say_nothing(*_: Any, **__: Any) -> None:
 
 
 def prints_can_be_heard() -> bool:
-    """Whether this JAX has the function that formats prints, where it is looked for and in the known form."""
+    """Return whether this JAX has the function that formats prints, where it is looked for and in the known form."""
     try:
         hook = getattr(jax_module(_MODULE), _HOOK)
     except (ImportError, AttributeError):
@@ -135,7 +135,7 @@ def _record(label: str, value: Any, where: dict[str, Any]) -> Print:
 
 
 def _filled_in(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The values in the placeholders, each with the text before it: ``"m {} n {}"`` gives the labels m and n."""
+    """Return the values in the placeholders, each with the text before it: ``"m {} n {}"`` gives the labels m and n."""
     automatic = iter(args)
     values = []
     before = ""
@@ -148,17 +148,17 @@ def _filled_in(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _appended(template: str, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """The values after a text without placeholders, which labels them all; a text alone has one empty value."""
+    """Return the values after a text without placeholders, which labels them all; a text alone has one empty value."""
     return [(_label(template), value) for value in args] or [(_label(template), ())]
 
 
 def _label(text: str) -> str:
-    """The text before a value, without what only separates it from the value before."""
+    """Return the text before a value, without what only separates it from the value before."""
     return text.strip().lstrip(",;").lstrip()
 
 
 def _lookup(name: str, automatic: Iterator[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The value that a placeholder names: ``{}`` and ``{0}`` by position, ``{x}`` and ``{x.shape}`` by keyword."""
+    """Return the value that a placeholder names: ``{}`` and ``{0}`` by position, ``{x}`` and ``{x.shape}`` by keyword."""
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     if not first:
         return next(automatic)

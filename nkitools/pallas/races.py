@@ -43,7 +43,7 @@ class WatchedRaces:
 
 
 def _overlap(one: Any, other: Any) -> bool:
-    """Whether two accesses share an element; the dimensions that one of them does not index are whole."""
+    """Return whether two accesses share an element; the dimensions that one of them does not index are whole."""
     return all(_meet(a, b) for a, b in zip(one, other, strict=False))
 
 

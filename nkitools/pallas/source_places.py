@@ -28,7 +28,7 @@ class Place(NamedTuple):
     def finding(
         self, rule: str, message: str, *, remedy: str = "", severity: str = "", point: tuple[int, ...] = ()
     ) -> Finding:
-        """What ``rule`` says of this line, at that point of the grid."""
+        """Return what ``rule`` says of this line, at that point of the grid."""
         broken = RULES[rule]
         return Finding(
             rule=broken.id,
@@ -47,12 +47,12 @@ NOWHERE = Place()
 
 
 def is_authors(file: str) -> bool:
-    """Whether a file is the author's: neither JAX's nor ours, and a file at all."""
+    """Return whether a file is the author's: neither JAX's nor ours, and a file at all."""
     return not (_JAX.search(file) or file.startswith((_PACKAGE, "<frozen")))
 
 
 def of_source(source_info: Any, otherwise: Place = NOWHERE) -> Place:
-    """Where an equation was written; ``otherwise`` where JAX does not know (an operation of JAX's own)."""
+    """Return where an equation was written; ``otherwise`` where JAX does not know (an operation of JAX's own)."""
     if source_info is None or jax_internals.moved(jax_internals.STATIC):
         return otherwise
     frames = jax_internals.of(jax_internals.SOURCES, "user_frames")(source_info.traceback)
@@ -63,7 +63,7 @@ def of_source(source_info: Any, otherwise: Place = NOWHERE) -> Place:
 
 
 def of_function(debug_info: Any, otherwise: Place = NOWHERE) -> Place:
-    """Where a traced function is defined: JAX keeps it as ``name at file:line``."""
+    """Return where a traced function is defined: JAX keeps it as ``name at file:line``."""
     found = _FUNCTION_AT.match(str(getattr(debug_info, "func_src_info", "")))
     if found is None or not is_authors(found["file"]):
         return otherwise
@@ -71,7 +71,7 @@ def of_function(debug_info: Any, otherwise: Place = NOWHERE) -> Place:
 
 
 def of_error(error: BaseException, otherwise: Place = NOWHERE) -> Place:
-    """The innermost line of the author's that an error of JAX leads back to.
+    """Return the innermost line of the author's that an error of JAX leads back to.
 
     JAX gives an error of its lowering a cause whose traceback is that of the operation; it comes before the error's
     own, which leads to the call of the whole function only.
@@ -84,14 +84,14 @@ def of_error(error: BaseException, otherwise: Place = NOWHERE) -> Place:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The causes of an error, the first cause first."""
+    """Yield the causes of an error, the first cause first."""
     if error is not None:
         yield from _chain(error.__cause__)
         yield error
 
 
 def of_caller() -> Place:
-    """The author's line that is running now."""
+    """Return the author's line that is running now."""
     frame = sys._getframe(1)
     while frame.f_back is not None and not is_authors(frame.f_code.co_filename):
         frame = frame.f_back

@@ -20,7 +20,7 @@ _ON_CHIP = ("", "vmem")
 
 
 def static_findings(call: Call, chip: Chip) -> list[Finding]:
-    """What breaks a rule of PL1 or PL302 on ``chip``, in the order of the rules."""
+    """Return what breaks a rule of PL1 or PL302 on ``chip``, in the order of the rules."""
     found = [finding for operand in call.operands for finding in _of_block(operand)]
     return [*found, *_of_memory(call, chip), *_of_operations(call, chip)]
 
@@ -60,7 +60,7 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
 
 
 def bit_width(dtype: Any) -> int:
-    """How many bits an element takes in memory; a bool takes 32."""
+    """Return how many bits an element takes in memory; a bool takes 32."""
     name = str(dtype)
     if name == "bool":
         return 32
@@ -69,7 +69,7 @@ def bit_width(dtype: Any) -> int:
 
 
 def tile_rows(rows: int, bits: int) -> int:
-    """How many rows a tile of an array with so many rows has.
+    """Return how many rows a tile of an array with so many rows has.
 
     As many as a packed register, where the array is a whole number of such tiles, and else 8: what the compiler of
     libtpu 0.0.42 did with arrays of 16 to 256 rows.
@@ -84,7 +84,7 @@ def _fits_in_one_dimension(block: int, size: int, bits: int) -> bool:
 
 
 def block_bytes(call: Call) -> int:
-    """The vector memory of the blocked operands: each block once a buffer, of which there is one without a grid."""
+    """Return the vector memory of the blocked operands: each block once a buffer, of which there is one without a grid."""
     blocks = 0
     for operand in call.operands:
         if operand.memory in _ON_CHIP:
@@ -94,7 +94,7 @@ def block_bytes(call: Call) -> int:
 
 
 def scratch_bytes(call: Call) -> int:
-    """The vector memory of the scratch, all of it; the compiler charges only what the kernel uses."""
+    """Return the vector memory of the scratch, all of it; the compiler charges only what the kernel uses."""
     return sum(
         math.prod(each.shape) * bit_width_in_memory(each.dtype) // 8 for each in call.scratch if each.memory == "vmem"
     )
@@ -106,7 +106,7 @@ def bit_width_in_memory(dtype: Any) -> int:
 
 
 def vmem_limit(call: Call, chip: Chip) -> int:
-    """How much vector memory the compiler gives the call on ``chip``, in bytes."""
+    """Return how much vector memory the compiler gives the call on ``chip``, in bytes."""
     return min(call.vmem_limit or chip.scoped_vmem, chip.vmem)
 
 
@@ -141,7 +141,7 @@ def _of_operations(call: Call, chip: Chip) -> Iterator[Finding]:
 
 
 def _lowered_primitives() -> Any:
-    """The primitives that JAX can lower for a TensorCore; none where this JAX does not say."""
+    """Return the primitives that JAX can lower for a TensorCore; none where this JAX does not say."""
     if jax_internals.moved(jax_internals.PRIMITIVES):
         return ()
     rules = jax_internals.of(jax_internals.LOWERING, "lowering_rules")
@@ -182,7 +182,7 @@ def _of_print(equation: Any, place: Place) -> Iterator[Finding]:
 
 
 def print_mistake(equation: Any) -> str:
-    """What a TPU does not take of a print, in words; empty where it takes it."""
+    """Return what a TPU does not take of a print, in words; empty where it takes it."""
     template, filled = equation.params["fmt"], equation.params["has_placeholders"]
     values = [var.aval for var in equation.invars]
     vectors = [value for value in values if value.shape]

@@ -26,7 +26,9 @@ _watches: list[Watch] = []
 
 
 def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
-    """How the interpreter is to run. Equal parameters give equal objects, so that JAX keeps what it has compiled."""
+    """Return how the interpreter is to run. Equal parameters give equal objects, so that JAX keeps what it has
+    compiled.
+    """
     return jax_module("jax.experimental.pallas.tpu").InterpretParams(
         detect_races=True,
         num_cores_or_threads=cores,
@@ -92,7 +94,7 @@ def _aval(value: Any) -> Any:
 
 
 def _point(call: Call, *values: Any) -> Any:
-    """The interpreter comes to a point of the grid. Newer ones pass a token, which is to be handed back."""
+    """Return the interpreter comes to a point of the grid. Newer ones pass a token, which is to be handed back."""
     *token, point, core = values
     if _watches:
         kernel = getattr(jax_module(jax_internals.INTERPRETER)._shared_memory, "kernel", None)
@@ -182,7 +184,9 @@ class _WatchedMemory:
         return jax_internals.core_of(thread, self.num_cores_per_device)
 
     def _inside(self, key: Any, ranges: Any, value: Any) -> tuple[Any, Any]:
-        """The part of a write that lies inside of the buffer: the watch has told of the rest, and the run goes on."""
+        """Return the part of a write that lies inside of the buffer: the watch has told of the rest, and the run goes
+        on.
+        """
         from nkitools.pallas.write_shadow import clipped, is_outside
 
         buffer = self.mem[key]
@@ -198,7 +202,7 @@ def _source(kwargs: dict[str, Any]) -> Any:
 
 
 def _fill(dtype: Any, how: str) -> Any:
-    """What JAX fills undefined memory with."""
+    """Return what JAX fills undefined memory with."""
     numpy = jax_module("jax.numpy")
     if how == "zero":
         return 0
@@ -227,7 +231,9 @@ class _WatchedSemaphore:
 
 
 def _next_task(semaphore: Any, memory: Any, core: int) -> Callable[[], None] | None:
-    """The DMA that was started last of those which signal a semaphore, taken off its list; None if there is none."""
+    """Return the DMA that was started last of those which signal a semaphore, taken off its list; None if there is
+    none.
+    """
     if hasattr(semaphore, "tasks"):
         with semaphore.cv:
             return semaphore.tasks[core].pop() if semaphore.tasks[core] else None

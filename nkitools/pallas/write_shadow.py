@@ -37,7 +37,7 @@ class Shadow:
         return self.operand is not None and self.operand.is_output
 
     def text(self) -> str:
-        """How a message calls it."""
+        """Return how a message calls it."""
         if self.operand is not None and self.kind != "window":
             return self.operand.text()
         what = {"window": "the block of", "scratch": "scratch", "scalar": "scalar operand"}.get(self.kind, "buffer")
@@ -45,12 +45,12 @@ class Shadow:
 
 
 def new_shadow(shape: tuple[int, ...], step: int) -> Any:
-    """The steps of a buffer all of whose elements are alike."""
+    """Return the steps of a buffer all of whose elements are alike."""
     return np.full(shape, step, np.int32)
 
 
 def given(logical: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """The steps of an input: given, and padding where the buffer is larger than the array."""
+    """Return the steps of an input: given, and padding where the buffer is larger than the array."""
     steps = new_shadow(shape, PADDING)
     steps[tuple(slice(0, size) for size in logical)] = GIVEN
     return steps
@@ -71,7 +71,7 @@ def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def is_outside(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether a part of ``ranges`` lies outside of ``shape``; an empty range does not."""
+    """Return whether a part of ``ranges`` lies outside of ``shape``; an empty range does not."""
     for each, size in zip(ranges, shape, strict=False):
         if isinstance(each, slice):
             start = 0 if each.start is None else int(each.start)
@@ -101,7 +101,7 @@ def show(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> str:
 
 
 def runs(mask: Any, limit: int = 3) -> str:
-    """The flat positions where ``mask`` is true: ``elements 875..881 (7)``, and so on."""
+    """Return the flat positions where ``mask`` is true: ``elements 875..881 (7)``, and so on."""
     flat = np.flatnonzero(np.asarray(mask))
     breaks = np.flatnonzero(np.diff(flat) != 1)
     firsts = flat[np.concatenate(([0], breaks + 1))]
