@@ -1,4 +1,4 @@
-"""What Python and a compiled operator say to each other: mirrors ``include/nkitools/abi.h`` field by field.
+"""The binary interface between Python and a compiled operator: mirrors ``include/nkitools/abi.h`` field by field.
 
 Standard library only: the worker process imports this file by its path.
 """
@@ -36,7 +36,7 @@ SCALAR_TYPES = {
 
 
 class TensorRecord(ctypes.Structure):
-    """Where a tensor lies in the call's memory, its shape and its type."""
+    """A tensor's place in the call's memory, its shape and its type."""
 
     _fields_ = [
         ("offset", ctypes.c_int64),
@@ -64,7 +64,7 @@ class Argument(ctypes.Structure):
 
 
 class CoreRecord(ctypes.Structure):
-    """What one core did."""
+    """The actions of one core."""
 
     _fields_ = [
         ("element_reads", ctypes.c_uint64),
@@ -84,7 +84,7 @@ class CoreRecord(ctypes.Structure):
 
 
 class Event(ctypes.Structure):
-    """Something that a rule speaks of."""
+    """An event that a rule is about."""
 
     _fields_ = [
         ("kind", ctypes.c_int32),

@@ -33,7 +33,7 @@ _SHORT_LIMIT = 65535
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a call is given: its arrays in NumPy's form and its numbers, in the order of the parameters."""
+    """The arguments of a call: its arrays in NumPy's form and its numbers, in the order of the parameters."""
 
     values: tuple[Any, ...]
     torch: bool

@@ -32,7 +32,7 @@ _IDENTIFIER = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a library is built from. Two equal recipes over sources of equal content are one library."""
+    """The recipe of a library. Two equal recipes over sources of equal content are one library."""
 
     name: str
     compute: tuple[str, ...]
@@ -104,7 +104,7 @@ def contents_of(paths: Iterable[str]) -> list[bytes]:
 
 
 def _place(index: Path, key: str, included: Sequence[str]) -> Path:
-    """Return where a library lies, which depends on the content of what its sources include."""
+    """Return the path of a library, which depends on the content of its sources and of the files that they include."""
     return index.parent / f"library-{digest([key, *contents_of(included)])}"
 
 
@@ -154,8 +154,9 @@ def _build(compiler: Compiler, recipe: Recipe, index: Path, key: str, verbose: b
 
 
 def _listed(shape: str, compute: str) -> tuple[tuple[Registered, ...], tuple[Registered, ...]]:
-    """Return what the halves of a library register, told by a process of their own: loading them runs the author's
-    code.
+    """Return the operators that both halves of a library register.
+
+    A process of its own loads them, since loading runs the author's code.
     """
     worker = Worker(shape, compute)
     worker.close()
@@ -268,7 +269,7 @@ class Job:
 
 
 def _as_the_author_sees(text: str, unit: Path) -> str:
-    """Return the compiler's words without the lines that speak of the unit round the author's source."""
+    """Return the compiler's message without the lines about the unit around the author's source."""
     return "".join(line for line in text.splitlines(keepends=True) if str(unit) not in line)
 
 

@@ -1,7 +1,7 @@
-"""Where built libraries are kept: under the user's cache directory, by the content that they were built from.
+"""The cache of built libraries: under the user's cache directory, by the content that they were built from.
 
-What is there is complete: everything is built beside its place and moved into it. A lock keeps two processes from
-building the same thing at once; it is the operating system's, so it goes with the process that holds it.
+Every library there is complete: it is built beside its place and moved there. A lock keeps two processes from building
+the same library at once; the lock is the operating system's, so it goes with the process that holds it.
 """
 
 from __future__ import annotations
@@ -63,14 +63,16 @@ def forget_unused(root: Path, days: float = 30) -> None:
     """Remove what has not been used for long, leftovers of processes that were killed among it."""
     limit = time.time() - days * 86400
     for path in root.iterdir():
-        with contextlib.suppress(OSError):  # somebody else may be doing the same
+        with contextlib.suppress(OSError):  # another process may do the same
             if path.name != "locks" and path.stat().st_mtime < limit:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @contextmanager
 def being_built(place: Path) -> Iterator[Path]:
-    """A directory to build in that takes its ``place`` where the block ends well, and is removed where it does not."""
+    """Provide a directory to build in, which takes its ``place`` where the block ends well, and is removed
+    otherwise.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=place.parent))
     try:

@@ -1,4 +1,4 @@
-"""What goes wrong before an operator runs."""
+"""Errors before an operator runs."""
 
 from __future__ import annotations
 

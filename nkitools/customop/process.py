@@ -155,7 +155,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked, by this process."""
+        """Return whether this process can send calls to the worker."""
         return self._finalizer.alive and self.pid == os.getpid() and self._process.poll() is None
 
 
@@ -206,7 +206,7 @@ def worker_for(shape: str, compute: str) -> Worker:
 
 @contextlib.contextmanager
 def worker_held(shape: str, compute: str) -> Iterator[Worker]:
-    """A library's worker for one call: other threads wait, and none ends it as idle meanwhile."""
+    """Hold a library's worker for one call: other threads wait, and the worker is not ended as idle meanwhile."""
     while True:
         worker = worker_for(shape, compute)
         with worker.lock:

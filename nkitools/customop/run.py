@@ -1,4 +1,4 @@
-"""What a call of an operator gives."""
+"""The result of an operator's call."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from nkitools.record.run import Run
 
 @dataclass(frozen=True)
 class CoreCounters:
-    """What one GpSimd core did in a call.
+    """The counters of one GpSimd core in a call.
 
     ``status``: ``finished``, ``stopped`` (nothing further could be computed), ``crashed``, ``timed out`` or ``not
     run``. Elements are counted through element accessors: ``element_reads`` through read-only ones, ``element_writes``
     through writable ones, which hand out references, so that reads through these count there too. Bursts are
     ``tensor_to_tcm`` (reads) and ``tcm_to_tensor`` (writes), with the bytes that were asked for. ``tcm_peak`` is the
-    most that the core had of the pool of 16384 bytes, open streams (4096 each) included; ``tcm_leaked`` what it never
-    freed. ``stack_bytes``: the deepest stack seen where the operator called the tensor library; a host's, not the
-    device's.
+    most that the core had of the pool of 16384 bytes, open streams (4096 each) included; ``tcm_leaked`` the bytes that
+    it never freed. ``stack_bytes``: the deepest stack seen where the operator called the tensor library; a host's, not
+    the device's.
     """
 
     core: int

@@ -132,7 +132,10 @@ def _address_error(kind: str, report: str, known: dict[str, str]) -> Message:
 
 
 def merged(known: list[Finding], found: list[Finding]) -> list[Finding]:
-    """Both runs' findings. One cause is told once: a plain crash in the sanitizers' words, anything else in ours."""
+    """Return the findings of both runs, one for each cause.
+
+    A plain crash keeps the sanitizers' sentence, any other cause that of the first run.
+    """
     told = {(each.file, each.line) for each in known if each.severity == "error" and each.rule != "CO103"}
     new = [each for each in found if (each.file, each.line) not in told]
     places = {(each.file, each.line) for each in new}

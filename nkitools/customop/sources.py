@@ -1,4 +1,4 @@
-"""What the text of an operator's sources says, as far as that can be told without a compiler."""
+"""The text of an operator's sources, read without a compiler."""
 
 from __future__ import annotations
 

@@ -46,12 +46,12 @@ class Compiler:
 
     @property
     def is_clang(self) -> bool:
-        """Whether it takes clang's flags where they differ from gcc's."""
+        """Return whether the compiler takes clang's flags where they differ from gcc's."""
         return "clang" in self.version
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
-        """What everything is compiled with."""
+        """Return the flags of every compilation."""
         own = () if self.is_clang else ("-fno-gnu-unique",)
         tuned = "-march=native" if platform.machine() in ("x86_64", "AMD64") else "-mcpu=native"
         return (*_FLAGS, *own, tuned, "-isystem", str(INCLUDE))
@@ -121,7 +121,7 @@ def run(command: Sequence[str], cwd: Path | None = None) -> subprocess.Completed
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is compiled once: the runtime, and the header that every source begins with."""
+    """The parts that are compiled once: the runtime, and the header that every source begins with."""
 
     runtime: Path
     prelude: tuple[str, ...]

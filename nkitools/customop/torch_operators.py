@@ -73,7 +73,7 @@ def register_with_torch(library: Library) -> Registration:
     a device always are.
 
     Raises ModuleNotFoundError without torch, KernelError (CO112) for kernels with parameters that cannot be passed, and
-    what torch raises for a name that somebody else has registered.
+    what torch raises for a name that other code has registered.
     """
     before = _registered.get(library.name)
     if before is not None:
@@ -97,7 +97,7 @@ def schema_of(operator: Operator) -> str:
 
 
 def _at_the_caller(run: Callable[..., Any], operator: Operator, *arguments: Any) -> Any:
-    """Call an implementation; what is wrong with the call is told at the author's line, not at torch's."""
+    """Call an implementation, and report a wrong call at the author's line instead of torch's."""
     __tracebackhide__ = True
     try:
         return run(operator, *arguments)

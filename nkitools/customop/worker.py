@@ -22,7 +22,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-GRACE_SECONDS = 2.0  # an operator that does not hear its alarm is killed after its timeout and this
+GRACE_SECONDS = 2.0  # an operator that ignores its alarm is killed after its timeout and this
 NO_ROOM = 77  # exit status: the output is larger than the limit
 
 
@@ -94,7 +94,7 @@ def _wait(child: int, ended: int, timeout: float) -> bool:
         ready, _, _ = select.select([ended, 0], [], [], left)
         if ended in ready:
             return False
-        if not ready or 0 in ready:  # its time is over, or whoever asked has gone
+        if not ready or 0 in ready:  # its time is over, or the client has gone
             os.killpg(child, signal.SIGKILL)
             return True
 
@@ -135,5 +135,5 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client hears it, and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client gets it, and ends this process
     _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

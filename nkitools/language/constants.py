@@ -44,9 +44,9 @@ def shared_constant(constant: Any) -> NkiTensor:
     moment.
 
     ``constant``: a NumPy array, or the path of a ``.npy`` file. Dtypes: float32, float16, bfloat16, int32, int16, int8,
-    uint32, uint16, uint8, float8_e4m3fn, float8_e5m2, float8_e8m0fnu and packed ones; of others NK301. A file tells no
-    dtype that NumPy does not have. The programs of a launch share their k-th constant, which must be the same in all
-    (NK208). Loading it costs what a copy out of HBM costs, making it costs nothing.
+    uint32, uint16, uint8, float8_e4m3fn, float8_e5m2, float8_e8m0fnu and packed ones; others are NK301. A file can hold
+    only NumPy's own dtypes. The programs of a launch share their k-th constant, which must be the same in all (NK208).
+    Loading it costs what a copy out of HBM costs, making it costs nothing.
     Errors: NK208, NK301, NK609, NK611. Source: nki.language.shared_constant (NKI 0.6).
     """
     core = current_core("nl.shared_constant")

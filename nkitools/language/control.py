@@ -109,7 +109,7 @@ def _condition(what: str, role: str, value: Any) -> VirtualRegister:
 
 
 def no_reorder() -> NoReorder:
-    """``with nl.no_reorder():`` keeps the order of what is inside; here the order is the program's anyway.
+    """Keep the order of the instructions inside ``with nl.no_reorder():``; here the order is the program's anyway.
 
     Dynamic loops inside are refused (NK601), as AWS's compiler does not support them.
     Errors: NK601, NK609, NK611. Source: nki.language.no_reorder (NKI 0.6).

@@ -203,7 +203,7 @@ softplus = _activated("softplus", "``log(1 + exp(x))``.")
 mish = _activated("mish", "``x * tanh(softplus(x))``.")
 erf = _activated("erf", "The error function.")
 erf_dx = _activated("erf_dx", "The derivative of the error function.")
-# The reference tells of a range reduction for nl.sin only.
+# The reference mentions a range reduction for nl.sin only.
 arctan = _activated("arctan", "The inverse tangent; the Scalar Engine's is one for inputs from -pi/2 to pi/2 only.")
 square = _activated("square", "``x * x``.")
 sign = _activated("sign", "-1, 0 or 1.")

@@ -63,7 +63,7 @@ def _axis(what: str, sizes: tuple[int, ...], axis: Any) -> int:
 
 
 class LoopRange(Sequence[int]):
-    """A range of integers that tells the record which iteration is running; otherwise like Python's ``range``."""
+    """A range of integers that enters each iteration into the record; otherwise like Python's ``range``."""
 
     def __init__(self, kind: str, numbers: range) -> None:
         self.kind = kind
@@ -161,7 +161,7 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
 def print_values(
     prefix: Any, tensor: NkiTensor, value: Array, unwritten: Array | None, mask: Array | None = None
 ) -> None:
-    """Record a device print of these values, of which ``mask`` are left out, as those of a tensor."""
+    """Record a device print of these values without the elements in ``mask``, as those of a tensor."""
     core = current_core("nl.device_print")
     if not isinstance(prefix, str):
         refuse("NK609", f"nl.device_print: the prefix must be a string, it is {type(prefix).__name__}")
@@ -230,7 +230,7 @@ def _usable_banks(chip: Generation) -> int:
 
 
 class TileSize:
-    """``nl.tile_size``: the sizes of the chip that runs (bytes where the name says so, else float32 elements)."""
+    """``nl.tile_size``: the sizes of the running chip (in bytes for names that end so, else in float32 elements)."""
 
     pmax = property(lambda self: current_generation().partitions, doc="Partitions of a tile at most.")
     psum_bank_fmax = property(lambda self: current_generation().psum_bank_bytes // 4, doc="Elements of a PSUM bank.")

@@ -79,9 +79,10 @@ def random_seed(seed: NkiTensor) -> None:
 
 
 def dropout(x: NkiTensor, rate: Any, dtype: Any = None) -> NkiTensor:
-    """``x`` with each element made zero with probability ``rate``: a new SBUF tile of its dtype, or of ``dtype``.
+    """Return ``x`` with each element made zero with probability ``rate``: a new SBUF tile of its dtype, or of
+    ``dtype``.
 
-    The others keep their values: the reference speaks of no scaling. ``rate``: a number from 0 to 1, or a
+    The others keep their values: the reference mentions no scaling. ``rate``: a number from 0 to 1, or a
     (partitions, 1) tile with a probability for each partition, float32 where ``x`` is of integers. It is a
     nisa.dropout on the Vector Engine, and where another dtype is asked for a nisa.tensor_copy.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.language.dropout (NKI 0.6), nki.isa.dropout.

@@ -29,7 +29,9 @@ _PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))  # the largest flo
 
 
 def _parts(period: float) -> tuple[float, ...]:
-    """Return the period in four parts of 5 bits, which times a number of periods below 2**19 are exact, and the rest."""
+    """Return the period in four parts of 5 bits, which times a number of periods below 2**19 are exact, and the
+    rest.
+    """
     parts = []
     for _ in range(4):
         mantissa, exponent = math.frexp(period)
@@ -55,7 +57,7 @@ def cos_into(dst: NkiTensor, x: NkiTensor) -> None:
 
 
 def tan_into(dst: NkiTensor, x: NkiTensor) -> None:
-    """``dst`` = the tangent of ``x``: sine by cosine of what ``x`` is beyond a multiple of pi."""
+    """Write the tangent of ``x`` into ``dst``: sine by cosine of the remainder of ``x`` beyond a multiple of pi."""
     angle = _reduced(x, _HALF_TURN, 0.0)
     sine, cosine = (ndarray(x.shape, float32, sbuf) for _ in range(2))
     _sine(sine, angle)

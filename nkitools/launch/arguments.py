@@ -32,17 +32,19 @@ class _Entered:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the kernel wrote into a copy (bits are compared, as not-a-number is unequal to itself)."""
+        """Return whether the kernel wrote into a copy (bits are compared, as not-a-number is unequal to itself)."""
         ours = self.storage.array
         return ours.flags.writeable and not self.is_in_place and self.array.tobytes() != ours.tobytes()
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the storage is the array's own memory."""
+        """Return whether the storage is the array's own memory."""
         return _address(self.storage.array) == _address(self.array)
 
     def is_same(self, original: Any, array: Array) -> bool:
-        """Return whether another argument is this one: the same object, or another view of exactly the same elements."""
+        """Return whether another argument is this one: the same object, or another view of exactly the same
+        elements.
+        """
         if original is self.original:
             return True
         mine, other = self.array, array
@@ -168,7 +170,7 @@ class Arguments:
             return self.framework.from_numpy(np.ascontiguousarray(tensor.read()), tensor.dtype)
         if tensor.array is storage.array:
             return storage.origin
-        # A part of an argument is a copy, so that nobody writes into the argument through the result.
+        # A part of an argument is a copy, so that a write through the result leaves the argument alone.
         return self.framework.from_numpy(np.array(tensor.read(), order="C"), tensor.dtype)
 
 

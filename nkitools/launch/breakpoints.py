@@ -1,4 +1,4 @@
-"""``breakpoint()`` while a kernel runs: a debugger that knows nkitools' frames, unless the user has another."""
+"""``breakpoint()`` while a kernel runs: a debugger that skips nkitools' frames, unless the user has another."""
 
 from __future__ import annotations
 

@@ -68,7 +68,9 @@ class KernelObject:
 
     @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the kernel called inside a running kernel: its function, at once (without a grid of its own: NK610)."""
+        """Return the kernel called inside a running kernel: its function, at once (without a grid of its own:
+        NK610).
+        """
         if self.grid:
             refuse("NK610", f"kernel {self.__name__} is launched with grid {list(self.grid)} inside a running kernel")
         bind(self.__name__, self.__signature__, args, kwargs)
@@ -76,7 +78,7 @@ class KernelObject:
 
     @property
     def is_inside(self) -> bool:
-        """Whether a kernel is running already."""
+        """Return whether a kernel is running already."""
         return CORE.get() is not None
 
 

@@ -5,22 +5,22 @@ standing there, in its thread, and passes the baton on: to a program that has no
 own), or to one whose wait is over. So every run is reproducible, a debugger and Ctrl-C work as in plain Python, and a
 launch whose programs never talk costs nothing.
 
-**For whoever builds instructions that wait** (barriers, exchanges, collectives): a running program is a *player*, known
-by its number. One `Baton` serves all programs that may wait for each other: the two cores of an LNC launch, the
-programs of a legacy grid, or N communicating ranks times their cores (number them rank by rank). A core knows its baton
-as ``core.baton`` and the players of its own launch as ``core.team``. There are three things to call, all of them from
-the program that runs:
+**For new instructions that wait** (barriers, exchanges, collectives): a running program is a *player* with a number.
+One `Baton` serves all programs that may wait for each other: the two cores of an LNC launch, the programs of a legacy
+grid, or N communicating ranks times their cores (number them rank by rank). A core has its baton as ``core.baton`` and
+the players of its own launch as ``core.team``. There are three functions to call, all of them from the program that
+runs:
 
-- ``baton.meet(key, members, offered, waiting, settle)``: a rendezvous. Returns what each member has offered once all
-  have come with an equal ``key``; the last to come calls ``settle`` first, once, while all others stand still. Nearly
-  everything is made of this: put into the key what must agree (kind, pipe, group), offer copies of what is sent.
+- ``baton.meet(key, members, offered, waiting, settle)``: a rendezvous. Returns the offers of all members once all have
+  come with an equal ``key``; the last to come calls ``settle`` first, once, while all others stand still. Nearly
+  everything is made of this: the key holds what must agree (kind, pipe, group), the offers are copies of the data sent.
 - ``baton.wait_until(condition, waiting)``: the bare wait; ``condition`` is asked again each time that the baton passes.
-- ``baton.let_others_run(condition)``: the same for what need not come: False where nobody else can go on.
+- ``baton.let_others_run(condition)``: the same for events that need not come: False where no other program can go on.
 
 ``waiting`` is a sentence without a subject, "waits in nisa.core_barrier of tensor `x` (…) at kernel.py:12". When no
 program can go on, all these sentences together are the finding NK504, raised in the waiting program with the lowest
-number. A settled meeting that orders memory accesses must also be told to the record of each launch that takes part
-(``record.met``), as races (NK502) are judged by that.
+number. A settled meeting that orders memory accesses must also be entered into the record of each launch that takes
+part (``record.met``), as races (NK502) are judged by that.
 """
 
 from __future__ import annotations
@@ -147,11 +147,11 @@ class Baton:
 
     @property
     def interrupts(self) -> bool:
-        """Whether a program may be interrupted where another one can go on."""
+        """Return whether a program may be interrupted where another one can go on."""
         return self._random is not None and len(self._players) > 1
 
     def pause(self) -> None:
-        """A place between two instructions where a seeded run may go on with another program."""
+        """Let a seeded run go on with another program between two instructions."""
         if self._random is not None and len(self._left) > 1 and self._random.random() < 0.5:
             self._leave(_State.READY)
 
@@ -287,7 +287,7 @@ class Baton:
             return chosen
 
     def _work(self, player: _Player) -> None:
-        """The life of a thread: an exception of a player wakes the caller."""
+        """Run a player in its thread; an exception of the player wakes the caller."""
         try:
             self._host(player)
         except Stopped:

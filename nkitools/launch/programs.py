@@ -146,7 +146,7 @@ class Programs:
 
     @property
     def names(self) -> list[str]:
-        """What messages call the programs."""
+        """Return the names of the programs in messages."""
         return [f"program {', '.join(map(str, program)) or 0}" for program in self.programs]
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int | None) -> Any:
@@ -172,7 +172,7 @@ class Programs:
             self.record.observe(Pauses(baton.pause))
 
     def turn_of(self, number: int) -> None:
-        """It is the turn of program ``number`` (of this launch or rank)."""
+        """Give the turn to program ``number`` (of this launch or rank)."""
         self.record.turn_of(self.programs[number])
 
     def play(self, number: int) -> Any:

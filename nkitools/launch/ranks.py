@@ -55,9 +55,9 @@ def arguments_by_rank(ranks: Any, given: tuple[Any, ...]) -> list[tuple[Any, ...
 def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
     """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
 
-    The run's outputs are a tuple of what each rank returned; its prints and findings are those of all ranks, in the
-    order in which they came. One array given to several ranks, as keywords are, is one memory here: it may be read by
-    all, and a rank that writes it is NK609. Exceptions of the kernel pass through.
+    The run's outputs are a tuple of each rank's results; its prints and findings are those of all ranks, in the order
+    in which they came. One array given to several ranks, as keywords are, is one memory here: it may be read by all,
+    and a rank that writes it is NK609. Exceptions of the kernel pass through.
     """
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")

@@ -1,4 +1,4 @@
-"""What a kernel returns, on its way out: in HBM, and all of it written."""
+"""The results of a kernel on their way out: in HBM, and all of them written."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def check_results(result: Any, record: Record, reporter: Reporter, *, on_chip: b
 
 
 def check_effect(results: list[Any], inputs: Iterable[int], record: Record, reporter: Reporter) -> None:
-    """NK408 for a kernel of which nothing comes: no program returns a tensor, writes an input (by its id) or prints.
+    """Report a kernel without effect (NK408): no program returns a tensor, writes an input (by its id) or prints.
 
-    What it has written to tensors of its own in HBM is lost then. Where an error has been found, that comes first.
+    Its writes to tensors of its own in HBM are lost then. Where an error has been found, that comes first.
     """
     if record.prints or reporter.findings.has_error:
         return

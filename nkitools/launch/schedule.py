@@ -72,7 +72,7 @@ def _pairs(edge: Any) -> Iterator[tuple[str, str]]:
 
 
 def _cycle(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Names of which each runs after the next, the last of them being the first; nothing where there is no circle."""
+    """Return names that each run after the next one, the last being the first; nothing where there is no circle."""
     after: dict[str, list[str]] = defaultdict(list)
     for later, earlier in pairs:
         after[later].append(earlier)
@@ -160,7 +160,7 @@ class _Order:
         self.last = max((position for edge in edges for position in edge), default=-1)
 
     def against(self, later: int, earlier: int) -> str:
-        """Why ``later``, which the program issues first, cannot wait for ``earlier``; '' where it can."""
+        """Return why ``later``, which the program issues first, cannot wait for ``earlier``; '' where it can."""
         if later > earlier:
             return ""
         stretches = [(start, end) for program, start, end in self.record.ordered if program == self.program]
@@ -192,7 +192,7 @@ class _Order:
 
 
 class _Touched:
-    """Which bytes of which storages some instructions read or write."""
+    """The bytes of each storage that some instructions read or write."""
 
     def __init__(self) -> None:
         self.read: dict[int, Array] = {}

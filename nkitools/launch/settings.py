@@ -1,4 +1,4 @@
-"""How a launch is to run: at which rule level, in which environment."""
+"""The settings of a launch: its rule level and its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel's source shows and its run would not: reported before it runs, at the level of the run."""
+"""The rules that only a kernel's source shows: reported before it runs, at the level of the run."""
 
 from __future__ import annotations
 

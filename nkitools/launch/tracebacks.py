@@ -21,8 +21,9 @@ def hands_over(function: _F) -> _F:
 def authors_part(error: BaseException) -> TracebackType | None:
     """Return the traceback of ``error`` without nkitools' frames.
 
-    Of an exception that is no finding only the frames around the kernel are left out: where one comes out of nkitools
-    inside of it, or where the kernel never began, it may be a fault of ours, and whoever reports it needs the frames.
+    For an exception that is no finding only the frames around the kernel are left out. Where such an exception comes
+    out of nkitools inside of the kernel, or where the kernel never began, it may be a defect of nkitools, and its
+    report needs the frames.
     """
     entries = []
     entry = error.__traceback__

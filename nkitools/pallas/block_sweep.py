@@ -1,4 +1,6 @@
-"""Which choices of blocks fit in the vector memory of a chip, and what its compiler says of each. Nothing is run."""
+"""Block choices of a kernel: which fit into the vector memory of a chip, and which its compiler accepts. Nothing is
+run.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +34,25 @@ class Attempt:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the blocks and the scratch are within the limit; None where the function refuses the block."""
+        """Return whether the blocks and the scratch are within the limit; None where the function refuses the block."""
         if self.compiled is None:
             return None
         return all(kernel.vmem_bytes <= kernel.vmem_limit for kernel in self.compiled.kernels)
 
     @property
     def accepted(self) -> bool | None:
-        """Whether the compiler takes it; False where the function, a rule or JAX's lowering does not; None where no
-        compiler could be asked and nothing else is against it."""
+        """Return whether the compiler accepts the block.
+
+        False where the function, a rule or JAX's lowering refuses it; None where no compiler could be asked and nothing
+        else is against the block.
+        """
         if self.compiled is None or any(finding.severity == "error" for finding in self.findings):
             return False
         return self.compiled.accepted
 
     @property
     def reason(self) -> str:
-        """Why it is not accepted, or what to know all the same; empty where there is nothing to say."""
+        """Return why the block is not accepted, or a remark on an accepted block; empty where there is neither."""
         return self.refused or "; ".join(f"{finding.rule} {finding.message}" for finding in self.findings)
 
     def verdict(self) -> str:
@@ -134,7 +139,7 @@ def sweep(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the compiler is asked."""
+    """The questions to the compiler."""
 
     timeout: float
     measure_vmem: bool = False
@@ -174,11 +179,11 @@ def _noted(attempt: Attempt, notes: list[str]) -> str:
     """Return the cell of an attempt, with the number of its note where there is a reason; equal reasons share one."""
     if not attempt.reason:
         return attempt.verdict()
-    told = [note.partition("] ")[2] for note in notes]
-    if attempt.reason not in told:
-        told.append(attempt.reason)
-        notes.append(f"[{len(told)}] {attempt.reason}")
-    return f"{attempt.verdict()} [{told.index(attempt.reason) + 1}]"
+    seen = [note.partition("] ")[2] for note in notes]
+    if attempt.reason not in seen:
+        seen.append(attempt.reason)
+        notes.append(f"[{len(seen)}] {attempt.reason}")
+    return f"{attempt.verdict()} [{seen.index(attempt.reason) + 1}]"
 
 
 def _sizes(row: Sequence[Attempt]) -> str:

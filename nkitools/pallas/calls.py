@@ -124,7 +124,7 @@ def show_shape(shape: Iterable[int | None]) -> str:
 
 @contextlib.contextmanager
 def compiling_for(chip: Chip) -> Iterator[None]:
-    """Trace and lower as if for ``chip``: what asks for the device, ``pltpu.get_tpu_info`` too, is told of it."""
+    """Trace and lower as if for ``chip``, whatever queries the device, ``pltpu.get_tpu_info`` included."""
     sharding = jax_module("jax.sharding")
     known = inspect.signature(sharding.AbstractDevice).parameters
     platform = {"platform": "tpu"} if "platform" in known else {}  # jax before 0.10.1 asks for the kind alone

@@ -1,4 +1,4 @@
-"""Checks a function with Pallas calls in every way that this machine has, and makes one list of what was found."""
+"""The check of a function with Pallas calls in every mode of this machine, with one list of findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nkitools.record.run import Run
 from nkitools.record.run_session import Findings, session
 from nkitools.rules.finding import Finding, is_raised
 
-# What a test's run_kernel does not interpret as a TPU unless it is told to: so many grid points take a few seconds.
+# Beyond these a test's run_kernel interprets as a TPU only on request: so many grid points take a few seconds.
 _QUICK_POINTS = 256
 _QUICK_BYTES = 64 << 20
 # What pl.kernel and pl.core_map are made of.
@@ -40,7 +40,7 @@ class CheckedRun(Run):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a check is to do."""
+    """The plan of a check."""
 
     chips: tuple[Chip, ...]
     modes: tuple[str, ...]
@@ -177,7 +177,7 @@ class _Check:
         self.over_mesh = False
 
     def go(self) -> None:
-        """Mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is told soon."""
+        """Run mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is reported soon."""
         __tracebackhide__ = True
         if not self._trace():
             return
@@ -265,7 +265,9 @@ class _Check:
         return bool(moved)
 
     def _too_long(self) -> bool:
-        """Return whether TPU interpretation would keep a test waiting; it takes a millisecond or more for each block."""
+        """Return whether TPU interpretation would keep a test waiting; it takes a millisecond or more for each
+        block.
+        """
         if not self.plan.quick:
             return False
         calls = next(iter(self.calls.values()), [])

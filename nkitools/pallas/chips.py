@@ -1,4 +1,4 @@
-"""The TPU generations that a Pallas kernel can be checked for: data, and the one place that knows their names."""
+"""The TPU generations that a Pallas kernel can be checked for: data, and the one place with their names."""
 
 from __future__ import annotations
 

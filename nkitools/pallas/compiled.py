@@ -1,4 +1,4 @@
-"""What a chip's compiler makes of Pallas calls, beside what the models say that it would."""
+"""The answers of a chip's compiler to Pallas calls, beside the predictions of the models."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _MODELLED = ("PL102", "PL103", "PL105")
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """What the compiler made of one Pallas call.
+    """The compiler's answer to one Pallas call.
 
-    ``accepted`` is None where it was not asked. ``seconds``: how long it took. ``vmem_bytes``: vector memory by the
-    block model, every block twice and the scratch once, and ``vmem_limit`` what it may have; ``vmem_measured``: the
-    least limit with which it still compiles. ``bundles`` and ``spills`` are counts of the compiler's own dump.
+    ``accepted`` is None where the compiler was not asked. ``seconds``: the duration of the compilation. ``vmem_bytes``:
+    vector memory by the block model, every block twice and the scratch once, and ``vmem_limit`` the limit;
+    ``vmem_measured``: the least limit with which the call still compiles. ``bundles`` and ``spills`` are counts of the
+    compiler's own dump.
     """
 
     name: str
@@ -41,7 +42,9 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What became of a function's Pallas calls on one chip; ``left_out`` says why the compiler was not asked."""
+    """The compiler's answers to a function's Pallas calls on one chip; ``left_out`` says why the compiler was not
+    asked.
+    """
 
     chip: str
     kernels: tuple[CompiledKernel, ...] = ()
@@ -49,13 +52,13 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Whether the compiler takes all calls; None where it was not asked."""
+        """Return whether the compiler takes all calls; None where it was not asked."""
         verdicts = [kernel.accepted for kernel in self.kernels]
         return False if False in verdicts else None if None in verdicts or not verdicts else True
 
     @property
     def seconds(self) -> float:
-        """How long the compiler took."""
+        """Return the duration of all compilations in seconds."""
         return sum(kernel.seconds for kernel in self.kernels)
 
     @property
@@ -85,7 +88,7 @@ def _sum(values: Any) -> int | None:
 
 
 class Wanted(Protocol):
-    """What the compiler is to be asked."""
+    """The questions to the compiler."""
 
     @property
     def timeout(self) -> float: ...
@@ -108,16 +111,18 @@ class Prepared:
     kernel: CompiledKernel | None = None
 
     def findings(self, modes: Sequence[str]) -> list[Finding]:
-        """One finding for each cause: the compiler has the last word, then the models, then JAX's lowering."""
-        told = [each for each in self.static if not (self.accepted and each.rule in _MODELLED)]
-        unlowered = {each.line for each in told if each.rule == "PL104"}
-        told = [each for each in told if each.rule != "PL105" or each.line not in unlowered]
+        """Return one finding for each cause: the compiler's before the models', and the models' before JAX's
+        lowering's.
+        """
+        findings = [each for each in self.static if not (self.accepted and each.rule in _MODELLED)]
+        unlowered = {each.line for each in findings if each.rule == "PL104"}
+        findings = [each for each in findings if each.rule != "PL105" or each.line not in unlowered]
         later = [self.lowered] if isinstance(self.lowered, Finding) and "lower" in modes else []
         for finding in (*later, *self.compiled):
-            if not any(each.rule == finding.rule or each.line == finding.line for each in told if is_error(each)):
-                told = [each for each in told if each.rule != finding.rule]
-                told.append(finding)
-        return told
+            if not any(each.rule == finding.rule or each.line == finding.line for each in findings if is_error(each)):
+                findings = [each for each in findings if each.rule != finding.rule]
+                findings.append(finding)
+        return findings
 
 
 def is_error(finding: Finding) -> bool:

@@ -38,7 +38,7 @@ _START_SECONDS = 120.0
 
 
 def why_not() -> str:
-    """Why the TPU compiler cannot be asked here; empty where it can."""
+    """Return why the TPU compiler cannot be asked here; empty where it can."""
     if os.environ.get("TPU_LIBRARY_PATH") or _has_libtpu():
         return ""
     return "libtpu, which has the TPU compiler, is not installed (Linux x86-64: pip install 'nkitools[tpu-aot]')"
@@ -139,7 +139,7 @@ class Compiler:
         return Crashed(f"the compiler ended its process ({how})" + (f": {said}" if said else ""))
 
     def _last_words(self) -> str:
-        """Return the line that a crash left behind, of what was written to the standard error."""
+        """Return the line of the standard error that a crash left behind."""
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
         telling = [line for line in lines if line.startswith("F") or "Check failed" in line or "Error" in line]

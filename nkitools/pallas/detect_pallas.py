@@ -1,14 +1,14 @@
-"""Tells a JAX function from an NKI kernel by looking, without importing JAX or calling the function.
+"""The distinction of a JAX function from an NKI kernel, without importing JAX or calling the function.
 
 A function counts as JAX's when it is
 
-- an object of JAX's own (what ``jax.jit`` returns, a function out of a JAX module),
+- an object of JAX's own (a result of ``jax.jit``, a function out of a JAX module),
 - a partial, a bound method or a callable object whose function counts,
 - a plain function that names something of JAX: in its code, in functions defined within it, through its closure, or in
   a function of the author's that it calls.
 
-This is a guess by design. What reaches JAX only at run time (a registry, a string) is not seen, and a function whose
-body uses JAX and launches NKI kernels is taken for JAX's. Who must be sure calls ``nkitools.pallas.run`` or
+This is a guess by design. A function that reaches JAX only at run time (a registry, a string) is not seen, and a
+function whose body uses JAX and launches NKI kernels is taken for JAX's. To be sure, call ``nkitools.pallas.run`` or
 ``nkitools.simulate`` instead of leaving the choice to ``run_kernel``.
 """
 
@@ -34,7 +34,9 @@ def is_pallas_function(fn: object) -> bool:
 
 
 def _uses_jax(value: object, seen: set[int]) -> bool:
-    """Return whether ``value`` is JAX's, or calls functions that are; ``seen`` holds the functions already looked into."""
+    """Return whether ``value`` is JAX's, or calls functions that are; ``seen`` holds the functions already looked
+    into.
+    """
     value = _callee(value)
     if _is_jax_object(value):
         return True

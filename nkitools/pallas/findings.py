@@ -1,4 +1,4 @@
-"""Mistakes that end the tracing of a function, and the order in which findings are told."""
+"""Mistakes that end the tracing of a function, and the order of findings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Tells device prints where they come from: the point of the grid, the author's file and line.
+"""The place of device prints: the point of the grid, the author's file and line.
 
 While JAX interprets a kernel it makes each print anew for the program that runs on the CPU, and at that moment the grid
-point is at hand, as values of that program. Prints made then are given it as further arguments. Where JAX does not come
-by there (in plain interpretation: within pl.when and loops) a print is recorded without its place.
+point is at hand, as values of that program. Prints made then get the grid point as further arguments. In plain
+interpretation, within pl.when and loops, JAX does not pass this point, and a print is recorded without its place.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def jax_module(path: str = "jax") -> Any:
 
 
 def check_version() -> None:
-    """Refuse a JAX that is older than nkitools knows (NK607); a newer one is taken, and what moved in it is said."""
+    """Refuse a JAX that is older than the supported ones (NK607); of a newer one report the names that have moved."""
     version = str(jax_module().__version__)
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
         refuse(

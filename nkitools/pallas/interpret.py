@@ -9,7 +9,7 @@ from typing import Any
 
 from nkitools.pallas.imports import jax_module
 
-# What JAX says of a pallas_call that was not told to interpret (jax 0.10).
+# JAX's message for a pallas_call without interpret (jax 0.10).
 _NOT_INTERPRETED = "Only interpret mode is supported on CPU"
 
 _BUILT_EARLY = (
@@ -50,7 +50,9 @@ def _pallas_tpu() -> Any:
 
 
 def _argument(fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """Return the value of an argument of a call, given or default; None where there is none or the call does not fit."""
+    """Return the value of an argument of a call, given or default; None where there is none or the call does not
+    fit.
+    """
     if name in kwargs:
         return kwargs[name]
     try:

@@ -19,18 +19,19 @@ from nkitools.pallas.calls import Call, Operand
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
 from nkitools.pallas.source_places import Place
-from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Shadow, Told
+from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
 _FIRST_BUFFER = 100  # what JAX calls the first buffer of a Pallas call
 
 
 class Watch:
-    """What one run of a function saw: ``told`` is certain, ``suspected`` matters if the results depend on it.
+    """The observations of one run of a function: the ``certain`` ones, and the ``suspected`` ones, which matter if
+    the results depend on it.
 
-    ``known`` are the function's Pallas calls as tracing found them: the interpreter does not know where they are made.
-    ``adverse`` to suspicions of an earlier run, by operand, it makes what they are about as bad as it can be on a TPU:
-    what a core left behind at another point of a parallel dimension is gone, and so are outputs that several points
-    wrote.
+    ``known`` are the function's Pallas calls as tracing found them: the interpreter has no source places.
+    ``adverse`` to suspicions of an earlier run, by operand, the watch makes the suspected values as bad as they can
+    be on a TPU: values that a core left behind at another point of a parallel dimension are gone, and so are outputs
+    that several points wrote.
     """
 
     def __init__(self, known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> None:
@@ -38,8 +39,8 @@ class Watch:
         self.adverse = frozenset(about for _, about, *_ in keys)
         self.raced = frozenset(about for rule, about, *_ in keys if rule in ("PL203", "PL206"))
         self.known = {call.likeness: call for call in known}
-        self.told = Told()
-        self.suspected = Told()
+        self.certain = Observed()
+        self.suspected = Observed()
         self.kernels: list[Kernel] = []
         self.here = threading.local()
 
@@ -71,7 +72,7 @@ class Kernel:
 
     @property
     def call(self) -> Call | None:
-        """The Pallas call, once the first point of its grid has told."""
+        """Return the Pallas call, once the first point of its grid has run."""
         return self.grid.call
 
     def at(self, call: Call, point: tuple[int, ...], core: int) -> None:
@@ -84,7 +85,7 @@ class Kernel:
                 self._forget(core)
 
     def _forget(self, core: int) -> None:
-        """Leave ``core`` none of what it has in vector memory of its own, as if it were another core."""
+        """Mark the own vector memory of ``core`` as unwritten, as if it were another core."""
         for key, buffer in self.shadows.items():
             is_own = buffer.kind == "scratch" or (buffer.kind == "window" and buffer.is_output)
             if is_own and key[3] == core and self.rules.about(buffer.name) in self.watch.adverse:
@@ -114,7 +115,7 @@ class Kernel:
     # ------------------------------------------------------------------ buffers
 
     def allocate(self, key: Any, shape: tuple[int, ...], source: Any) -> None:
-        """A buffer comes to be: before the first step one of the call's own, later one of the kernel's."""
+        """Register a new buffer: before the first step one of the call's own, later one of the kernel's."""
         with self.lock:
             place = source_places.of_source(source)
             if self.call is None:
@@ -123,7 +124,7 @@ class Kernel:
                 self.shadows[key] = self._new("run_scoped", "scoped", None, shape, place)
 
     def read(self, key: Any, ranges: tuple[Any, ...], core: int, source: Any) -> None:
-        """An element is read: by the kernel, by a DMA, or by the pipeline that moves blocks."""
+        """Note a read: by the kernel, by a DMA, or by the pipeline that moves blocks."""
         with self.lock:
             buffer = self.shadows.get(key)
             if buffer is None:
@@ -146,7 +147,7 @@ class Kernel:
                 self.rules.check_carry(buffer, seen, place, core)
 
     def write(self, key: Any, ranges: tuple[Any, ...], core: int, source: Any, mask: Any = None) -> None:
-        """An element is written, by one of the same three."""
+        """Note a write: by the kernel, by a DMA, or by the pipeline that moves blocks."""
         with self.lock:
             buffer = self.shadows.get(key)
             if buffer is None:
@@ -176,7 +177,9 @@ class Kernel:
             buffer.steps[where] = np.where(inside, self.grid.step(core), part)
 
     def _carry_over(self, buffer: Shadow, where: tuple[Any, ...], carried: Any, place: Place, core: int) -> None:
-        """What a DMA writes is as defined as what it read; written by it, at this step, where it is defined."""
+        """Mark the elements that a DMA writes as defined where its source is defined, written by the DMA at this
+        step.
+        """
         self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
         part = np.asarray(buffer.steps[where])
         if carried is None or carried.size != part.size:
@@ -186,12 +189,12 @@ class Kernel:
             buffer.steps[where] = np.where(undefined, carried, self.grid.step(core)).reshape(part.shape)
 
     def _move_block(self, buffer: Shadow, where: tuple[Any, ...], ranges: tuple[Any, ...], core: int) -> None:
-        """The pipeline loads an input's block into its window, or stores an output's block from it."""
+        """Note that the pipeline loads an input's block into its window, or stores an output's block from it."""
         source, carried = self.carried.pop(core, (None, None))
         part = np.asarray(buffer.steps[where])
         if carried is None:
             return
-        if carried.shape != part.shape:  # it juts out, which has been told of
+        if carried.shape != part.shape:  # it juts out, which has been reported
             fitted = write_shadow.new_shadow(part.shape, GIVEN)
             common = tuple(slice(0, min(a, b)) for a, b in zip(carried.shape, part.shape, strict=False))
             if carried.ndim == part.ndim:
@@ -212,7 +215,7 @@ class Kernel:
     # ------------------------------------------------------------------ DMAs and semaphores
 
     def task(self, dma: Any, task: Callable[[], None]) -> Callable[[], None]:
-        """Return the part of a DMA that is executed when somebody waits for it; what it reads and writes is the DMA's."""
+        """Return the part of a DMA that runs at the wait for it, with its reads and writes attributed to the DMA."""
         with self.lock:
             self.dmas.setdefault(id(dma), (dma, self.grid.point(_core(dma))))
 
@@ -238,7 +241,7 @@ class Kernel:
 
     def left_over(self, core: int, count: int) -> None:
         """PL204: a semaphore keeps a count when the kernel ends."""
-        if any(rule == "PL204" for rule, *_ in self.watch.told.findings) or self.call is None:
+        if any(rule == "PL204" for rule, *_ in self.watch.certain.findings) or self.call is None:
             return
         self.rules.tell(
             "PL204",

@@ -1,9 +1,9 @@
-"""Every name of JAX that is private and that nkitools stands on.
+"""Every private name of JAX that nkitools uses.
 
-JAX has no public way to hear prints, to watch the memory of an interpreted TPU, or to list what its TPU lowering knows.
-What is used of its inside is named here and nowhere else. ``MARKS`` says what each name must look like; ``moved`` says
-which do not in the JAX that is installed, and the part of a check that stands on them is then left out, with the
-reason. What the known versions of JAX (0.10 to 0.12) have otherwise is told apart here too, by names and forms.
+JAX has no public way to capture prints, to watch the memory of an interpreted TPU, or to list what its TPU lowering
+accepts. All private names that are used stand here and nowhere else. ``MARKS`` describes the form of each name;
+``moved`` lists those that the installed JAX has otherwise, and the part of a check that uses them is then left out,
+with the reason. Differences between the supported versions of JAX (0.10 to 0.12) are resolved here, by names and forms.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def of(module: str, name: str) -> Any:
 
 @cache
 def moved(part: str) -> str:
-    """Return what the installed JAX has otherwise than ``part`` needs it, in words; empty where everything is as known."""
+    """Return what the installed JAX has otherwise than ``part`` needs it, in words; empty where everything is as
+    known.
+    """
     found = [sentence for mark in MARKS if mark.part == part and (sentence := _otherwise(mark))]
     return f"jax {jax_module().__version__}: " + "; ".join(found) if found else ""
 

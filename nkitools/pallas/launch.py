@@ -34,11 +34,12 @@ def run(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
     plainly. A Pallas call is reached only if ``pl.pallas_call(...)`` itself is called during the run.
 
     NumPy arrays in give NumPy arrays out, in the structure that ``fn`` returns; as soon as one argument is a JAX array,
-    the outputs stay JAX arrays. What ``jax.debug.print`` and ``pl.debug_print`` say is printed and kept in ``.prints``:
-    one record a value, with the text before it as prefix; interpretation does not tell the grid point, file or line.
+    the outputs stay JAX arrays. Prints of ``jax.debug.print`` and ``pl.debug_print`` are written and kept in
+    ``.prints``: one record a value, with the text before it as prefix; plain interpretation gives no grid point, file
+    or line.
 
-    Raises what ``fn`` raises, unchanged; ``TypeError`` for what is not a JAX function; ``NotModelled`` (NK607) without
-    JAX.
+    Raises what ``fn`` raises, unchanged; ``TypeError`` for an object that is not a JAX function; ``NotModelled``
+    (NK607) without JAX.
     """
     __tracebackhide__ = True
     if not callable(fn):
@@ -56,10 +57,10 @@ def run(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
 def interpreted_outputs(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Run, chip: Chip, *, silently: bool
 ) -> Any:
-    """Return what ``fn`` returns in plain interpretation, as if for ``chip``; ``silently`` where its prints were heard
-    before.
+    """Return the outputs of ``fn`` in plain interpretation, as if for ``chip``.
 
-    Raises what ``fn`` raises, and TypeError for a function that shows nothing of JAX.
+    ``silently``: the prints were captured before. Raises what ``fn`` raises, and TypeError for a function without any
+    JAX.
     """
     __tracebackhide__ = True
     mode = interpret_mode(fn, args, kwargs)
@@ -86,7 +87,9 @@ def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[Any]:
-    """Hears prints with their grid points; without a list for them nothing is written either."""
+    """Return a context that captures prints with their grid points; without a list for them they are not written
+    either.
+    """
     if not prints_can_be_heard():
         return contextlib.nullcontext()
     stack = contextlib.ExitStack()
@@ -101,7 +104,7 @@ def as_given(outputs: Any, arguments: Any) -> Any:
 
 
 def _prints_into(result: Run) -> contextlib.AbstractContextManager[Any]:
-    """Listens for the prints of a run, where this JAX lets itself be listened to."""
+    """Return a context that captures the prints of a run, where this JAX allows it."""
     if prints_can_be_heard():
         return listening(result.prints)
     result.prints = unheard = UnheardPrints()
@@ -116,7 +119,7 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         args, kwargs = jax.tree_util.tree_map(_not_to_be_donated, (args, kwargs))
         outputs = jax.block_until_ready(fn(*args, **kwargs))
     except BaseException:
-        with contextlib.suppress(Exception):  # a callback that failed fails here again; the first error speaks
+        with contextlib.suppress(Exception):  # a callback that failed fails here again; the first error counts
             jax.effects_barrier()
         raise
     jax.effects_barrier()

@@ -15,7 +15,7 @@ from nkitools.pallas.imports import jax_module
 from nkitools.pallas.source_places import Place
 from nkitools.rules.finding import Finding
 
-# What JAX's lowering and the compiler say, and the rule that it is about. The first that is found speaks.
+# Messages of JAX's lowering and of the compiler with their rules. The first match counts.
 _MEANINGS = (
     (r"Unimplemented primitive in Pallas TPU lowering", "PL104"),
     (r"last two dimensions of your block shape|rank 1 block\s+shapes|blocks of rank >= 1", "PL101"),
@@ -70,7 +70,9 @@ def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
 
 @cache
 def fills_in_floats() -> bool:
-    """Return whether a print may fill a placeholder with a float32: JAX (since 0.11) is asked, with a kernel that does."""
+    """Return whether a print may fill a placeholder with a float32: JAX (since 0.11) is asked, with a kernel that
+    does.
+    """
     jax, pallas = jax_module(), jax_module("jax.experimental.pallas")
     array = jax.ShapeDtypeStruct((8, 128), jax_module("jax.numpy").float32)
     chip = CHIPS["v5e"]
@@ -85,7 +87,7 @@ def fills_in_floats() -> bool:
 
 
 def finding_of_error(error: BaseException, call: Call) -> Finding:
-    """Return what JAX's lowering says of a call, at the line of the operation or of the block spec that it speaks of."""
+    """Return the finding of an error of JAX's lowering, at the line of its operation or block spec."""
     text = str(error)
     rule = rule_of(text)
     place = source_places.of_error(error, call.place)

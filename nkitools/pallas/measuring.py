@@ -1,4 +1,4 @@
-"""What the compiler can be made to tell of a kernel that it takes: the vector memory that it needs, and its bundles."""
+"""Measurements of a kernel by the compiler: the vector memory that the kernel needs, and its bundles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPILL_COLUMN = "VSTORE:SPILL"
 
 
 class Bundles(NamedTuple):
-    """How many instruction bundles a kernel has, and how many of them spill a register to vector memory."""
+    """The number of a kernel's instruction bundles, and of those that spill a register to vector memory."""
 
     total: int
     spilling: int

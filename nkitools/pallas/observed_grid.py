@@ -45,7 +45,7 @@ class WatchedGrid:
         return self.points[self._since.get((output, core), self.step(core))]
 
     def leave_block(self, output: str, core: int) -> None:
-        """The block of an output is stored; the next point begins with another one."""
+        """Store the block of an output; the next point begins with another block."""
         self._since.pop((output, core), None)
 
     def others(self, steps: Any, core: int) -> Any:

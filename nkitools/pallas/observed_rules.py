@@ -1,4 +1,4 @@
-"""What a watched kernel did that breaks a rule: PL201 to PL208, at the author's line and point of the grid."""
+"""The rules of a watched kernel: PL201 to PL208, at the author's line and point of the grid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class WatchedRules:
         self._own_reads: dict[str, tuple[Place, tuple[int, ...]]] = {}
 
     def own_read(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
-        """The kernel reads of an output what another point has left, or nobody: not a race, but a sum over points."""
+        """Judge a kernel's read of an output that another point has written or left unwritten: a sum over points, not
+        a race.
+        """
         if (seen == UNWRITTEN).any() or self._grid.others(seen, core).size:
             self._own_reads.setdefault(buffer.name, (place, self._grid.point(core)))
 
@@ -45,8 +47,8 @@ class WatchedRules:
         sure: bool = True,
     ) -> None:
         """Take note of a finding of this kernel, about one of its operands."""
-        told = self._watch.told if sure else self._watch.suspected
-        told.add(place.finding(rule, message + self._where(point), point=point), self.about(about))
+        findings = self._watch.certain if sure else self._watch.suspected
+        findings.add(place.finding(rule, message + self._where(point), point=point), self.about(about))
 
     def _where(self, point: tuple[int, ...]) -> str:
         name = self._grid.call.name if self._grid.call is not None else "kernel"
@@ -89,7 +91,7 @@ class WatchedRules:
         if (unwritten := (seen == UNWRITTEN)).any():
             self.tell(
                 "PL207",
-                f"{buffer.text()} is read before it is written: {write_shadow.runs(unwritten)} of what is read",
+                f"{buffer.text()} is read before it is written: {write_shadow.runs(unwritten)} of the block read",
                 place,
                 self._grid.point(core),
                 buffer.name,
@@ -99,7 +101,7 @@ class WatchedRules:
             self.tell(
                 "PL207",
                 f"{buffer.text()} juts out over the edge of the array, and the result depends on what is read there: "
-                f"{write_shadow.runs(padding)} of what is read",
+                f"{write_shadow.runs(padding)} of the block read",
                 place,
                 self._grid.point(core),
                 buffer.name,

@@ -24,7 +24,7 @@ Tell = Callable[[Iterable[Finding]], None]
 
 
 class Wanted(Protocol):
-    """How the function is to be run."""
+    """The settings of a watched run."""
 
     @property
     def chips(self) -> tuple[Chip, ...]: ...
@@ -43,32 +43,33 @@ def watched_run(
     tell: Tell,
     known: Iterable[Call] = (),
 ) -> tuple[list[Call], Any]:
-    """Run ``fn`` watched and tell what was seen; the Pallas calls that were interpreted, and the outputs.
+    """Run ``fn`` watched and report its findings; return the interpreted Pallas calls and the outputs.
 
-    Where JAX's TPU interpretation does not take the function, ``run.left_out`` says why, and the outputs are None.
+    Where JAX's TPU interpretation does not take the function, ``run.left_out`` gives the reason, and the outputs are
+    None.
     """
     __tracebackhide__ = True
     prints = Prints()
     watch, outputs, error = _run(fn, args, kwargs, wanted, 1, "nan", prints, known)
-    told = dict(watch.told.findings)
+    certain = dict(watch.certain.findings)
     calls = _calls(watch)
     if error is not None:
         refused = _refused(error)
         if refused is None:
             reason = run.left_out["tpu_interpret"] = f"{type(error).__name__}: {_last_line(error)}"
-            told[("NK607", None)] = unwatched(reason)
-            tell(in_order(told.values()))
+            certain[("NK607", None)] = unwatched(reason)
+            tell(in_order(certain.values()))
             return calls, None
-        told[(refused.rule, None, refused.file, refused.line)] = refused
+        certain[(refused.rule, None, refused.file, refused.line)] = refused
         run.left_out["tpu_interpret"] = "it does not take the kernel (see the findings)"
     run.prints.extend(prints)
     if error is None and watch.suspected.findings:
-        told |= _confirmed(fn, args, kwargs, wanted, watch, outputs)
-    hangs = any(rule == "PL208" for rule, *_ in told)  # on two cores nobody ends the wait
+        certain |= _confirmed(fn, args, kwargs, wanted, watch, outputs)
+    hangs = any(rule == "PL208" for rule, *_ in certain)  # on two cores the wait would not end
     if wanted.cores > 1 and error is None and not hangs:
         on_two, _, _ = _run(fn, args, kwargs, wanted, wanted.cores, "nan", None, known)
-        told |= _of_others(on_two.told.findings, told)
-    tell(in_order(one_for_each_cause(told)))
+        certain |= _of_others(on_two.certain.findings, certain)
+    tell(in_order(one_for_each_cause(certain)))
     return calls, outputs
 
 
@@ -113,9 +114,9 @@ def _last_line(error: Exception) -> str:
     return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
 
 
-def _of_others(found: dict[Any, Finding], told: dict[Any, Finding]) -> dict[Any, Finding]:
-    """Return what was found of operands that nothing was told of by the same rule."""
-    known = {(rule, about) for rule, about, *_ in told}
+def _of_others(found: dict[Any, Finding], certain: dict[Any, Finding]) -> dict[Any, Finding]:
+    """Return the findings of operands without a certain finding of the same rule."""
+    known = {(rule, about) for rule, about, *_ in certain}
     return {key: finding for key, finding in found.items() if key[:2] not in known}
 
 
@@ -151,7 +152,7 @@ def _differ(first: Any, second: Any) -> bool:
     return any(np.asarray(a).tobytes() != np.asarray(b).tobytes() for a, b in pairs)
 
 
-# Which rules speak of what follows from another one's case, where both were broken at one operand of a kernel.
+# Rules whose findings only follow from another rule's, where both were broken at one operand of a kernel.
 _CAUSES = {
     "PL202": ("PL203", "PL206"),
     "PL203": ("PL204", "PL206"),
@@ -160,11 +161,11 @@ _CAUSES = {
 }
 
 
-def one_for_each_cause(told: dict[Any, Finding]) -> list[Finding]:
+def one_for_each_cause(certain: dict[Any, Finding]) -> list[Finding]:
     """Without the findings that follow from another one of the same operand; the keys are rule, operand and place."""
-    known = {(rule, about) for rule, about, *_ in told}
+    known = {(rule, about) for rule, about, *_ in certain}
     return [
         finding
-        for (rule, about, *_), finding in told.items()
+        for (rule, about, *_), finding in certain.items()
         if not any((cause, about) in known for cause in _CAUSES.get(rule, ()))
     ]

@@ -1,4 +1,4 @@
-"""How much of a TPU's peak a kernel reaches: times measured on the device, against the documented peak of its chip.
+"""The share of a TPU's peak that a kernel reaches: times measured on the device, against the chip's documented peak.
 
 The times of a CPU say nothing about a TPU, least of all those of interpreted kernels, so `measure` refuses them.
 """
@@ -20,11 +20,13 @@ from nkitools.pallas.launch import name_of
 
 
 class Peak(NamedTuple):
-    """What a chip can do: operations (a multiply-add counts two) per second by dtype, and who shares them."""
+    """The peak of a chip: operations (a multiply-add counts two) per second by dtype, and the TensorCores that share
+    them.
+    """
 
     operations: MappingProxyType[str, float]
     cores: int  # TensorCores of a chip
-    cores_of_device: int  # TensorCores of what JAX calls a device, where nothing was configured otherwise
+    cores_of_device: int  # TensorCores of one JAX device, where nothing was configured otherwise
 
 
 def _peak(cores: int, cores_of_device: int, **operations: float) -> Peak:
@@ -80,10 +82,10 @@ class Measurement:
 def peak(dtype: Any, chip: str, *, cores: int | None = None) -> float:
     """Return the documented peak in operations per second; a multiply-add counts two.
 
-    - ``dtype`` of what is multiplied: bfloat16, int8, or float8 of any form; a name, or whatever NumPy or JAX take.
+    - ``dtype`` of the factors: bfloat16, int8, or float8 of any form; a name, or whatever NumPy or JAX take.
     - ``chip``: "v4", "v5e", "v5p", "v6e" or "tpu7x".
-    - ``cores``: how many TensorCores count; as many as JAX calls one device, unless told otherwise: both of a v4 or
-      v5p, one of the two of a TPU7x.
+    - ``cores``: how many TensorCores count; by default as many as JAX calls one device: both of a v4 or v5p, one of the
+      two of a TPU7x.
 
     Raises ``ValueError`` for a chip or a dtype without a documented peak; float32 is one, for a TPU multiplies it in
     several passes of bfloat16.
@@ -129,13 +131,13 @@ def measure(
     """Time ``fn(*args)`` on the TPU that JAX runs it on, and compare with the peak of one device.
 
     The function is jitted and called once before the clock runs. Each trial starts ``calls`` calls and waits for the
-    last: the device does them in order, so what the host takes to start one is hidden behind the one before.
+    last: the device does them in order, so the host's time to start one is hidden behind the one before.
 
     - ``fn``: a JAX function of arrays, with or without Pallas calls.
     - ``args``: its arguments; they are moved to the device beforehand.
     - ``operations`` of one call; a product [M, K] x [K, N] has 2 M K N.
-    - ``dtype`` of what is multiplied; that of the first array in ``args``, unless told otherwise.
-    - ``trials``: how many times are measured, of which the median counts.
+    - ``dtype`` of the factors; by default that of the first array in ``args``.
+    - ``trials``: how many times are measured; their median counts.
     - ``calls``: how many calls make a trial.
 
     Raises ``NotModelled`` (NK607) where JAX runs the function on anything but a TPU, or interprets one of its Pallas

@@ -1,12 +1,12 @@
 """Device prints of JAX: ``jax.debug.print`` and ``pl.debug_print``, kept as records and still printed.
 
-JAX has no public way to hear them. Its private function that formats a print is replaced while a run listens, and put
-back after it, whether the run succeeds or not. A test pins its name and form; where another JAX has it otherwise, runs
-work as before, a warning says that their prints are missing, and looking one up is refused.
+JAX has no public way to capture them. Its private function that formats a print is replaced during a run, and put back
+after it, whether the run succeeds or not. A test pins its name and form; where another JAX has it otherwise, runs work
+as before, a warning says that their prints are missing, and looking one up is refused.
 
-JAX compiles the formatting function into the program, so a program compiled outside a run would not be heard. Every run
-therefore sets a piece of XLA metadata, which is part of the key under which ``jax.jit`` keeps its programs: what is
-compiled in a run is used in runs only.
+JAX compiles the formatting function into the program, so the prints of a program compiled outside a run would be
+missed. Every run therefore sets a piece of XLA metadata, which is part of the key under which ``jax.jit`` keeps its
+programs: a program compiled in a run is used in runs only.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _HOOK_PARAMETERS = ["fmt", "np_printoptions", "has_placeholders", "logging_recor
 
 
 class UnheardPrints(Prints):
-    """The prints of a run under a JAX that does not let them be heard.
+    """The prints of a run under a JAX that does not let them be captured.
 
     To look one up or to compare them is refused by name (NK607). Reports may still count them and list them: there are
-    none, and the warning beside them says why.
+    none, and the warning beside them gives the reason.
     """
 
     def __getitem__(self, _: object) -> NoReturn:
@@ -64,14 +64,14 @@ class UnheardPrints(Prints):
 
 
 class _Listener(NamedTuple):
-    """Where the prints go now, and JAX's own function, which still writes them."""
+    """The receiver of the prints, and JAX's own function, which still writes them."""
 
     prints: list[Print]
     write: Callable[..., None]
 
 
 # JAX calls back from threads of its own, where context variables of the run are not set: hence one listener for the
-# process, and the lock that lets one run at a time have it. The inner of two nested runs hears what it prints.
+# process, and the lock that lets one run at a time have it. The inner of two nested runs captures its own prints.
 _lock = threading.RLock()
 _listeners: list[_Listener] = []
 
@@ -97,7 +97,7 @@ def hearing_prints(prints: list[Print], *, silently: bool = False) -> Iterator[N
 
 
 def _say_nothing(*_: Any, **__: Any) -> None:
-    """Writes no print."""
+    """Write no print."""
 
 
 def prints_can_be_heard() -> bool:
@@ -158,7 +158,9 @@ def _label(text: str) -> str:
 
 
 def _lookup(name: str, automatic: Iterator[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the value that a placeholder names: ``{}`` and ``{0}`` by position, ``{x}`` and ``{x.shape}`` by keyword."""
+    """Return the value that a placeholder names: ``{}`` and ``{0}`` by position, ``{x}`` and ``{x.shape}`` by
+    keyword.
+    """
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     if not first:
         return next(automatic)

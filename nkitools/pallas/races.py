@@ -1,4 +1,4 @@
-"""A race detector in the place of that of JAX's TPU interpretation: the same order of events, told where JAX prints."""
+"""A race detector in the place of that of JAX's TPU interpretation: the same order of events, reported, not printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIRST_DMA = 100
 
 
 class WatchedRaces:
-    """A race detector that tells the watch, where JAX's prints."""
+    """A race detector that reports to the watch, where JAX's prints."""
 
     races_found: bool
     lock: Any

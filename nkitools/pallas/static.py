@@ -1,4 +1,4 @@
-"""What can be said of a Pallas call without running or compiling it: its blocks, its dtypes, its memory, its prints."""
+"""Judgement of a Pallas call without running or compiling it: its blocks, its dtypes, its memory, its prints."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _fits_in_one_dimension(block: int, size: int, bits: int) -> bool:
 
 
 def block_bytes(call: Call) -> int:
-    """Return the vector memory of the blocked operands: each block once a buffer, of which there is one without a grid."""
+    """Return the vector memory of the blocked operands: each block once a buffer, and one buffer without a grid."""
     blocks = 0
     for operand in call.operands:
         if operand.memory in _ON_CHIP:

@@ -104,7 +104,7 @@ def _point(call: Call, *values: Any) -> Any:
 
 
 def _unnamed_point(*values: Any) -> Any:
-    """In the place of the recorder until the call is known; part of the key of what JAX keeps."""
+    """Stand in for the recorder until the call is known; part of the key of JAX's own cache."""
     return values[0] if len(values) == 3 else ()
 
 
@@ -122,7 +122,7 @@ def _classes() -> dict[str, type]:
 
 
 class _WatchedMemory:
-    """Tells the watch of every access, and makes of those outside of a buffer what they are inside of it."""
+    """A memory that reports every access to the watch, and keeps accesses within their buffers."""
 
     kernel: Kernel
     mem: dict[Any, Any]
@@ -166,7 +166,7 @@ class _WatchedMemory:
         super().append_semaphore_task(semaphore_id, global_core_id, ours)  # type: ignore[misc]
 
     def get_sempahores_with_nonzero_count(self, device_id: int) -> list[Any]:
-        """Called when the kernel ends; what it returns JAX prints."""
+        """Return the semaphores that JAX prints when the kernel ends: none, since the watch reports them."""
         for semaphore, core in super().get_sempahores_with_nonzero_count(device_id):  # type: ignore[misc]
             self.kernel.left_over(self._core(core), int(semaphore.count_by_core[core]))
         return []
@@ -184,9 +184,7 @@ class _WatchedMemory:
         return jax_internals.core_of(thread, self.num_cores_per_device)
 
     def _inside(self, key: Any, ranges: Any, value: Any) -> tuple[Any, Any]:
-        """Return the part of a write that lies inside of the buffer: the watch has told of the rest, and the run goes
-        on.
-        """
+        """Return the part of a write inside of the buffer; the watch has reported the rest, and the run goes on."""
         from nkitools.pallas.write_shadow import clipped, is_outside
 
         buffer = self.mem[key]

@@ -1,4 +1,4 @@
-"""What is known of the elements of a watched buffer: for each, the grid step that wrote it last."""
+"""The state of a watched buffer's elements: for each element, the grid step of its last write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PADDING = -4  # beyond the edge of the array, where a block juts out
 
 @dataclass(eq=False)
 class Shadow:
-    """A buffer of a running kernel, as the author knows it, and who wrote its elements.
+    """A buffer of a running kernel under its author's name, with the writers of its elements.
 
     ``kind``: ``input``, ``output`` and ``scalar`` lie in HBM and SMEM; a ``window`` holds the current block of an
     operand; ``scratch``; ``scoped`` was allocated by the kernel while it ran.
@@ -33,7 +33,7 @@ class Shadow:
 
     @property
     def is_output(self) -> bool:
-        """Whether it is an output or its window."""
+        """Return whether the buffer is an output or its window."""
         return self.operand is not None and self.operand.is_output
 
     def text(self) -> str:
@@ -115,7 +115,7 @@ def runs(mask: Any, limit: int = 3) -> str:
 
 
 @dataclass
-class Told:
+class Observed:
     """The findings of a run, each line's first of a rule and operand; the others are only counted."""
 
     findings: dict[tuple[Any, ...], Any] = field(default_factory=dict)
