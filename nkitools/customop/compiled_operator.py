@@ -1,4 +1,4 @@
-"""What an operator is before it is called: its compiled library, its kernel's place in it, the settings of a call."""
+"""An operator before it is called: its compiled library, its kernel's place in it, the settings of a call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOST_STACK = 8192  # beyond that the guide asks for STACK_SIZE
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a call is to run; see `Operator.run`."""
+    """The settings of a call; see `Operator.run`."""
 
     timeout: float = DEFAULT_TIMEOUT
     rules: str = "report"

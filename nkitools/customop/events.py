@@ -18,7 +18,7 @@ _SIGNALS = {
     8: "an arithmetic fault (a division by zero?)",
 }
 _SEGMENTATION_FAULT = 11
-_READS, _WRITES = 1, 2  # of what is out of bounds
+_READS, _WRITES = 1, 2  # of the data out of bounds
 _POOL = 16384
 _UNKNOWN = Place("<unknown>", 0)
 
@@ -34,7 +34,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """What sentences name: the operator, its tensors, and where addresses are in its sources."""
+    """The context of sentences: the operator, its tensors, and the source places of addresses."""
 
     operator: str
     tensors: dict[int, str]
@@ -52,7 +52,7 @@ class Context:
 
 
 def findings_of(context: Context, events: Iterable[Event]) -> list[Finding]:
-    """The findings of a call's events: one for each cause and line, whatever number of cores met it."""
+    """Return the findings of a call's events: one for each cause and line, whatever number of cores met it."""
     known = [event for event in events if event.kind in _SENTENCES]
     context.symbols.warm(address for event in known for address in _addresses(event))
     groups: dict[tuple[int, int, Place], list[Event]] = {}
@@ -68,7 +68,7 @@ def findings_of(context: Context, events: Iterable[Event]) -> list[Finding]:
 
 
 def _joined(members: list[Event]) -> Event:
-    """What the first of the cores met at one line: a compiler that unrolls a loop makes many places of it."""
+    """Return what the first of the cores met at one line: a compiler that unrolls a loop makes many places of it."""
     whole = Event.from_buffer_copy(members[0])
     for event in members[1:]:
         if event.core != whole.core:
@@ -81,7 +81,7 @@ def _joined(members: list[Event]) -> Event:
 
 
 def finding_at(place: Place, message: Message, program: tuple[int, ...] = (), column: int | None = None) -> Finding:
-    """A finding in the author's source."""
+    """Return a finding in the author's source."""
     rule = RULES[message.rule]
     return Finding(
         rule=rule.id,
@@ -103,7 +103,7 @@ def _addresses(event: Event) -> list[int]:
 
 
 def _cores(members: list[Event]) -> str:
-    """Which cores, where there are several: ``, on cores 0..7``."""
+    """Return which cores, where there are several: ``, on cores 0..7``."""
     cores = sorted({event.core for event in members})
     if len(cores) == 1:
         return f" (core {cores[0]})" if cores[0] else ""
@@ -409,7 +409,7 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     32: _exit,
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
-# looks like memory that nobody has written is copied to a tensor).
+# looks like unwritten memory is copied to a tensor).
 RETURNED, OVERLAP, CANARY_COPIED = 17, 27, 31
 
 __all__ = [

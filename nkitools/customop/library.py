@@ -18,7 +18,11 @@ _MOST_STACK = 400 * 1024
 
 
 class Library(CompiledLibrary):
-    """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``)."""
+    """The operators of one library, by attribute (``library.giou``) or by name (``library.ops["giou"]``).
+
+    ``name`` is that of NEURON_LIBRARY, its name in torch; ``path`` is the file that `load_library` takes, in the cache
+    where no build directory was given.
+    """
 
     def __init__(self, built: Built, path: str, *, multicore: bool, stack_size: int | None) -> None:
         registered, kernels = built.operators, built.kernels
@@ -68,12 +72,12 @@ def load(
     ``name``: of the library's file; ``compute_srcs``, ``shape_srcs``: the sources of kernels and of shape functions,
     which register the operators (NEURON_LIBRARY). ``build_directory``: also leave ``lib<name>.so`` there, for
     `load_library`. ``multicore``: all its operators run on the eight GpSimd cores. ``extra_cflags``: flags of the
-    compiler; ``-DSTACK_SIZE=n`` says how many bytes of stack a kernel needs. Sources that have not changed are not
+    compiler; ``-DSTACK_SIZE=n`` gives the bytes of stack that a kernel needs. Sources that have not changed are not
     compiled again.
 
-    Raises BuildError for sources that do not compile, a library without operators, two of one name, kernels that nobody
-    defines, names that AWS refuses, and where there is no compiler. What a kernel's signature lacks (CO112) is said
-    when it is called.
+    Raises BuildError for sources that do not compile, a library without operators, two of one name, kernels without a
+    definition, names that AWS refuses, and where there is no compiler. Defects of a kernel's signature (CO112) are
+    reported when it is called.
     """
     if not isinstance(name, str) or not name or os.sep in name:
         raise BuildError(f"a library needs a file name, it is given {name!r}")

@@ -25,7 +25,7 @@ class Operator(CompiledOperator):
     """A custom operator that runs on this host. Call it, or `run` it to learn what happened."""
 
     def __call__(self, *arrays: Any) -> Any:
-        """The operator's result; NumPy arrays in, NumPy out, torch tensors in, torch out.
+        """Return the operator's result; NumPy arrays in, NumPy out, torch tensors in, torch out.
 
         Raises `nkitools.KernelError` at the first error that the rules find.
         """
@@ -87,7 +87,7 @@ class Operator(CompiledOperator):
         return findings
 
     def _standing(self) -> list[Finding]:
-        """Return the findings that need no run: of the signature, and of what the sources use."""
+        """Return the findings that need no run: those of the signature and of the functions that the sources use."""
         messages: list[Message] = []
         for letter in dict.fromkeys(self.signature[1:]):
             if letter in _LETTERS:

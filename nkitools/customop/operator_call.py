@@ -22,7 +22,7 @@ from nkitools.customop.run import CoreCounters
 from nkitools.record.prints.device_print import Print
 from nkitools.rules.finding import Finding
 
-_CANARIES = (0xFF, 0x5A)  # the second one to be sure of what the first one suggests
+_CANARIES = (0xFF, 0x5A)  # the second one to confirm the suspicion of the first
 _NO_ROOM = 77
 _STATUS = ("not run", "stopped", "finished", "stopped", "crashed", "timed out")
 
@@ -60,7 +60,7 @@ class OperatorCall:
         self.order = cores
 
     def made(self) -> JudgedCall:
-        """The call, judged."""
+        """Return the call, judged."""
         if self.settings.isolation == "none":
             return self._here()
         built = self.operator.library.built
@@ -74,7 +74,7 @@ class OperatorCall:
                     "starts another"
                 ) from None
             except BaseException:
-                process.forget(worker)  # somebody interrupted it: what it is doing, it must not go on doing
+                process.forget(worker)  # it was interrupted, and must not go on with its work
                 raise
 
     def _ask(self, worker: process.Worker, canary: int) -> CallResult:
@@ -174,7 +174,7 @@ class OperatorCall:
         return names
 
     def _endings(self, made: CallResult, context: Context, known: list[Finding]) -> list[Finding]:
-        """How the process ended, where its events do not say it already."""
+        """Return how the process ended, where its events do not say it already."""
         if _timed_out(made) and not any("still running" in finding.message for finding in known):
             return [
                 finding_at(context.home, Message("CO103", f"still running after {self.settings.timeout:g} seconds"))
@@ -201,7 +201,7 @@ def _timed_out(made: CallResult) -> bool:
 
 
 def _both(shadow: Array, made: CallResult) -> Array:
-    """The elements that neither of two runs has written, whatever was in them before."""
+    """Return the elements that neither of two runs has written, whatever was in them before."""
     if not made.call.unwritten:
         return np.zeros_like(shadow, bool)
     mask: Array = (shadow == 0) & (shadow_of(made.call, made.memory) == 0)

@@ -1,4 +1,4 @@
-"""What a call left in its output: complete, written once, and as the shape function said."""
+"""The judgement of a call's output: complete, written once, and as the shape function declared."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def shadow_of(call: Call, memory: object) -> Array:
 def judge_output(
     context: Context, call: Call, memory: object, shape_place: Place, unwritten: Callable[[], Array] | None
 ) -> list[Finding]:
-    """CO106 and CO105 with the exact elements, CO107 where the kernel returned something else than was said.
+    """Return CO106 and CO105 with the exact elements, CO107 where the kernel returned another tensor than declared.
 
-    ``unwritten``: which elements are never written, where the shadow alone does not tell.
+    ``unwritten``: which elements are never written, where the shadow alone does not show it.
     """
     events = list(call.events[: call.events_used])
     for event in events:
@@ -70,10 +70,10 @@ def _never_written(call: Call, missing: Array) -> Message:
 
 
 def judge_origin(context: Context, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
-    """CO106 for elements that a run with other contents of unwritten memory computes differently.
+    """Return CO106 for elements that a run with other contents of unwritten memory computes differently.
 
-    Of what TCM accessors wrote: floats that were computed from such memory, and integers of 16 or 32 bits that were
-    copied from it.
+    Among elements written by TCM accessors these are floats that were computed from such memory, and integers of 16 or
+    32 bits that were copied from it.
     """
     events = list(call.events[: call.events_used])
     copied = next((event for event in events if event.kind == CANARY_COPIED), None)
@@ -91,7 +91,7 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
         missing = ((first & (most >> 1)) == most >> 1) & (first != second)
     if not missing.any():
         return []
-    message = f"output {said}: {ranges_of(missing)} computed from memory that nobody has written"
+    message = f"output {said}: {ranges_of(missing)} computed from unwritten memory"
     return [finding_at(place, Message("CO106", message, _FILL))]
 
 

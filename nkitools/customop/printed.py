@@ -1,4 +1,4 @@
-"""What an operator printed, as records: those of other kernels have the same form."""
+"""The prints of an operator as records of the same form as those of other kernels."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class _Line:
 
 
 def printed(call: Call, context: Context, text: str) -> list[Print]:
-    """A record for each number that was printed, with the text before it; for a line without numbers one of its text.
+    """Return a record for each printed number, with the text before it; for a line without numbers one of its text.
 
-    In order; ``text``, what came by other ways than printf, is last. printf promotes float to double: a double that is
-    a float is told as float32.
+    In order; ``text``, the output by other ways than printf, is last. printf promotes float to double: a double that is
+    a float is recorded as float32.
     """
     lines = list(_lines(call))
     context.symbols.warm(line.site for line in lines if line.site)
@@ -62,7 +62,7 @@ def _between(values: list[tuple[int, int, Array]], start: int, end: int) -> list
 
 
 def _pieces(call: Call) -> Iterator[tuple[PrintRecord, bytes, list[tuple[int, int, Array]]]]:
-    """The head, text and values of each call of printf that the device's buffer would still have."""
+    """Yield the head, text and values of each call of printf that the device's buffer would still have."""
     used = call.prints_used
     data = ctypes.string_at(ctypes.addressof(call) + Call.prints.offset, used)
     at, head, each = 0, ctypes.sizeof(PrintRecord), ctypes.sizeof(PrintedValue)
@@ -99,5 +99,5 @@ def _records(context: Context, line: _Line) -> Iterator[Print]:
 
 
 def _label(text: bytes) -> str:
-    """The text before a value, without what only separates it from the value before, as for JAX's prints."""
+    """Return the text before a value, without what only separates it from the value before, as for JAX's prints."""
     return text.decode(errors="replace").strip().lstrip(",;").lstrip()

@@ -37,7 +37,7 @@ _OUTSIDE = ("buffer-overflow", "buffer-underflow", "out-of-bounds", "container-o
 
 
 def rerun(operator: CompiledOperator, arguments: Arguments, settings: Settings, cores: Sequence[int]) -> list[Finding]:
-    """What the sanitizers say of a call, as findings. BuildError where the compiler has no sanitizers."""
+    """Return what the sanitizers say of a call, as findings. BuildError where the compiler has no sanitizers."""
     built = operator.library.built
     program = _program(built)
     memory = process.Memory()
@@ -91,7 +91,7 @@ def _program(built: Built) -> str:
 
 
 def findings_of_reports(text: str, sources: Sequence[str]) -> list[Finding]:
-    """The findings in what the sanitizers wrote: one for each line of the author's."""
+    """Return the findings in what the sanitizers wrote: one for each line of the author's."""
     known = {os.path.realpath(path): path for path in sources}
     findings = [
         finding_at(place, message)
