@@ -160,6 +160,8 @@ class Instruction:
             values, wrong = None, error
         if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
             self._wrong_call(wrong)
+        if core.record.open is not None:
+            core.record.begin_instruction()
         try:
             self._issue(core, values)
         except StopRun:

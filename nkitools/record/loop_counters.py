@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import FrameType
 
 import numpy as np
@@ -20,6 +21,20 @@ def author_frames(frame: FrameType | None) -> list[FrameType]:
             found.append(frame)
         frame = frame.f_back
     return []
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When an instruction was issued, as the author's frames say it."""
+
+    loops: dict[str, int]  # counters of the for loops around, outermost first
+    callers: tuple[tuple[str, int], ...]  # file and line of the calls around, innermost first
+
+
+def moment_of(frame: FrameType | None) -> Moment:
+    """Return the moment at which ``frame`` stands."""
+    outer = author_frames(frame)[1:]
+    return Moment(counters(frame), tuple((each.f_code.co_filename, each.f_lineno) for each in outer))
 
 
 def qualified(found: list[tuple[str, str, int]]) -> dict[str, int]:

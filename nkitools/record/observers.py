@@ -25,9 +25,6 @@ class Observer:
     def issued(self, record: Record, row: Row) -> None:
         """Look at what the last instruction has done; the record has its row already."""
 
-    def folded(self, record: Record) -> None:
-        """The last instruction, a copy, was taken out: the one before it has written to the copy's destination."""
-
     def printed(self, record: Record) -> None:
         """Get ready for a device print, which the record keeps next."""
 

@@ -17,10 +17,11 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.loop_counters import qualified
+from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_listeners import shown_by
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.rows import Access, Row, Rows
+from nkitools.record.rows import Access, Row
 from nkitools.record.run import InstructionRecord, OperandRecord
 from nkitools.record.source_sites import Site, Sites
 
@@ -63,7 +64,7 @@ class Part:
     rows: Array | None = None
 
 
-class Record(Rows):
+class Record(OpenRows):
     """The history of one run.
 
     For schedules: ``labels`` are the programs, positions (-1 where a run-time address skipped it) and names of named
@@ -73,7 +74,6 @@ class Record(Rows):
 
     def __init__(self) -> None:
         super().__init__()
-        self.observers: tuple[Observer, ...] = ()
         # Empty unless a watch observes the run (`nkitools.record.watch.watching`).
         self.writes: list[Written] = []
         self.inputs: list[Written] = []
@@ -83,7 +83,6 @@ class Record(Rows):
         self.storages: dict[int, StorageRecord] = {}
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
         self.meetings: list[Meeting] = []
-        self.parts: dict[int, dict[int, Part]] = {}
         self.keeps_parts = False  # several programs are watched for races, or the iterations of a loop
         self.keeps_all_parts = False  # on chip too
         # By number of meetings, program and view: checksums of what was written there one after the other.
@@ -145,6 +144,7 @@ class Record(Rows):
 
     def turn_of(self, program: tuple[int, ...]) -> None:
         """What is issued from here on belongs to ``program``, which begins, or goes on in the loops where it stood."""
+        self.begin_instruction()
         if self.programs:
             before = self.programs[-1][1]
             self._loops_of[before], self._latest_of[before] = self.loop, self.latest
@@ -168,6 +168,7 @@ class Record(Rows):
 
     def add_print(self, record: Print) -> None:
         """Keep a device print, whose value may still be the tensor's memory, and show it where that is wanted."""
+        self.close()
         for observer in self.observers:
             observer.printed(self)
         self.prints.keep(record)
@@ -185,11 +186,6 @@ class Record(Rows):
             return
         if self.echo is not None:
             self.echo(kept.text())
-
-    def folded(self) -> None:
-        """The last instruction, a copy, was taken out: the one before it has written to the copy's destination."""
-        for observer in self.observers:
-            observer.folded(self)
 
     def returned(self, tensors: Sequence[NkiTensor]) -> None:
         """Keep where the kernel's results lie, once all programs have ended; observers have then seen all."""

@@ -51,6 +51,16 @@ def storages_of(words: Sequence[int]) -> list[int]:
     return [word >> _HALF for word in words[::OPERAND_WORDS]]
 
 
+def is_destination(storage: int, words: Sequence[int]) -> bool:
+    """Return whether the first of some operands lies in a storage."""
+    return bool(words) and words[0] >> _HALF == storage
+
+
+def with_destination(words: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Return the words of an instruction's operands with the first operand of another instruction as their first."""
+    return [*others[:OPERAND_WORDS], *words[OPERAND_WORDS:]]
+
+
 def plan_of(heads: Words) -> Words:
     """Return the number of the plan in a head, or in each of an array of heads."""
     return heads >> _HALF
@@ -154,6 +164,11 @@ class Rows:
         elif operands and (operands[0] < self._oldest or operands[-2] < self._oldest):
             self._check_ages(plan, operands)
 
+    def check_ages(self, plan: Any, operands: list[int]) -> None:
+        """Refuse an instruction of which an operand is older than this run (NK611), before it is added."""
+        if operands[0] < self._oldest or operands[-2] < self._oldest or plan.id not in self.plans:
+            self._check_ages(plan, operands)
+
     def _check_ages(self, plan: Any, operands: list[int]) -> None:
         for position, word in enumerate(operands[::OPERAND_WORDS]):
             if word < self._oldest:
@@ -164,15 +179,6 @@ class Rows:
                     f"{list(layout.shape)}) is a tensor of another run, which has ended",
                     remedy="Make tensors in the kernel that uses them, and pass data between kernels as arrays.",
                 )
-
-    def redirect_last(self) -> None:
-        """Take the last instruction out, a copy; the one before it writes to the copy's destination instead."""
-        row = self._start(self.count - 1)
-        destination = self.row_words[row + 1 : row + 1 + OPERAND_WORDS]
-        del self.row_words[row:]
-        self.states.pop()
-        before = self._start(self.count - 1)
-        self.row_words[before + 1 : before + 1 + OPERAND_WORDS] = destination
 
     def fill(self, columns: Mapping[str, Array], layouts: Array) -> None:
         """Take the instructions out of columns, which the plans of the record belong to.

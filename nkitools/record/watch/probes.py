@@ -1,7 +1,7 @@
 """Probes: every write to a named tensor, or by a line of the source, recorded as if it had been printed there.
 
-A probe stands on what a record keeps of writes (`nkitools.record.watch.watching`) and turns it into device prints, one
-instruction later than it happened: the legacy dialect may still take a copy back, whose write then was another's.
+A probe stands on what a record keeps of writes (`nkitools.record.watch.watching`) and turns it into device prints, when
+the record has the instruction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.record.loop_counters import author_frames
+from nkitools.record.loop_counters import moment_of
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import is_among, is_file
 from nkitools.record.record import Record
@@ -107,12 +107,10 @@ class Probes:
         """Whether some probe looks at a write: by the variables that hold its tensor at this moment, or by the line."""
         frame = author_frame(2)
         names = list(dict.fromkeys(filter(None, (*names_in_kernel(frame, storage), tensor))))
+        moment = record.moment or moment_of(frame)
         self.tensors.update(names)
         self.lines.add(f"{os.path.basename(site.file)}:{site.line}")
-        places = [
-            (site.file, site.line),
-            *((each.f_code.co_filename, each.f_lineno) for each in author_frames(frame)[1:]),
-        ]
+        places = [(site.file, site.line), *moment.callers]
         if all(probe.named(names, places) is None for probe in self.probes):
             return False
         self._names[id(record), position, storage] = names
@@ -125,25 +123,12 @@ class Probes:
             written = record.writes[at]
             at += 1
             self._seen[id(record)] = at
-            names = self._names_of(record, at, written)
+            names = self._names.pop((id(record), written.position, written.storage), [])
             for probe in self.probes:
                 one = probe.prints(written, names)
                 if one is not None:
                     self.counts[probe.name] += 1
                     record.keep_print(one)
-
-    def _names_of(self, record: Record, at: int, written: Written) -> list[str]:
-        """What a write was called when it happened; ``at`` is the number of the next one.
-
-        Where a copy was taken back, that was one instruction later than the record says now.
-        """
-        place = written.position, written.storage
-        if (id(record), *place) in self._names:
-            return self._names.pop((id(record), *place))
-        later = (written.position + 1, written.storage)
-        if any((each.position, each.storage) == later for each in record.writes[at : at + 4]):
-            return []
-        return self._names.pop((id(record), *later), [])
 
     def begun(self, run: Run) -> None:
         """A run begins."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -22,7 +22,7 @@ from nkitools.chip.memory import POISON_INTEGER, Layout, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.record.loop_counters import author_frames, counters
+from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.observers import Observer
 from nkitools.record.prints.summaries import Summary, summary_of
 from nkitools.record.record import Record
@@ -151,7 +151,7 @@ class WatchedValues(Observer):
             storage = self._storages.get(access.storage)
             if storage is not None:
                 self._look_at(record, row, storage, access)
-        self._let_watchers_look(record, record.count - 3)  # the last one may yet be folded into the one before it
+        self._let_watchers_look(record, row.position)
 
     def printed(self, record: Record) -> None:
         """Let probes print first what was written before a device print."""
@@ -161,15 +161,6 @@ class WatchedValues(Observer):
         for watch in self._watches:
             if watch.watcher is not None:
                 watch.watcher.look(record, position)
-
-    def folded(self, record: Record) -> None:
-        """What the copy has written is what the instruction before it wrote."""
-        last = record.count - 1
-        while record.writes and record.writes[-1].position == record.count:
-            copied = record.writes.pop()
-            if record.writes and record.writes[-1].position == last:
-                record.writes.pop()
-            record.writes.append(replace(copied, position=last, instruction=record.plan_at(last).name))
 
     def returned(self, record: Record, tensors: Sequence[NkiTensor]) -> None:
         """Keep what the results hold when all programs have ended."""
@@ -207,7 +198,7 @@ class WatchedValues(Observer):
     ) -> Written:
         storage, place = view.storage, record.sites[site]
         value, unwritten = digits_of(view), view.unwritten()
-        frame = author_frame(2) if site >= 0 else None
+        moment = (record.moment or moment_of(author_frame(2))) if site >= 0 else Moment({}, ())
         reduced = None
         if self._afford(watches, value.nbytes + (0 if unwritten is None else unwritten.nbytes)):
             value = _copied(value, unwritten)
@@ -224,7 +215,7 @@ class WatchedValues(Observer):
             value if reduced is None else None,
             unwritten if reduced is None else None,
             record.programs[-1][1] if record.programs else (),
-            counters(frame),
+            moment.loops,
             place.file if site >= 0 else "",
             place.line,
             record.rank,
@@ -233,7 +224,7 @@ class WatchedValues(Observer):
             view.array.strides,
             view.byte_offset,
             scattered,
-            tuple((each.f_code.co_filename, each.f_lineno) for each in author_frames(frame)[1:]),
+            moment.callers,
             reduced,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -9,6 +10,8 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
+import nkitools
+from nkitools.record.watch.watching import watching
 from tests.dialects.legacy.running import random, refusal, run
 
 
@@ -151,3 +154,86 @@ def test_where_products_cannot_accumulate(make: Any, rule: str) -> None:
         total += nl.matmul(part, part, transpose_x=True)
 
     assert refusal(kernel, random(16, 8), chip="trn2").rule == rule
+
+
+# --- what closes an open instruction ---------------------------------------------------------------------------------
+
+
+def test_a_print_closes_the_instruction_and_changes_no_result() -> None:
+    """A print before the assignment of a value adds a copy; lanes that the mask has left out stay as before."""
+
+    def kernel(x: Any, prints: bool) -> Any:
+        result = nl.ndarray((8, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros((8, 8), dtype=x.dtype)
+        i, j = nl.mgrid[0:8, 0:8]
+        value = nl.load(x[i, j], mask=j < 5)
+        if prints:
+            nl.device_print("first", value[0:8, 0:5])
+        tile[i, j] = value
+        nl.store(result, tile)
+        return result
+
+    x = random(8, 8)
+    expected = x * (np.arange(8) < 5)
+    plain, printed = run(kernel, x, prints=False), run(kernel, x, prints=True)
+    np.testing.assert_array_equal(plain.outputs, expected)
+    np.testing.assert_array_equal(printed.outputs, expected)
+    assert [each.name for each in plain.instructions] == ["memset", "dma_copy", "dma_copy"]
+    assert [each.name for each in printed.instructions] == ["memset", "dma_copy", "tensor_copy", "dma_copy"]
+    assert [each.issued for each in printed.prints] == [2]
+
+
+def test_an_open_instruction_is_in_the_record_of_a_kernel_that_fails() -> None:
+    """The instruction of a value that nothing takes any more is recorded, with its own line and loop counters."""
+
+    def kernel(x: Any) -> None:
+        for i in nl.affine_range(2):
+            nl.load(x[i : i + 1, :])
+        raise ZeroDivisionError
+
+    with watching(), pytest.raises(ZeroDivisionError), nkitools.collect_runs() as runs:
+        run(kernel, random(2, 4))
+    (done,) = runs
+    assert [(each.name, each.loops) for each in done.instructions] == [("dma_copy", {"i": 0}), ("dma_copy", {"i": 1})]
+    assert [each.loops for each in done.writes if each.position >= 0] == [{"i": 0}, {"i": 1}]
+
+
+def test_a_value_that_a_helper_returns_is_written_by_the_helpers_line() -> None:
+    """The instruction has the line of its call; a watch sees the line that called the helper, and the counter then."""
+
+    def helper(x: Any) -> Any:
+        return nl.exp(x)  # made here
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        value = nl.load(x)
+        for _turn in range(2):
+            value = helper(value)  # called here
+        nl.store(result, value)
+        return result
+
+    lines = {text.rpartition("# ")[2]: at for at, text in enumerate(Path(__file__).read_text().splitlines(), 1)}
+    with watching():
+        done = run(kernel, random(4, 4))
+    made = [each for each in done.writes if each.instruction == "activation"]
+    assert [(each.line, each.loops) for each in made] == [(lines["made here"], {"_turn": turn}) for turn in (0, 1)]
+    assert {each.callers[0][1] for each in made} == {lines["called here"]}
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (8, 1)])
+def test_partly_undefined_values_stay_undefined_where_they_are_assigned(shape: Any) -> None:
+    """Lanes that were never loaded travel into the tile: its other lanes may be stored, these not."""
+
+    def kernel(x: Any, wide: bool) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.zeros(x.shape, dtype=x.dtype)
+        i, j = nl.mgrid[0 : x.shape[0], 0 : x.shape[1]]
+        part = nl.load(x[i, j], mask=i < 5)
+        tile[...] = nl.exp(part)
+        nl.store(result[i, j], tile[i, j], mask=i < (8 if wide else 5))
+        return result
+
+    x = random(*shape)
+    done = run(kernel, x, wide=False, rules="report")
+    np.testing.assert_allclose(done.outputs[:5], np.exp(x[:5]), rtol=1e-5)
+    assert refusal(kernel, x, wide=True).rule == "NK401"

@@ -118,7 +118,7 @@ class TestKept:
         np.testing.assert_array_equal(write.value, np.where(above, np.nan, X[:128]))
         assert (write.summary.unwritten, write.summary.nan) == (6, 0)
 
-    def test_a_folded_copy_is_one_write(self) -> None:
+    def test_an_assigned_load_is_one_write(self) -> None:
         """The legacy dialect's ``tile[...] = nl.load(x)`` is one transfer: into the tile."""
 
         @legacy.jit

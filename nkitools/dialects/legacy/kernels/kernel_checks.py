@@ -60,6 +60,9 @@ def _enter(
     _set(stack, FORM, form)
     _set(stack, IMMUTABLE, core.input_ids - free if returns_outputs else frozenset())
     stack.enter_context(checked_annotations(code))
+    stack.callback(setattr, core, "commit", core.commit)
+    core.commit = record.commit_open
+    stack.callback(record.close)
     return form
 
 

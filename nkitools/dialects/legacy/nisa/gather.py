@@ -15,8 +15,8 @@ from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, rows_of
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.reshaping import converted
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.reshaping import converted_value
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import gather as _gather
 from nkitools.isa.gather import QUADRANT, UNMODIFIED
@@ -44,7 +44,7 @@ def local_gather(
         refuse("NK609", f"{what}: `num_elem_per_idx` and `num_valid_indices` must be integers")
     lists = (*index.shape[1:], PARTITIONS_PER_CORE)
     free = lists if valid in (None, int(np.prod(lists))) else (valid,)
-    dst = new_tile((index.shape[0], *(int(size) for size in free if size), each), src_buffer.element)
+    dst = value_tile((index.shape[0], *(int(size) for size in free if size), each), src_buffer.element)
     rows = (0, index.shape[0]) if lanes is None else lanes.box[0]
     if lanes is None or not lanes.empty:
         target = part(dst, dst.shape, (rows, *((0, size) for size in dst.shape[1:])))
@@ -110,7 +110,7 @@ def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = 
         if not 2 <= len(tile.shape) <= 4:
             refuse("NK110", f"{what}: `{role}` must have 2 to 4 dimensions, it is {describe(tile.base)}")
     lanes = lanes_of(mask, indices.shape, what)
-    dst = new_tile(indices.shape, data.element)
+    dst = value_tile(indices.shape, data.element)
     if lanes is None:
         _gather.nc_n_gather(dst, data.resolved(), indices.resolved())
     elif not lanes.empty:
@@ -120,7 +120,7 @@ def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = 
             target = MaskedTensor.of(target, lanes.where)
         _gather.nc_n_gather(target, rows_of(data, lanes.box[0]), chosen)
     kind = result_type(dtype, what, data)
-    return Tensor.made(dst if kind is data.element else converted(dst, kind), lanes)
+    return Tensor.made(dst if kind is data.element else converted_value(dst, kind), lanes)
 
 
 def _zero_elsewhere(indices: NkiTensor, where: Array) -> NkiTensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.core import current_core
 from nkitools.chip.memory import Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -21,8 +22,8 @@ from nkitools.dialects.legacy.nl.transfer import check_in_hbm, copy_lanes
 from nkitools.dialects.legacy.tiles import accumulating
 from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.reshaping import converted
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, write_lanes
+from nkitools.dialects.legacy.tiles.reshaping import converted_value
+from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import move as _move
 from nkitools.isa.dma import AXES
@@ -44,6 +45,7 @@ def memset(
     if not is_number(value):
         refuse("NK609", f"nisa.memset: `value` must be a number, it is {type(value).__name__}")
     dst = ndarray(checked_shape(shape, "nisa.memset"), element_type(dtype), memory)
+    current_core("nisa.memset").record.begin_value(dst.storage)
     lanes = lanes_of(mask, dst.shape, "nisa.memset")
     chosen = translated(engine)
     write_lanes(lambda target: _move.fill(target, value, chosen), dst, (), lanes)
@@ -62,7 +64,7 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **kwargs: Any) -> Tensor:
             "NK603",
             "nisa.iota takes an affine expression of indices with at least two dimensions: nl.arange(n)[None, :]",
         )
-    dst = new_tile(index.shape, element_type(dtype), memory)
+    dst = value_tile(index.shape, element_type(dtype), memory)
     lanes = lanes_of(mask, dst.shape, "nisa.iota")
     firsts = [0] * index.ndim if lanes is None else [first for first, _ in lanes.box]
     start = index.constant + sum(slope * first for slope, first in zip(index.coefficients, firsts, strict=True))
@@ -90,7 +92,7 @@ def tensor_copy_dynamic_src(
     memory = memory_of(what, kwargs)
     check_tile(what, "src", src)
     lanes = lanes_of(mask, src.shape, what)
-    dst = new_tile(src.shape, result_type(dtype, what, src), memory)
+    dst = value_tile(src.shape, result_type(dtype, what, src), memory)
     write_lanes(_copying(engine), dst, (_Moved(src),), lanes)
     return Tensor.made(dst, lanes)
 
@@ -195,7 +197,7 @@ def transposed_by_dma(what: str, src: Any, axes: Any, mask: Any, dtype: Any, mod
     order = AXES.get(len(src.shape), tuple(range(len(src.shape))))
     given = None if axes is None else tuple(whole(axis) if whole(axis) is not None else axis for axis in axes)
     lanes = box_lanes(what, mask, src.shape)
-    dst = new_tile(tuple(src.shape[axis] for axis in order), src.element)
+    dst = value_tile(tuple(src.shape[axis] for axis in order), src.element)
     chosen = translated(mode if mode is dge_modes.hwdge or not isinstance(mode, dge_modes) else dge_modes.unknown)
     kept = None if lanes is None else Lanes(tuple(lanes.box[axis] for axis in order))
     if lanes is None or kept is None:
@@ -203,7 +205,7 @@ def transposed_by_dma(what: str, src: Any, axes: Any, mask: Any, dtype: Any, mod
     elif not lanes.empty:
         _dma_transpose(part(dst, dst.shape, kept.box), src.within(src.shape, lanes.box), given, dge_mode=chosen)
     kind = result_type(dtype, what, src)
-    return Tensor.made(dst if kind is src.element else converted(dst, kind), kept)
+    return Tensor.made(dst if kind is src.element else converted_value(dst, kind), kept)
 
 
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:

@@ -19,7 +19,7 @@ from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, first_
 from nkitools.dialects.legacy.tiles import reshaping
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa import select as _select
@@ -201,6 +201,6 @@ def sequence_bounds(*, segment_ids: Any, dtype: Any = None) -> Tensor:
     what = "nisa.sequence_bounds"
     check_tile(what, "segment_ids", segment_ids)
     ids = segment_ids.resolved()
-    dst = new_tile((ids.shape[0], 2, ids.layout.free_elements), result_type(dtype, what, segment_ids))
+    dst = value_tile((ids.shape[0], 2, ids.layout.free_elements), result_type(dtype, what, segment_ids))
     _select.sequence_bounds(dst, ids)
     return Tensor.made(dst)

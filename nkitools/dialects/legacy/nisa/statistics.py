@@ -9,7 +9,7 @@ from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, memory_of, per_partition
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import statistics as _statistics
 
@@ -54,7 +54,7 @@ def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any 
     memory = memory_of(what, kwargs)
     check_tile(what, "data", data)
     lanes = box_lanes(what, mask, data.shape)
-    dst = new_tile((1, *data.shape[1:]), result_type(dtype, what, data), memory)
+    dst = value_tile((1, *data.shape[1:]), result_type(dtype, what, data), memory)
 
     def into(target: NkiTensor, tile: NkiTensor) -> None:
         _statistics.tensor_partition_reduce(target, op, tile)

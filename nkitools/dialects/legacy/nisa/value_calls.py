@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
 from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.tiles.dtypes import element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import Into, new_tile, part
+from nkitools.dialects.legacy.tiles.result_tiles import Into, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.language.creation import region
 from nkitools.rules.finding import refuse
@@ -41,7 +41,7 @@ def new_result(
     memory = memory_of(what, kwargs)
     check_tile(what, "data", data)
     lanes = lanes_of(mask, data.shape, what)
-    return new_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
+    return value_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
 
 
 def in_place_lanes(what: str, dst: Any, mask: Any, dtype: Any, kwargs: dict[str, Any], **tiles: Any) -> Lanes | None:
@@ -130,7 +130,7 @@ def per_partition(
     own, only its partitions.
     """
     check_box(what, lanes)
-    dst = new_tile((data.shape[0], *columns), dtype, memory)
+    dst = value_tile((data.shape[0], *columns), dtype, memory)
     whole = tuple((0, size) for size in columns)
     kept = None if lanes is None else Lanes(((0, 0) if lanes.empty else lanes.box[0], *whole))
     issued = defined(lanes, data, *operands)

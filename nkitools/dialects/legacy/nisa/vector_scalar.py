@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, memory
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import activation as _activation
 from nkitools.isa import activation_fused as _fused
@@ -130,7 +130,7 @@ def tensor_tensor(
     check_tile(what, "data1", data1)
     check_tile(what, "data2", data2)
     shape = _broadcast(data1.shape, data2.shape)
-    dst = new_tile(shape, result_type(dtype, what, data1, data2), memory)
+    dst = value_tile(shape, result_type(dtype, what, data1, data2), memory)
     lanes = lanes_of(mask, shape, what)
     chosen = translated(engine)
 

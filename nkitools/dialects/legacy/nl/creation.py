@@ -40,6 +40,7 @@ def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = 
         tensor = creation.ndarray(tile_shape, kind, memory, name, where)
         form_of().declare(tensor)
         if fill is not None:
+            current_core(what).record.begin_value(tensor.storage)
             fill_with(tensor, fill)
         return tensor
 

@@ -18,7 +18,7 @@ from nkitools.dialects.legacy.nisa.value_calls import box_lanes, first_in_row
 from nkitools.dialects.legacy.tiles import reshaping
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import MaskedOperand, Tensor
 from nkitools.engines.enums import engine as modern_engines
 from nkitools.engines.enums import matmul_perf_mode
@@ -67,7 +67,7 @@ def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options
     right, chosen_right = _operand(what, moving, mask)
     double = 1 if options.get("perf_mode") is None else 2
     rows, columns = math.prod(stationary.shape[double:]), moving.shape[double:]
-    dst = new_tile((rows, *columns), float32, PSUM)
+    dst = value_tile((rows, *columns), float32, PSUM)
     if left is None or right is None:
         return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
     left, right = _evicted(left), _evicted(right)
@@ -129,12 +129,12 @@ def transposed(x: NkiTensor) -> NkiTensor:
     shape = (x.shape[1], x.shape[0])
     small = 32  # what the Vector Engine transposes (nc_transpose docs)
     if max(shape) <= small:
-        dst = new_tile(shape, x.dtype)
+        dst = value_tile(shape, x.dtype)
         _nc_transpose(dst, x, modern_engines.vector)
         return dst
     swapped = new_tile(shape, x.dtype, PSUM)
     _nc_transpose(swapped, x, modern_engines.tensor)
-    return reshaping.converted(swapped, x.dtype)
+    return reshaping.converted_value(swapped, x.dtype)
 
 
 def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
@@ -148,13 +148,14 @@ def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> 
     lanes = lanes_of(mask, x.shape, "nl.transpose")
     if lanes is None:
         swapped = transposed(x.resolved())
-        return Tensor.made(swapped if swapped.dtype is kind else reshaping.converted(swapped, kind))
+        return Tensor.made(swapped if swapped.dtype is kind else reshaping.converted_value(swapped, kind))
     if lanes.where is not None:
         not_affine("nl.transpose: the mask must leave a box of the tile")
-    dst = new_tile((x.shape[1], x.shape[0]), kind)
     kept = Lanes((lanes.box[1], lanes.box[0]))
-    if not lanes.empty:
-        tensor_copy(part(dst, dst.shape, kept.box), transposed(x.within(x.shape, lanes.box)))
+    turned = None if lanes.empty else transposed(x.within(x.shape, lanes.box))
+    dst = value_tile((x.shape[1], x.shape[0]), kind)
+    if turned is not None:
+        tensor_copy(part(dst, dst.shape, kept.box), turned)
     return Tensor.made(dst, kept)
 
 
@@ -213,7 +214,7 @@ def nc_transpose(
     lanes = box_lanes(what, mask, data.shape)
     chosen = translated(engine)
     memory = MemoryRegion.sbuf if chosen is modern_engines.vector else MemoryRegion.psum
-    dst = new_tile((math.prod(data.shape[1:]), data.shape[0]), data.element, memory)
+    dst = value_tile((math.prod(data.shape[1:]), data.shape[0]), data.element, memory)
     kept = None
     if lanes is None:
         _nc_transpose(dst, data.resolved(), chosen)
@@ -224,4 +225,4 @@ def nc_transpose(
         if not lanes.empty:
             _nc_transpose(part(dst, dst.shape, kept.box), data.within(data.shape, lanes.box), chosen)
     kind = data.element if dtype is None else element_type(dtype)
-    return Tensor.made(dst if kind is data.element else reshaping.converted(dst, kind), kept)
+    return Tensor.made(dst if kind is data.element else reshaping.converted_value(dst, kind), kept)

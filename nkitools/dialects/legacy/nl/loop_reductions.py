@@ -21,7 +21,7 @@ from nkitools.dialects.legacy.kernels.loop_dependences import note_update
 from nkitools.dialects.legacy.nl.programs import ProgramId, num_programs
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS, token_name
 from nkitools.isa.move import tensor_copy
@@ -153,7 +153,7 @@ def all_reduce(
     for axis in axes:
         num_programs(axis)  # refuses what is no axis of the grid
     lanes = lanes_of(mask, x.shape, what)
-    dst = new_tile(x.shape, result_type(dtype, what, x))
+    dst = value_tile(x.shape, result_type(dtype, what, x))
 
     def into(target: NkiTensor, tile: NkiTensor) -> None:
         others = _exchanged(tile, operator, axes)
@@ -161,6 +161,7 @@ def all_reduce(
         tensor_copy(total, others[0])
         for other in others[1:]:
             binary_into(total, operator, total, other)
+        current_core(what).record.begin_value(target.storage)  # others had a turn since
         tensor_copy(target, total)
 
     write_lanes(into, dst, (x,), lanes)

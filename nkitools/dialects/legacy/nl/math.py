@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.tiles import elementwise
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce, reduce_into, trailing
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.language.math import mean_into
@@ -138,7 +138,7 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
     elementwise.common_shape(what, x, y, partitions=True)
     shape = tuple(builtins.max(sizes) for sizes in zip(*shapes, strict=True))
     lanes = lanes_of(mask, shape, what)
-    dst = new_tile(shape, result_type(dtype, what, x, y))
+    dst = value_tile(shape, result_type(dtype, what, x, y))
 
     def into(target: NkiTensor, *operands: Any) -> None:
         where_into(target, *(elementwise.spread(each, target) for each in operands))

@@ -13,7 +13,7 @@ from nkitools.dialects.legacy.nisa.value_calls import box_lanes, defined
 from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile, common_shape, spread
 from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduce_into, reduced_lanes, reduction_axes
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
@@ -36,7 +36,7 @@ def softmax(
     check_tile("nl.softmax", "x", x)
     axes = reduction_axes("nl.softmax", x, axis)
     lanes, _ = reduced_lanes("nl.softmax", mask, x.shape, axes)
-    dst = new_tile(
+    dst = value_tile(
         x.shape, result_type(dtype if dtype is not None else compute_dtype, "nl.softmax", x), MemoryRegion.sbuf
     )
     if lanes is None:
@@ -79,7 +79,7 @@ def rms_norm(
     given = dtype if dtype is not None else compute_dtype
     working = float32 if given is None else element_type(given)
     lanes = box_lanes(what, mask, x.shape)
-    dst = new_tile(x.shape, result_type(given, what, x))
+    dst = value_tile(x.shape, result_type(given, what, x))
 
     def into(target: NkiTensor, tile: NkiTensor, weight: NkiTensor) -> None:
         _normalise(target, tile, axes, spread(weight, target), 1 / n, epsilon, working)

@@ -16,8 +16,8 @@ from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import memory_of, sbuf
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.reshaping import converted
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.reshaping import converted_value
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa import random as _random
@@ -43,13 +43,13 @@ def isa_dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **
     if kind is not data.element and not data.element.is_float:
         refuse("NK301", f"{what}: `dtype` must be that of {describe(data.base)}, it is {kind}", about=(data.base,))
     lanes = lanes_of(mask, data.shape, what)
-    dst = new_tile(data.shape, data.element, memory)
+    dst = value_tile(data.shape, data.element, memory)
 
     def into(target: NkiTensor, tile: NkiTensor, probability: Any) -> None:
         _random.dropout(target, tile, _in_range(probability))
 
     write_lanes(into, dst, (data, prob), lanes)
-    return Tensor.made(dst if kind is data.element else converted(dst, kind), lanes)
+    return Tensor.made(dst if kind is data.element else converted_value(dst, kind), lanes)
 
 
 def _in_range(probability: Any) -> Any:

@@ -21,7 +21,7 @@ from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.tiles.assignment import fitted
 from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import token
 from nkitools.isa.move import dma_copy, fill, tensor_copy
@@ -82,7 +82,7 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     if len(src.shape) == 1:
         src = src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
-    dst = Tensor(new_tile(src.shape, result_type(dtype, "nl.load", src)))
+    dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))
     _check_partitions(src, dst.base)
     copy_lanes(dst, src, lanes, kwargs.get("mode"))
     return Tensor.made(dst.base, lanes)
@@ -144,7 +144,7 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     check_keywords("nl.copy", kwargs)
     check_tile("nl.copy", "src", src)
     lanes = lanes_of(mask, src.shape, "nl.copy")
-    dst = new_tile(src.shape, result_type(dtype, "nl.copy", src))
+    dst = value_tile(src.shape, result_type(dtype, "nl.copy", src))
     write_lanes(tensor_copy, dst, (src,), lanes)
     return Tensor.made(dst, lanes)
 

@@ -88,12 +88,12 @@ def assign(dst: Any, value: Any) -> None:
     lanes = value.lanes if value.is_fresh else None
     _keep_masks(dst, value, lanes)
     if lanes is None or target.shape != source.shape:
-        copy_elision.copy(target, fitted(source, target), value.made_at)
+        copy_elision.copy(target, fitted(source, target), value.opened)
     elif not lanes.empty:
         chosen = part(target, target.shape, lanes.box)
         if lanes.where is not None:
             chosen = MaskedTensor.of(chosen, lanes.where)
-        copy_elision.copy(chosen, part(source, source.shape, lanes.box), value.made_at)
+        copy_elision.copy(chosen, part(source, source.shape, lanes.box), value.opened)
 
 
 def _is_masked(value: Any) -> bool:
@@ -108,10 +108,10 @@ def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:
         return
     source = value.resolved()
     if lanes.where is None:
-        copy_elision.copy(dst.within(dst.shape, lanes.box), part(source, source.shape, lanes.box), value.made_at)
+        copy_elision.copy(dst.within(dst.shape, lanes.box), part(source, source.shape, lanes.box), value.opened)
         return
     for box in lanes.boxes():
-        copy_elision.copy(dst.within(dst.shape, box), part(source, source.shape, box), -1)
+        copy_elision.copy(dst.within(dst.shape, box), part(source, source.shape, box), None)
 
 
 def _keep_masks(dst: Any, value: Any, lanes: Lanes | None) -> None:
@@ -139,12 +139,12 @@ def update(what: str, dst: Any, value: Any) -> None:
     if lanes is not None and lanes.empty:
         return
     where = None
-    made_at = -1 if is_number(value) else getattr(value, "made_at", -1)
+    opened = None if is_number(value) else getattr(value, "opened", None)
     if lanes is not None and dst.shape == value.shape:
         dst, value, where = _boxed(dst, lanes), _boxed(value, lanes), lanes.where
-    product = what == "add" and where is None and made_at >= 0
-    if product and copy_elision.accumulate(dst.resolved(), value.resolved(), made_at):
-        note_update(what, made_at - 1)
+    product = what == "add" and where is None and opened is not None
+    if product and copy_elision.accumulate(dst.resolved(), value.resolved(), opened):
+        note_update(what, current_core("nki").record.count - 1)
         return
     before = current_core("nki").record.count
     in_place(what, dst, value, _SYMBOLS[what], where)

@@ -1,13 +1,14 @@
 """Assignments that cost nothing: the instruction that made a value writes to where the value is assigned.
 
 ``tile[...] = nl.load(x)`` is one DMA into ``tile`` and ``psum += nl.matmul(a, b)`` is one accumulating matmul. Here a
-call makes its value at once, in a tile of its own, and the assignment copies it; the record then shows what the chip
-runs, one instruction.
+call makes its value at once, so that its errors are those of its line, and leaves open where the instruction writes
+(`nkitools.record.open_instruction`): an assignment that follows brings the value to its tile, and says so.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, TypeGuard
 
 from nkitools.chip.core import current_core
 from nkitools.chip.memory import MemoryRegion
@@ -18,8 +19,10 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.tiles.result_tiles import write_lanes
 from nkitools.isa.move import tensor_copy
+from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.overwritten import report_lost
+from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.finding import report
 
 # Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
@@ -32,43 +35,60 @@ _REACHES = {
 }
 
 
-def copy(dst: NkiTensor, value: NkiTensor, made_at: int) -> None:
-    """``dst = value``, on chip; ``made_at``: how many instructions had been issued when the value was complete."""
-    record = current_core("nki").record
-    fresh = record.count == made_at and _last_writes(record, value)
-    plan = _last_plan(record) if fresh else None
+def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> None:
+    """``dst = value``, on chip; ``opened``: the instruction that has made the value, None where that plays no part."""
+    if _may_write(opened, dst, value):
+        if not _record().assign(partial(tensor_copy, dst=dst, src=value)):
+            form_of().assigned.add(value.storage.id)
+        return
     write_lanes(tensor_copy, dst, (value,), None)
-    once = record.count == made_at + 1
-    if plan is not None and once and dst.buffer in _REACHES.get(plan.engine, ()) and sum(plan.written) == 1:
-        _fold(record)
-    elif record.count > made_at >= 0:
+    if opened is not None:
         form_of().assigned.add(value.storage.id)
 
 
-def accumulate(dst: NkiTensor, product: NkiTensor, made_at: int) -> bool:
-    """``dst += product`` as the accumulation of the matmul that has just made ``product``; False where it is none.
+def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | None) -> bool:
+    """``dst += product`` as the accumulation of the open matmul that has made ``product``; False where it is none.
 
     Into a tile that was never written the first product is written, as the matmuls of an accumulation group do it:
     AWS's attention tutorial adds to tiles made with nl.ndarray.
     """
-    record = current_core("nki").record
-    if (
-        record.count != made_at
-        or not _last_writes(record, product)
-        or _last_plan(record).name != "nc_matmul"
-        or dst.buffer is not MemoryRegion.psum
-        or dst.shape != product.shape
-    ):
+    if not _is_open(opened, product) or opened.plan.name != "nc_matmul":
+        return False
+    if dst.buffer is not MemoryRegion.psum or dst.shape != product.shape:
         return False
     missing = dst.storage.unwritten(dst.layout, dst.byte_offset)
     if missing is not None and not report_lost("+=", dst, missing):
         if missing.all():
-            copy(dst, product, made_at)
+            copy(dst, product, opened)
             return True
         _check_defined(dst, missing, product)
-    accumulating_matmul(dst, product)
-    _fold(record)
+    _record().assign(partial(accumulating_matmul, dst=dst, product=product))
     return True
+
+
+def _record() -> Any:
+    return current_core("nki").record
+
+
+def _is_open(opened: OpenInstruction | None, value: NkiTensor) -> TypeGuard[OpenInstruction]:
+    """Return whether an instruction is still open, and has made all of a value."""
+    return (
+        opened is not None
+        and not opened.is_closed
+        and opened is _record().open
+        and opened.tile is value.storage
+        and opened.is_only_writer
+    )
+
+
+def _may_write(opened: OpenInstruction | None, dst: NkiTensor, value: NkiTensor) -> bool:
+    """Return whether the instruction that has made a value can write to ``dst`` itself, and is not closed."""
+    return (
+        _is_open(opened, value)
+        and dst.buffer in _REACHES.get(opened.plan.engine, ())
+        and sum(opened.plan.written) == 1
+        and len(dst.shape) <= MAX_DIMENSIONS
+    )
 
 
 def _check_defined(dst: NkiTensor, missing: Array, product: NkiTensor) -> None:
@@ -101,38 +121,3 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
         destination += values.astype(destination.dtype, copy=False)
 
     return Plan("tensor", 0.0, compute, lanes="travel")
-
-
-# --- the record ------------------------------------------------------------------------------------------------------
-
-
-def _last_plan(record: Any) -> Any:
-    return record.plan_at(record.count - 1)
-
-
-def _is_first(record: Any, position: int, value: NkiTensor) -> bool:
-    """Return whether an instruction's first operand lies where the value does; the last instruction is at -1."""
-    return value.storage.id in record.row(record.count + position).storages()[:1]
-
-
-def _last_writes(record: Any, value: NkiTensor) -> bool:
-    """Whether the last instruction, and not the one before it too, wrote into the value's storage."""
-    if not record.count or not _is_first(record, -1, value):
-        return False
-    return record.count == 1 or not _is_first(record, -2, value)
-
-
-def _fold(record: Any) -> None:
-    """Take the last instruction, a copy, out of the record; the one before writes to the copy's destination instead."""
-    record.redirect_last()
-    _move_parts(record)
-    record.folded()
-
-
-def _move_parts(record: Any) -> None:
-    """What was said of the copy's destination holds of that of the instruction before it."""
-    copied = record.parts.pop(record.count, {})
-    known = record.parts.get(record.count - 1, {})
-    known.pop(0, None)
-    if 0 in copied:
-        record.parts.setdefault(record.count - 1, known)[0] = copied[0]

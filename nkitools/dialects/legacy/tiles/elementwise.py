@@ -16,7 +16,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex
 from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, view_of, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, view_of, write_lanes
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar
@@ -106,7 +106,7 @@ def binary(
     called = name or f"nl.{what}"
     shape = common_shape(called, x, y, partitions=partitions)
     lanes = lanes_of(mask, shape, called)
-    dst = new_tile(shape, _binary_type(what, dtype, called, x, y))
+    dst = value_tile(shape, _binary_type(what, dtype, called, x, y))
     write_lanes(binary_instructions(what), dst, (x, y), lanes)
     return dst, lanes
 
@@ -169,6 +169,6 @@ def unary(what: str, x: Any, *, dtype: Any = None, mask: Any = None) -> tuple[Nk
     """A new SBUF tile of a function of ``x`` and the lanes that were computed."""
     check_tile(f"nl.{what}", "x", x)
     lanes = lanes_of(mask, x.shape, f"nl.{what}")
-    dst = new_tile(x.shape, result_type(dtype, f"nl.{what}", x))
+    dst = value_tile(x.shape, result_type(dtype, f"nl.{what}", x))
     write_lanes(UNARY[what], dst, (x,), lanes)
     return dst, lanes

@@ -13,7 +13,7 @@ from nkitools.chip.masked_out import inherit
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part
+from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa.reduce import tensor_reduce
@@ -85,7 +85,7 @@ def reduce(
     axes = reduction_axes(what, x, axis)
     lanes, kept = reduced_lanes(what, mask, x.shape, axes)
     full = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape))
-    dst = new_tile(full, dtype, memory)
+    dst = value_tile(full, dtype, memory)
     if lanes is None:
         reduce_defined(into, dst, x.resolved(), axes)
     elif kept is not None and not lanes.empty:

@@ -6,6 +6,7 @@ from typing import Any
 
 from nkitools.chip.dtypes import DType
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.tiles.result_tiles import value_tile
 from nkitools.isa.move import tensor_copy
 from nkitools.language.creation import checked_shape, ndarray, sbuf
 
@@ -27,5 +28,12 @@ def reshaped(tensor: NkiTensor, shape: Any) -> NkiTensor:
 def converted(tensor: NkiTensor, dtype: DType) -> NkiTensor:
     """A copy of a tile in SBUF, in another dtype."""
     dst = ndarray(tensor.shape, dtype, sbuf)
+    tensor_copy(dst, tensor)
+    return dst
+
+
+def converted_value(tensor: NkiTensor, dtype: DType) -> NkiTensor:
+    """Return a copy of a tile in SBUF, in another dtype, as the value of the running call."""
+    dst = value_tile(tensor.shape, dtype)
     tensor_copy(dst, tensor)
     return dst

@@ -107,3 +107,11 @@ def _at(tensor: NkiTensor, position: tuple[int, ...]) -> NkiTensor:
 def new_tile(shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion = MemoryRegion.sbuf) -> NkiTensor:
     """A new tile on chip, of at least two dimensions."""
     return NkiTensor.whole(current_core("nki").allocate(shape, dtype, buffer))
+
+
+def value_tile(shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion = MemoryRegion.sbuf) -> NkiTensor:
+    """Return a new tile on chip that the running call returns; the instruction that writes to it is left open."""
+    core = current_core("nki")
+    storage = core.allocate(shape, dtype, buffer)
+    core.record.begin_value(storage)
+    return NkiTensor.whole(storage)

@@ -25,6 +25,7 @@ from nkitools.dialects.legacy.tiles.assignment import assign, update
 from nkitools.dialects.legacy.tiles.dtypes import element_type, shown
 from nkitools.dialects.legacy.tiles.result_tiles import part
 from nkitools.language.broadcast import broadcast
+from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here, not_modelled, refuse
 
@@ -34,11 +35,10 @@ class Tensor:
 
     An index that leaves the tensor is not refused where it is written but where it is used without a mask that leaves
     those positions out (NK402): until then the tensor has an `Access` in place of a view. ``lanes`` are the lanes
-    that the call which made this tile has written (None: all), ``made_at`` how many instructions had been issued
-    then.
+    that the call which made this tile has written (None: all), ``opened`` is the last instruction of that call.
     """
 
-    __slots__ = ("access", "base", "element", "lanes", "made_at", "shape")
+    __slots__ = ("access", "base", "element", "lanes", "opened", "shape")
     dialect = "neuronxcc.nki"
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the arithmetic to this class
     __hash__ = object.__hash__
@@ -49,7 +49,7 @@ class Tensor:
         self.element: DType = tensor.dtype
         self.shape: tuple[int, ...] = tensor.shape
         self.lanes: Lanes | None = None
-        self.made_at = -1
+        self.opened: OpenInstruction | None = None
         tell = TENSOR_MADE.get()
         if tell is not None:
             tell()
@@ -74,7 +74,8 @@ class Tensor:
         if lanes is not None:
             leave_out(tensor.storage, tensor.storage.site)
         core = CORE.get()
-        result.made_at = -1 if core is None else core.record.count
+        if core is not None:
+            result.opened = core.record.end_value(tensor.storage, is_masked=lanes is not None)
         return result
 
     @property
@@ -102,7 +103,7 @@ class Tensor:
     def is_fresh(self) -> bool:
         """Whether the run's last instruction made this tile, so that an assignment takes over what that wrote."""
         core = CORE.get()
-        return core is not None and core.record.count == self.made_at
+        return core is not None and self.opened is not None and core.record.open is self.opened
 
     # --- attributes ------------------------------------------------------------------------------------------------
 
@@ -162,7 +163,7 @@ class Tensor:
 
     def astype(self, dtype: Any) -> Tensor:
         """A copy of the tile in another dtype. Errors: NK201, NK301."""
-        return Tensor.made(reshaping.converted(self.resolved(), element_type(dtype)))
+        return Tensor.made(reshaping.converted_value(self.resolved(), element_type(dtype)))
 
     def broadcast_to(self, shape: Any) -> Tensor:
         """The tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""

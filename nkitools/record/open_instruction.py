@@ -1,0 +1,141 @@
+"""An instruction that is carried out, while it is open where it writes: to a tile of its own, or to an author's tile.
+
+A call of the legacy dialect returns its result as a value. ``tile[...] = nl.load(x)`` is one DMA into ``tile``: the
+instruction of the call stays open until the assignment says where it writes. What follows closes it, and then it has
+written to a tile of its own: the next instruction, a print, the turn of another program, the kernel's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nkitools.chip.memory import Storage
+from nkitools.record.loop_counters import Moment, moment_of
+from nkitools.record.rows import Rows, is_destination, with_destination
+from nkitools.record.source_sites import author_frame
+
+if TYPE_CHECKING:
+    from nkitools.record.observers import Observer
+    from nkitools.record.record import Part
+
+
+@dataclass(slots=True, eq=False)
+class OpenInstruction:
+    """The last instruction of a call that returns a value, until the next one begins."""
+
+    plan: Any  # None: the call has issued nothing, or nothing that may write elsewhere
+    site: int
+    operands: list[int]  # their words
+    loop: int
+    tile: Storage | None = None  # that the call returns: alive until the instruction is in the record
+    is_only_writer: bool = False  # no other instruction of the call has written to that tile
+    is_closed: bool = False
+    moment: Moment | None = None  # at which it was issued, where observers look on
+    parts: dict[int, Part] = field(default_factory=dict)  # while the value goes where it was assigned
+
+
+class OpenRows(Rows):
+    """Rows whose last instruction may be open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observers: tuple[Observer, ...] = ()
+        self.parts: dict[int, dict[int, Part]] = {}  # by position and operand
+        self.moment: Moment | None = None  # while an instruction is added that was open: when it was issued
+        self.open: OpenInstruction | None = None
+        self._assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
+        self._value: Storage | None = None  # the tile that the running call returns
+        self._writers = 0  # how many instructions have written to it
+
+    @property
+    def commit(self) -> Callable[[Any, int, list[int]], None]:
+        """What adds an instruction: a plan, the author's site, the words of the operands."""
+        return self.add
+
+    @property
+    def count(self) -> int:
+        """Number of instructions issued."""
+        if self.open is not None:
+            self.close()
+        return len(self.states)
+
+    def begin_value(self, tile: Storage) -> None:
+        """Keep the instructions open that write to a tile: the one that the running call returns."""
+        self._value = tile
+        self._writers = 0
+
+    def end_value(self, tile: Storage, *, is_masked: bool) -> OpenInstruction | None:
+        """Return the open instruction of a call that returns a tile; None where there is none.
+
+        Under a mask there always is one: an assignment that follows takes over only the lanes that the mask left.
+        """
+        is_current, self._value = self._value is tile, None
+        if is_current and self.open is not None and self.open.tile is tile:
+            return self.open
+        if is_masked:
+            self.close()
+            self.open = OpenInstruction(None, -1, [], self.loop, is_closed=True)
+            return self.open
+        return None
+
+    def begin_instruction(self) -> None:
+        """Close the open instruction: the next one begins."""
+        self.close()
+        self.open = None
+
+    def close(self) -> None:
+        """Add the open instruction: it has written to a tile of its own."""
+        opened = self.open
+        if opened is not None and not opened.is_closed:
+            self._add(opened)
+
+    def assign(self, copy: Callable[[], object]) -> bool:
+        """Let the open instruction write where ``copy``, an instruction that copies its value, writes, and close it.
+
+        False where the copy was refused: the instruction has then written to a tile of its own.
+        """
+        opened, self.open = self.open, None
+        assert opened is not None
+        opened.parts = self.parts.pop(len(self.states), {})
+        self._assigned = opened
+        try:
+            copy()
+        finally:
+            is_refused, self._assigned = self._assigned is not None, None
+            if is_refused:
+                self._add(opened, opened.parts)
+        return not is_refused
+
+    def commit_open(self, plan: Any, site: int, operands: list[int]) -> None:
+        """Add an instruction, or keep it open where it writes to the tile that the running call returns."""
+        if self._assigned is not None:
+            self._redirect(self._assigned, operands)
+        elif self._value is not None and is_destination(self._value.id, operands):
+            self.check_ages(plan, operands)
+            self.close()
+            self._writers += 1
+            self.open = OpenInstruction(plan, site, operands, self.loop, self._value, self._writers == 1)
+            if self.observers:
+                self.open.moment = moment_of(author_frame(2))
+        else:
+            self.commit(plan, site, operands)
+
+    def _redirect(self, opened: OpenInstruction, operands: list[int]) -> None:
+        """Close an instruction whose value has been copied: it writes where the copy, with these operands, has."""
+        self._assigned = None
+        opened.operands = with_destination(opened.operands, operands)
+        parts = {operand: part for operand, part in opened.parts.items() if operand}
+        copied = self.parts.get(len(self.states), {})
+        self._add(opened, parts | {0: copied[0]} if 0 in copied else parts)
+
+    def _add(self, opened: OpenInstruction, parts: dict[int, Part] | None = None) -> None:
+        if parts is not None:
+            self.parts.pop(len(self.states), None)
+            if parts:
+                self.parts[len(self.states)] = parts
+        opened.is_closed = True
+        loop, self.loop, self.moment = self.loop, opened.loop, opened.moment
+        self.commit(opened.plan, opened.site, opened.operands)
+        self.loop, self.moment = loop, None
