@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sim test bench mutants lint format docs clean
+.PHONY: help sim quick test soak bench mutants lint format docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,8 +18,16 @@ help: ## list the targets
 sim: $(VENV)/test.stamp ## run the example kernels in simulation and show what they print
 	$(BIN)/pytest -m sim --nki-prints $(ARGS)
 
+# The rooms that are pure Python and NumPy, without the tests that start processes.
+QUICK := house chip engines record history isa issue language dialects launch lint rules
+quick: $(VENV)/test.stamp ## run the tests of the simulator alone, in about a minute
+	$(BIN)/pytest -m 'not process' --numprocesses $(JOBS) --dist worksteal $(QUICK:%=tests/%) $(ARGS)
+
 test: $(VENV)/test.stamp ## run the whole test-suite, on two cores (one test: ARGS="-k giou"; more cores: JOBS=8)
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+
+soak: $(VENV)/test.stamp ## run property and fuzz tests with all of their cases; goes on where it was stopped
+	$(BIN)/pytest -m soak --soak --numprocesses $(JOBS) --dist worksteal $(ARGS)
 
 bench: $(VENV)/test.stamp ## time the simulator against NumPy
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -42,7 +50,7 @@ docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html
 
 clean: ## remove whatever make has made, the environment included
 	rm -rf $(VENV) dist docs/_build docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
-	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache .soak
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

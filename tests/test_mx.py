@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -41,7 +41,6 @@ def test_the_first_of_four_has_the_lowest_bits(form: Scalar) -> None:
 
 
 @EACH
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_unpacking_undoes_packing(form: Scalar, data: st.DataObject) -> None:
     """For all codes and any shape."""
@@ -61,7 +60,6 @@ SMALL = st.builds(math.ldexp, st.floats(-2, 2, width=32), st.integers(-149, -110
 
 
 @pytest.mark.parametrize(("rule", "form"), RULES, ids=lambda each: each if isinstance(each, str) else str(each.packed))
-@settings(max_examples=40, deadline=None)
 @given(group=st.one_of(*(st.lists(kind, min_size=32, max_size=32) for kind in (FLOATS, CLOSE, SMALL))))
 def test_the_conversion_digit_by_digit(rule: Any, form: Scalar, group: list[float]) -> None:
     """Against fractions: the scale of the largest, elements to the nearest even, saturated."""
@@ -72,7 +70,6 @@ def test_the_conversion_digit_by_digit(rule: Any, form: Scalar, group: list[floa
 
 
 @EACH
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_was_quantised_once_stays(form: Scalar, seed: int) -> None:
     """The values of packed elements are themselves representable: the second conversion loses nothing."""

@@ -21,7 +21,7 @@ from nkitools.dialects.modern import language as nl
 from nkitools.strategies import arrays, awkward_values, box_pairs, boxes, dtypes, matrix_shapes, tile_shapes
 from nkitools.strategies.calls import CALLS
 
-quick = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def drawn(strategy: st.SearchStrategy[Any], number: int = 60) -> list[Any]:
@@ -39,7 +39,7 @@ def drawn(strategy: st.SearchStrategy[Any], number: int = 60) -> list[Any]:
 
 def smallest_of(strategy: st.SearchStrategy[Any], condition: Any) -> Any:
     """What a failure for which ``condition`` holds shrinks to, the same each time."""
-    return find(strategy, condition, settings=settings(database=None), random=Random(7))
+    return find(strategy, condition, settings=settings(max_examples=100, database=None), random=Random(7))
 
 
 class TestTileShapes:
@@ -296,7 +296,6 @@ def union_over_hull(preds: Any, targets: Any) -> Any:
     return overlap / np.maximum(union, 1e-5) - (hull - union) / np.maximum(hull, 1e-5)
 
 
-@settings(max_examples=25)
 @given(pair=box_pairs(st.tuples(st.sampled_from([1, 2, 127, 129]), st.integers(1, 20)), extent=16.0))
 @pytest.mark.sim
 def test_giou_of_any_boxes(run_kernel: Any, pair: Any) -> None:
@@ -325,7 +324,6 @@ def test_a_kernel_that_forgets_the_remainder_fails_at_the_smallest_shape() -> No
     assert not found.any()
 
 
-@settings(max_examples=20)
 @given(shape=matrix_shapes(128, 4), data=st.data())
 def test_fixtures_are_fresh_for_each_example(
     run_kernel: Any, device_prints: Any, expect_finding: Any, shape: Any, data: Any

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -35,7 +35,7 @@ def snake(offsets: Any, partitions: int, group: int, columns: int | None = None)
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[int, int, int, list[int]]:
+def gathers(draw: st.DrawFn) -> tuple[int, int, int, list[int]]:
     """A group, partitions, elements of a partition, and offsets that the index can hold."""
     group = draw(st.sampled_from([16, 32]))
     partitions = draw(st.sampled_from([1, 3, 16, 32, 48, 64, 128]))
@@ -51,8 +51,7 @@ def lined_up(values: Any, index: Any, count: int | None, group: int) -> ColumnTe
     return view
 
 
-@given(cases())
-@settings(max_examples=60)
+@given(gathers())
 def test_it_gathers_the_columns_that_the_snake_names(case: Any) -> None:
     """Element i of every partition is that partition's element at index[i % G, i // G]."""
     group, partitions, free, offsets = case
@@ -65,8 +64,7 @@ def test_it_gathers_the_columns_that_the_snake_names(case: Any) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
-@given(cases())
-@settings(max_examples=60)
+@given(gathers())
 def test_it_scatters_to_the_same_columns(case: Any) -> None:
     """All other elements stay, and of two equal offsets the later one stays."""
     group, partitions, free, offsets = case

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -46,7 +46,6 @@ def copied(view: Any, **kwargs: Any) -> np.ndarray:
 # --- an index for each partition -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.sampled_from([I32, U32, nl.int16, nl.uint8]))
 def test_vector_select_gathers_rows(index: list[int], dtype: Any) -> None:
     """``A[index]``, whatever integers the index is of."""
@@ -54,7 +53,6 @@ def test_vector_select_gathers_rows(index: list[int], dtype: Any) -> None:
     np.testing.assert_array_equal(got, X[index])
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.permutations(range(6)), st.integers(1, 6))
 def test_vector_select_scatters_rows(order: list[int], count: int) -> None:
     """``A[index] = values``; the other rows keep what they had."""

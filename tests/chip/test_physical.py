@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nkitools.chip.memory import PhysicalMemory
 from nkitools.chip.tensor import NkiTensor
+from tests.cases import cases
 from tests.chip.models import placed
 
 PARTITIONS, BYTES = 8, 48
@@ -47,7 +48,7 @@ def parts(draw: Any, tensor: NkiTensor) -> NkiTensor:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(5000))
 def test_a_byte_belongs_to_its_last_writer(data: st.DataObject) -> None:
     """After any writes, whole, in part or under a mask.
 

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -120,7 +120,6 @@ def test_on_chip_a_register_starts_a_slice_of_partitions() -> None:
         inside(lambda: put(x, "sbuf")[nisa.register_alloc(3)])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_ap_begins_scalar_offset_steps_of_a_dimension_further_on(data: st.DataObject) -> None:
     """``offset + scalar_offset * prod(A.shape[indirect_dim+1:])`` (nki-aps), in bounds or NK402."""

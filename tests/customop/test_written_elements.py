@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nkitools.customop import Operator
+from tests.cases import cases
 
 from .conftest import Builder
 
@@ -105,13 +106,12 @@ def _judge(bursts: Operator, plan: list[Row], order: list[int], threads: bool = 
     assert (run.outputs.view(np.uint32)[last < 0] == UNWRITTEN).all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(5000))
 @given(plan=_plan(), order=st.permutations(range(8)))
 def test_every_plan_of_bursts(bursts: Operator, plan: list[Row], order: list[int]) -> None:
     _judge(bursts, plan, order)
 
 
-@settings(max_examples=20, deadline=None)
 @given(plan=_plan())
 def test_every_plan_of_bursts_side_by_side(bursts: Operator, plan: list[Row]) -> None:
     _judge(bursts, plan, list(range(8)), threads=True)

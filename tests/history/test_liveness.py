@@ -15,6 +15,7 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.history.liveness import Liveness, Tiles
 from nkitools.record.columns import Columns
+from tests.cases import cases
 
 CHIP = generation_of("trn2")
 SHAPES = ((1, 8), (32, 24), (33, 8), (64, 16), (65, 8), (96, 4), (128, 8), (128, 24))
@@ -92,7 +93,7 @@ def quarters(partitions: int) -> int:
     return len({partition // 32 for partition in range(partitions)})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(5000))
 @given(st.lists(STEP, max_size=14))
 def test_the_peak_is_that_of_the_definition(steps: list[tuple[str, int]]) -> None:
     """Full and partial writes, in-place instructions, tiles made anew, tiles of few partitions."""

@@ -12,6 +12,7 @@ import nkitools
 from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.cases import cases
 
 SHAPE = (6, 10)
 
@@ -76,7 +77,7 @@ def played(a: Any, b: Any, rounds: Any, *index: Any) -> Any:
             nisa.core_barrier((a, b)[int(round_[2][-1])], (0, 1))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(5000))
 @given(st.lists(ROUND, min_size=1, max_size=4), st.one_of(st.none(), st.integers(0, 1000)))
 def test_exactly_what_races_is_found(rounds: Any, seed: int | None) -> None:
     """In any order of the programs: strided views, gathered and scattered rows, barriers and exchanges."""

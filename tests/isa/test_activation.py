@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -109,7 +109,6 @@ def test_any_dtype_is_widened_and_cast_once(dtype: Any, result: Any) -> None:
     np.testing.assert_array_equal(issued.dst, held(np.maximum(float64(x) * 2 + 1, 0), result))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(["number", "vector"]), st.sampled_from([None, "number", "vector"]), st.integers(0, 99))
 def test_scale_comes_before_bias(scale: str, bias: str | None, seed: int) -> None:
     """``op(data * scale + bias)`` with numbers or (partitions, 1) vectors, each rounded to float32."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -29,7 +29,6 @@ Cases = dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]]
 # --- activation_reduce -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(["exp", "square", "copy", "tanh", "relu"]),
     st.sampled_from([nl.float32, nl.bfloat16, nl.float8_e5m2, nl.int8]),
@@ -147,7 +146,6 @@ STAGES = (
 
 
 @pytest.mark.parametrize("stages", STAGES)
-@settings(max_examples=16, deadline=None)
 @given(st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_the_first_stage_has_six_forms(
     stages: tuple[str, str], vectors: bool, reverse0: bool, reverse1: bool, seed: int
@@ -223,7 +221,6 @@ REDUCTIONS: dict[str, tuple[Any, float]] = {
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-@settings(max_examples=16, deadline=None)
 @given(st.integers(1, 21), st.integers(0, 99))
 def test_the_third_stage_reduces_into_the_registers(name: str, elements: int, seed: int) -> None:
     """reset_reduce, reduce, reset; by magnitude, the sign is kept and the later one wins a tie."""

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -106,7 +106,6 @@ def test_a_sum_is_rounded_once() -> None:
     assert all((got.astype(np.float32) == 260).all() for got in on_ranks(kernel, arrays).outputs)
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_reduce_scatter_and_all_gather_are_all_reduce(data: st.DataObject) -> None:
     """The runtime's guide: "AllReduce can be seen as a concatenation of ReduceScatter followed by AllGather"."""
@@ -128,7 +127,6 @@ def test_reduce_scatter_and_all_gather_are_all_reduce(data: st.DataObject) -> No
         np.testing.assert_array_equal(once, twice)
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 4), st.integers(1, 3))
 def test_all_to_all_twice_is_nothing(size: int, rows: int) -> None:
     """It is a transposition of parts and ranks."""

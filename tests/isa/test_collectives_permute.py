@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -25,7 +25,6 @@ OPERATORS = {"add": np.add, "minimum": np.minimum, "maximum": np.maximum}
 class TestPairs:
     """collective_permute."""
 
-    @settings(max_examples=20, deadline=None)
     @given(st.data())
     def test_any_pairs(self, data: st.DataObject) -> None:
         """What is a target gets what its source has sent; whatever is none keeps what it had."""
@@ -158,7 +157,6 @@ class TestRing:
             np.testing.assert_array_equal(got[0], OPERATORS[op](xs[rank - 1], ys[rank - 1]))
             np.testing.assert_array_equal(got[1], OPERATORS[op](ys[rank - 1], xs[rank - 1]))
 
-    @settings(max_examples=15, deadline=None)
     @given(st.permutations(range(4)), st.integers(0, 7), st.sampled_from([None, "3"]))
     def test_whose_data_come(self, order: Sequence[int], steps: int, seed: str | None) -> None:
         """After any number of steps the data are those of the rank that the register names."""

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -60,7 +60,6 @@ chunks = st.tuples(st.integers(0, 6), st.integers(0, 4))  # count, displacement:
 class TestAllGatherV:
     """One chunk a rank, the same to all."""
 
-    @settings(max_examples=20, deadline=None)
     @given(st.lists(chunks, min_size=4, max_size=4), st.booleans(), st.sampled_from(["shared_hbm", "sbuf"]))
     def test_against_numpy(self, sent: list[tuple[int, int]], known: bool, memory: str) -> None:
         """Slot s begins with what rank s has sent; the rest stays, and so does row 2 where counts are known."""
@@ -95,7 +94,6 @@ class TestAllGatherV:
 class TestAllToAllV:
     """A chunk for each rank."""
 
-    @settings(max_examples=20, deadline=None)
     @given(st.data())
     @pytest.mark.parametrize("grid", [1, 2])
     def test_against_numpy(self, grid: int, data: st.DataObject) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -83,7 +83,6 @@ def test_compute_into_one_of_its_sources() -> None:
     np.testing.assert_array_equal(inside(body), [0, *(x[:10] + x[1:11] + x[2:]), 11])
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.permutations(range(6)), st.integers(1, 6), st.booleans(), st.booleans())
 def test_scatter_adds_rows(order: list[int], count: int, first: bool, skipping: bool) -> None:
     """``table[index] += tile``, in either order of the sources; rows out of bounds are left out."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -28,7 +28,6 @@ U16, U32, I32 = nl.uint16, nl.uint32, nl.int32
 # --- dma_transpose, direct -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(1, 7), min_size=2, max_size=4), st.sampled_from(["sbuf", HBM]), st.booleans())
 def test_transpose_permutes_the_dimensions(shape: list[int], memory: str, named: bool) -> None:
     """2-D (1, 0), 3-D (2, 1, 0), 4-D (3, 1, 2, 0), with axes given and without."""

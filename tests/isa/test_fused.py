@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -41,7 +41,6 @@ def rounded(function: Any, left: Any, right: Any, reverse: bool = False) -> np.n
 # --- scalar_tensor_tensor --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(BINARY)),
     st.sampled_from(sorted(BINARY)),
@@ -212,7 +211,6 @@ def test_magnitude_operators_came_with_neuron_core_v4(name: str) -> None:
 REDUCTIONS: dict[str, Any] = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(BINARY)),
     st.sampled_from(sorted(REDUCTIONS)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -37,7 +37,6 @@ def gathered(source: np.ndarray, index: np.ndarray, each: int = 1, count: int | 
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.sampled_from([1, 2, 4, 8, 16, 32]), st.data())
-@settings(max_examples=40, deadline=None)
 def test_local_gather_is_its_definition(cores: int, columns: int, each: int, data: st.DataObject) -> None:
     """Indices come from the core's 16 partitions, partition first, and so many of them as are valid."""
     partitions, size = 16 * cores, each + data.draw(st.integers(0, 20))
@@ -97,7 +96,6 @@ def test_local_gather_does_not_look_at_indices_that_do_not_count() -> None:
 
 
 @given(st.integers(1, 5), st.integers(1, 30), st.integers(1, 40), st.data())
-@settings(max_examples=40, deadline=None)
 def test_n_gather_is_its_definition(partitions: int, size: int, count: int, data: st.DataObject) -> None:
     """Each partition by itself."""
     index = data.draw(arrays.arrays(np.uint32, (partitions, count), elements=st.integers(0, size - 1)))

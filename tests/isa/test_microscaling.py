@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -149,7 +149,6 @@ def test_infinities_and_nan(form: Scalar, source: Any) -> None:
     assert (scales[1:] == scales[0, 3]).all()
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(-100, 100), st.integers(0, 2**32 - 1), st.sampled_from([E5M2, E4M3]))
 def test_a_power_of_two_moves_the_scale_alone(power: int, seed: int, form: Scalar) -> None:
     """Elements of x and of 2**n x are the same, as long as nothing leaves the range."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -64,7 +64,6 @@ def test_other_dtypes_go_through_float32(copy: Any, source: Any, target: Any) ->
 
 
 @COPIES
-@settings(max_examples=25, deadline=None)
 @given(st.permutations([2, 3, 4]), st.sampled_from([(24,), (4, 6), (2, 3, 4), (1, 24, 1)]), st.booleans())
 def test_other_shapes_keep_the_order_of_the_elements(
     copy: Any, free: list[int], target: tuple[int, ...], convert: bool
@@ -344,7 +343,6 @@ numbers = st.integers(-1000, 1000)
 patterns = st.lists(st.tuples(numbers, st.integers(1, 4)), min_size=1, max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(patterns, numbers, numbers, st.integers(1, 128), st.sampled_from([nl.int32, nl.float32, nl.int16]))
 def test_iota_counts_as_its_pseudo_code(
     pattern: list[tuple[int, int]], offset: int, multiplier: int, partitions: int, dtype: Any

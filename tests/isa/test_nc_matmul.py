@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -23,7 +23,6 @@ INPUTS = (*WIDE, nl.bfloat16, nl.float16, nl.float8_e4m3, nl.float8_e5m2)
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 128), st.integers(1, 128), st.integers(1, 512), st.integers(0, 2**32 - 2))
 def test_the_product_is_stationary_transposed_times_moving(k: int, m: int, n: int, seed: int) -> None:
     """[K, M] and [K, N] give [M, N], exactly for small integers."""
@@ -58,7 +57,6 @@ def test_two_thousand_bfloat16_ones_make_two_thousand() -> None:
     assert inside(body) == 2048
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 3), st.integers(-3, 3), st.integers(-3, 3))
 def test_the_product_is_linear_in_the_moving_operand(seed: int, a: int, b: int) -> None:
     """Exactly so for small integers."""
@@ -70,7 +68,6 @@ def test_the_product_is_linear_in_the_moving_operand(seed: int, a: int, b: int) 
     np.testing.assert_array_equal(product(a * x + b * y), a * product(x) + b * product(y))
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 64), st.integers(1, 64), st.integers(0, 2**32 - 2))
 def test_swapping_the_operands_transposes_the_product(m: int, n: int, seed: int) -> None:
     """``(S.T @ M).T`` is ``M.T @ S``."""

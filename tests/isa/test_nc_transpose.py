@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -17,7 +17,6 @@ from tests.isa.oracles import FLOATS, INTEGERS, sample, words
 TENSOR, VECTOR = {"engine": nisa.engine.tensor}, {"engine": nisa.engine.vector}
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 128), st.integers(1, 128), st.sampled_from(["trn1", "trn2", "trn3"]))
 def test_a_transpose_is_numpys(partitions: int, free: int, chip: str) -> None:
     """On the Tensor Engine, from SBUF to PSUM."""
@@ -41,7 +40,6 @@ def test_any_dtype_keeps_its_bits(dtype: Any, engine: Any, chip: str) -> None:
     np.testing.assert_array_equal(issued.dst, x.T)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 32), st.integers(1, 32), st.integers(0, 2**32 - 1))
 def test_twice_is_nothing(partitions: int, free: int, seed: int) -> None:
     """A transpose is its own inverse."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -55,7 +55,6 @@ def xorwow(words: list[int]) -> tuple[int, list[int]]:
     return (d + v) & 0xFFFFFFFF, [x, y, z, w, v, d]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from([1, 4]), st.lists(st.integers(1, 23), min_size=1))
 def test_drawing_is_xorwow(number: int, lanes: int, states: int, counts: list[int]) -> None:
     """Step by step, however many are drawn at once; the states of a lane take turns."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -39,7 +39,6 @@ def cumulative(values: np.ndarray, op1: str, start: Any) -> np.ndarray:
 # --- tensor_scalar_cumulative ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(BINARY)),
     st.sampled_from(sorted(RUNNING)),
@@ -180,7 +179,6 @@ def scan(a: np.ndarray, b: np.ndarray, start: Any, ops: tuple[str, str], reverse
     return np.stack(results, axis=1).reshape(a.shape)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(BINARY)),
     st.sampled_from(sorted(BINARY)),
@@ -214,7 +212,6 @@ def test_a_scan_is_its_loop(
     np.testing.assert_array_equal(issued.dst, expected)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 39), st.integers(0, 99))
 def test_a_scan_in_two_parts_is_the_whole_scan(cut: int, seed: int) -> None:
     """The last column of the first part is the initial value of the second."""

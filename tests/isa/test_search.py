@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -44,7 +44,6 @@ def max8(values: Any, dtype: Any = nl.float32, **kwargs: Any) -> np.ndarray:
 
 
 @given(rows)
-@settings(max_examples=60, deadline=None)
 def test_max8_is_the_head_of_the_sorted_row(values: np.ndarray) -> None:
     """Descending, with every duplicate."""
     np.testing.assert_array_equal(max8(values), np.sort(values, axis=1)[:, :-9:-1])
@@ -81,7 +80,6 @@ def test_max8_puts_nan_behind_every_number() -> None:
 
 
 @given(st.integers(1025, 1400), st.integers(0, 1399), st.data())
-@settings(max_examples=20, deadline=None)
 def test_max8_of_long_rows(size: int, nans: int, data: st.DataObject) -> None:
     """With ties that straddle what is looked at first, and with NaN."""
     values = np.random.default_rng(size).integers(-3, data.draw(st.integers(-2, 9)), (2, size)).astype(np.float32)
@@ -123,7 +121,6 @@ def find(values: Any, wanted: Any, dtype: Any = nl.uint32, **kwargs: Any) -> np.
 
 
 @given(rows, st.data())
-@settings(max_examples=60, deadline=None)
 def test_find_gives_equal_values_ascending_positions(values: np.ndarray, data: st.DataObject) -> None:
     """The first occurrence, and for equal values the next ones; all ones for what is not there, as NaN never is."""
     wanted = np.array([data.draw(eights) for _ in values], np.float32)
@@ -177,7 +174,6 @@ def replace(values: Any, wanted: Any, imm: float, *, indices: Any = nl.uint32, i
 
 
 @given(rows, st.data(), st.sampled_from([-INF, 0.0, 2.0, 7.5]), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_replace_gives_equal_values_descending_positions(
     values: np.ndarray, data: st.DataObject, imm: float, in_place: bool
 ) -> None:
@@ -225,7 +221,6 @@ def test_replace_casts_to_the_destination() -> None:
 
 
 @given(arrays.arrays(np.float32, (3, 32), elements=st.sampled_from([-1.5, 0, 0.25, 1, 3])))
-@settings(max_examples=25, deadline=None)
 def test_rounds_of_max8_and_replace_sort_a_row(values: np.ndarray) -> None:
     """As kernels do it, in place with -inf: all values in descending order, and each position once."""
     rest, sorted_values, positions = values, [], []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -44,7 +44,6 @@ def affine(pattern: list[list[int]], offset: int, multiplier: int, partitions: i
     return (values.reshape(partitions, -1) + 2**31) % 2**32 - 2**31
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 4)), min_size=1, max_size=4),
     st.integers(-12, 12),
@@ -151,7 +150,6 @@ def ranged(x: np.ndarray, first: Any, second: Any, op0: str, op1: str, start: in
     return np.where(inside_of.reshape(x.shape), float64(x), float(LOWEST))
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(IN_RANGE),
     st.sampled_from(IN_RANGE),
@@ -266,7 +264,6 @@ def chances(shape: tuple[int, ...], dtype: Any, seed: int = 5) -> np.ndarray:
     return (generator.integers(-3, 4, shape) * generator.integers(0, 2, shape)).astype(dtype.dtype)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(PREDICATES),
     st.sampled_from(SELECTED),
@@ -360,7 +357,6 @@ def bounds_of(ids: list[int]) -> list[list[int]]:
     return [starts, ends]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=40),
     st.sampled_from([nl.float32, nl.int32]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -32,7 +32,6 @@ def shuffled(before: np.ndarray, source: np.ndarray, mask: list[int]) -> np.ndar
 
 
 @given(masks, st.sampled_from([32, 64, 96, 128]), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_shuffle_is_its_definition(mask: list[int], partitions: int, in_place: bool) -> None:
     """In every quadrant the same; 255 leaves a partition as it was; in place too."""
     source, before = words((partitions, 3), nl.int32, 1), words((partitions, 3), nl.int32, 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -33,7 +33,6 @@ def moments(rows: np.ndarray) -> np.ndarray:
 # --- bn_stats --------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from([(1, 1), (32, 2), (128, 511), (64, 512), (16, 3, 7), (8, 2, 4, 64)]),
     st.sampled_from([*FLOATS, *INTEGERS]),
@@ -88,7 +87,6 @@ def test_what_bn_stats_refuses(case: str) -> None:
 # --- bn_aggr ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=4), st.integers(0, 99))
 def test_mean_and_variance_of_tiles_of_any_sizes(sizes: list[int], seed: int) -> None:
     """bn_stats of each tile into its six columns, one bn_aggr: numpy's mean and variance of the whole."""

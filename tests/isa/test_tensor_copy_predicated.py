@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -20,7 +20,6 @@ from tests.isa.test_select import chances
 COMMANDS = nisa.reduce_cmd
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([nl.uint8, nl.uint16, nl.uint32, nl.bool]),
     st.sampled_from([*FLOATS, *INTEGERS]),

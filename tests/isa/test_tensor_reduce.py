@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -70,7 +70,6 @@ def test_any_dtype_is_widened_and_cast_once(dtype: Any, result: Any) -> None:
     np.testing.assert_array_equal(issued.dst[:, 0], held(float64(x).sum(axis=1), result))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(1, 6), min_size=2, max_size=5),
     st.integers(1, 4),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -86,7 +86,6 @@ def test_magnitude_operators_keep_the_sign(reverse: bool) -> None:
         np.testing.assert_array_equal(issued.dst, expected)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(sorted(BINARY)),
     st.sampled_from(sorted(BINARY)),

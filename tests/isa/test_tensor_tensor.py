@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -115,7 +115,6 @@ def test_shifts_are_logical_and_lose_everything_from_the_width_on(dtype: Any) ->
         np.testing.assert_array_equal(result.view(f"u{dtype.itemsize}").astype(object), expected)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(COMMUTATIVE), st.integers(1, 128), st.integers(1, 64), st.integers(0, 2**32 - 1))
 def test_commutative_operators_do_not_mind_the_order(name: str, partitions: int, free: int, seed: int) -> None:
     """Swapping the operands changes nothing."""

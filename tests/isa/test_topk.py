@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -47,7 +47,6 @@ def top_of(block: np.ndarray, n: int, k: int) -> list[int]:
 
 
 @given(st.integers(1, 3), st.integers(8, 70), st.data())
-@settings(max_examples=60, deadline=None)
 def test_topk_of_each_sixteen_partitions(cores: int, n: int, data: st.DataObject) -> None:
     """Values and positions of the K largest, ascending along the snake; what lies beyond n plays no part."""
     k = data.draw(st.integers(1, n))
@@ -111,7 +110,6 @@ def listed(row: Any, offset: int, padding: int) -> list[int]:
     st.integers(-1000, 1000),
     st.integers(-5, 5),
 )
-@settings(max_examples=60, deadline=None)
 def test_nonzero_lists_indices_padding_and_count(values: np.ndarray, offset: int, padding: int) -> None:
     """On every sixteenth partition; the others are not modified."""
     got = nonzero(values, before=123, index_offset=offset, padding_val=padding)

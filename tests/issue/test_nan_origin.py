@@ -12,7 +12,7 @@ import neuronxcc.nki.isa as legacy_isa
 import neuronxcc.nki.language as legacy_nl
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -242,7 +242,6 @@ def test_unwritten_elements_are_another_matter() -> None:
     assert [finding.rule for finding in run.findings] == ["NK401"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_of_elementwise_instructions_numpy_decides(data: st.DataObject) -> None:
     """A finding where NumPy makes what is not finite of what is, with as many elements; else none."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.cases import cases
 from tests.history.racing import line_of
 
 X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
@@ -96,7 +97,7 @@ def expected(steps: Any) -> list[set[str]]:
     return [each for each in found if each]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(5000))
 @given(st.lists(STEP, max_size=12))
 def test_reading_is_told_exactly_where_bytes_are_missing(steps: Any) -> None:
     """Slices of tensors that overlap in part, beside and below each other; NK401 where nothing was ever there."""

@@ -8,7 +8,7 @@ import neuronxcc.nki as legacy
 import neuronxcc.nki.language as legacy_nl
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -61,7 +61,6 @@ def test_rows_that_are_skipped_do_not_meet() -> None:
     assert run([99, 7, 99, 9], values, mode=nisa.oob_mode.skip).findings == []
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 2)), min_size=1, max_size=12))
 def test_there_is_a_finding_where_the_order_shows(entries: list[tuple[int, int]]) -> None:
     """Where writing forwards and backwards gives different tables."""

@@ -16,7 +16,7 @@ import neuronxcc.nki.isa as legacy_isa
 import neuronxcc.nki.language as legacy_nl
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -179,7 +179,6 @@ def programs(draw: Callable[..., Any]) -> tuple[list[np.ndarray], list[str], lis
 
 
 @pytest.mark.parametrize("dialect", ["modern", "legacy"])
-@settings(max_examples=120, deadline=None)
 @given(programs())
 def test_the_first_finding_is_where_the_numbers_end(
     dialect: str, given_program: tuple[list[np.ndarray], list[str], list[Step]]

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,7 +32,6 @@ def only(issued: Issued, rule: str) -> Finding:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@settings(max_examples=40, deadline=None)
 @given(x=arrays(np.float32, (4, 6), elements=st.floats(-70000, 70000, width=32)))
 def test_numbers_beyond_an_integer_dtype_are_counted(dtype: Any, x: np.ndarray) -> None:
     """As many as round to something outside of its limits, and none is nothing to speak of."""
@@ -96,7 +95,6 @@ def test_the_nan_of_unwritten_elements_is_another_matter() -> None:
     ],
     ids=str,
 )
-@settings(max_examples=40, deadline=None)
 @given(x=arrays(np.float32, (4, 6), elements=st.floats(-1e5, 1e5, width=32)))
 def test_numbers_beyond_a_narrow_float_are_counted(dtype: Any, numpy_dtype: Any, x: np.ndarray) -> None:
     """Those of which the host's own conversion, element by element, makes no number."""

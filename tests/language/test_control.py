@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -24,7 +24,6 @@ def bound(value: int, as_register: bool) -> Any:
     return nisa.register_alloc(value) if as_register else value
 
 
-@settings(max_examples=40, deadline=None)
 @given(BOUNDS, BOUNDS, st.integers(1, 4), st.booleans(), st.booleans())
 def test_dynamic_range_counts_as_range_does(start: int, stop: int, step: int, first: bool, last: bool) -> None:
     """With integers and registers as bounds."""
@@ -42,7 +41,6 @@ def test_one_bound_is_the_stop() -> None:
     assert inside(lambda: [each.value for each in nl.dynamic_range(nisa.register_alloc(2))]) == [0, 1]
 
 
-@settings(max_examples=20, deadline=None)
 @given(BOUNDS, BOUNDS, st.integers(1, 4), st.booleans())
 def test_fori_loop_counts_as_range_does(start: int, stop: int, step: int, register: bool) -> None:
     """The body gets each value in a register of its own."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.language as nl
@@ -23,7 +23,6 @@ def taken(data: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return np.take_along_axis(rows, places.astype(np.int64), axis=1).reshape(indices.shape)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 128), sizes, sizes, st.integers(0, 99))
 def test_it_takes_along_the_flattened_free_dimensions(
     partitions: int, data_shape: list[int], index_shape: list[int], seed: int

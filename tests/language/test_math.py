@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -175,7 +175,6 @@ def test_a_number_does_not_change_the_dtype(number: Any) -> None:
         np.testing.assert_array_equal(values, held(float64(x) * float(number), nl.bfloat16))
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.booleans()), min_size=1, max_size=4), st.integers(1, 128)
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import nkitools
@@ -41,7 +41,6 @@ def test_two_tiles_a_number_and_a_vector(name: str) -> None:
         np.testing.assert_array_equal(values(function, left, right), exact(name, left, right).astype(np.float32))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=20))
 def test_remainders_have_the_sign_that_is_documented(pairs: list[tuple[float, float]]) -> None:
     """That of the divisor for mod, of the dividend for fmod; both are smaller than the divisor."""

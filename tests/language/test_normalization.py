@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.language as nl
@@ -36,7 +36,6 @@ def test_it_is_the_formula(chip: str, shape: tuple[int, ...], axis: Any) -> None
     np.testing.assert_allclose(result, formula(x, w, axes, n, 1e-6), rtol=2**-19)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.floats(2**-20, 2**20, width=32), st.integers(0, 99))
 def test_it_does_not_see_the_scale(scale: float, seed: int) -> None:
     """Of its input, where epsilon is nothing beside it; with unit weights the mean square of the result is one."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -102,7 +102,6 @@ def test_instructions(chip: str, names: list[str]) -> None:
 # --- random_seed -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1), st.sampled_from(CHIPS))
 def test_a_seed_decides_what_follows(seed: int, other: int, chip: str) -> None:
     """The same one gives the same numbers of nl.rand and of nl.dropout again, another one others."""

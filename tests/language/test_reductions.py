@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -43,7 +43,6 @@ def last(ndim: int, count: int) -> tuple[int, ...]:
 shapes = st.lists(st.integers(1, 6), min_size=2, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(REDUCTIONS)), shapes, st.integers(1, 4), st.booleans(), st.booleans())
 def test_reductions_are_numpys(name: str, shape: list[int], count: int, keepdims: bool, from_the_end: bool) -> None:
     """Over the last dimensions, in any spelling; what is left is at least two-dimensional."""
@@ -72,7 +71,6 @@ def test_reductions_run_in_float32_and_are_cast_once(name: str, dtype: Any, aske
     np.testing.assert_array_equal(values, held(expected, asked or dtype))
 
 
-@settings(max_examples=60, deadline=None)
 @given(shapes, st.integers(1, 4), st.booleans(), st.floats(-4, 4, width=16), st.integers(0, 99))
 def test_variances_are_numpys(shape: list[int], count: int, keepdims: bool, shift: float, seed: int) -> None:
     """Of the population, over the last dimensions, which stay whatever keepdims says; a shift changes nothing."""
@@ -104,7 +102,6 @@ def test_the_dtype_of_a_variance(dtype: Any, asked: Any) -> None:
     np.testing.assert_allclose(float64(values), float64(held(expected, asked or dtype)), rtol=2**-8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(shapes, st.integers(1, 4), st.sampled_from([nl.float32, nl.uint8, nl.bfloat16]), st.integers(0, 99))
 def test_all_is_numpys(shape: list[int], count: int, dtype: Any, seed: int) -> None:
     """1 or 0, over the last dimensions, which are gone; not-a-number and fractions are not 0."""
@@ -134,7 +131,6 @@ def test_two_thousand_bfloat16_ones_make_two_thousand() -> None:
     assert (computed(nl.mean, ones, 1)[0].astype(np.float32) == 1).all()
 
 
-@settings(max_examples=30, deadline=None)
 @given(shapes, st.integers(1, 4), st.sampled_from([nl.float32, nl.bfloat16]), st.integers(0, 99))
 def test_softmax_is_the_float64_softmax(shape: list[int], count: int, dtype: Any, seed: int) -> None:
     """Over one or several dimensions; what float32 loses in ``x - max`` is all that is lost."""

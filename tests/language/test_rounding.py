@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.language as nl
@@ -35,7 +35,6 @@ def test_the_edges_of_float32(name: str, chip: str) -> None:
     np.testing.assert_array_equal(values(getattr(nl, name), x, chip=chip), ROUNDING[name](x))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(single, min_size=1, max_size=40))
 def test_floor_and_ceil_are_what_they_are_defined_to_be(numbers: list[float]) -> None:
     """``floor(x) <= x < floor(x) + 1``, ``ceil(x) = -floor(-x)``, trunc is the one of them that is nearer to zero."""

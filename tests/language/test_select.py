@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -36,7 +36,6 @@ C = np.arange(64).reshape(8, 8) % 3 > 0
 X, Y = sample((8, 8)), sample((8, 8), seed=1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([*FLOATS, *INTEGERS, nl.bool]),
     st.sampled_from([*FLOATS, *INTEGERS]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -167,7 +167,6 @@ def test_loading_256_rows_names_the_tensor_and_goes_on_under_report() -> None:
 # --- transpose and matmul --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 128), st.integers(1, 128), st.sampled_from([nl.float32, nl.bfloat16, nl.int32]))
 def test_transpose(partitions: int, free: int, dtype: Any) -> None:
     """In PSUM, of the tile's dtype."""
@@ -195,7 +194,6 @@ def test_transpose_with_a_dtype() -> None:
     assert kind is nl.bfloat16
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 128), st.integers(1, 128), st.integers(1, 512), st.booleans(), st.booleans())
 def test_matmul(m: int, k: int, n: int, transpose_x: bool, half: bool) -> None:
     """``x @ y``, or ``x.T @ y``, as float32 in PSUM: exact for small integers."""

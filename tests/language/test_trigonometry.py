@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
@@ -67,7 +67,6 @@ def test_small_angles_keep_their_digits() -> None:
     assert [values(getattr(nl, name), zero).tolist()[0] for name in ("sin", "cos", "tan")] == [[0, 0], [1, 1], [0, 0]]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-(2.0**19), 2.0**19, width=32), min_size=1, max_size=30))
 def test_laws_of_sine_and_cosine(numbers: list[float]) -> None:
     """One is odd and the other even, and their squares add up to one."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -216,7 +216,6 @@ def test_instructions_are_the_same() -> None:
     assert list(wide.instructions) == list(precise.instructions)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     arrays.arrays(np.float32, (8, 8), elements=st.floats(-1e3, 1e3, width=32)),
     st.lists(st.sampled_from(["add", "multiply", "maximum", "exp", "matmul", "sum"]), max_size=6),
@@ -246,7 +245,6 @@ def test_without_low_precision_both_are_the_same_to_the_bit(x: np.ndarray, steps
         assert one.tobytes() == other.tobytes()
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     arrays.arrays(np.float32, (4, 8), elements=st.floats(-100, 100, width=32)),
     st.lists(

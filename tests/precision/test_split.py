@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -243,7 +243,6 @@ def _named(name: str, function: Any) -> Any:
 NUMBERS = arrays.arrays(np.float64, (3, 4), elements=st.floats(-1e6, 1e6, width=32))
 
 
-@settings(max_examples=50, deadline=None)
 @given(NUMBERS, NUMBERS)
 def test_differences_are_those_of_numpy(values: np.ndarray, truth: np.ndarray) -> None:
     """Largest, mean square and relative, each by its definition."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -61,7 +61,6 @@ def by_element(steps: list[Any]) -> list[set[int]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_a_reader_depends_on_the_last_writers_of_its_elements(steps: list[Any]) -> None:
     """Exactly these where the views have no gaps; with gaps at least these, and nobody who came later."""

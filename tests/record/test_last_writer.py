@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -47,7 +47,6 @@ def painting(several: list[tuple[slice, slice]]) -> Any:
     return kernel
 
 
-@settings(max_examples=40, deadline=None)
 @given(drawn=st.lists(RANGES, max_size=6), index=st.tuples(st.integers(0, ROWS - 1), st.integers(0, COLUMNS - 1)))
 def test_the_last_writer_is_the_one_whose_number_is_there(drawn: list[Any], index: tuple[int, int]) -> None:
     """Also of strided writes; and the element's index in what was written."""

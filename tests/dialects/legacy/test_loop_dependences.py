@@ -10,7 +10,7 @@ import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.legacy.errors import run
@@ -59,7 +59,6 @@ steps = st.tuples(st.sampled_from(["copy", "load", "add", "multiply"]), places, 
 
 
 @given(st.lists(steps, min_size=1, max_size=3), st.permutations(range(TURNS)))
-@settings(max_examples=60)
 def test_a_loop_without_findings_may_run_in_any_order(found: list[Step], order: list[int]) -> None:
     """Its results are those of every other order, up to rounding of sums and products."""
     done = _after(None, found)
@@ -69,7 +68,6 @@ def test_a_loop_without_findings_may_run_in_any_order(found: list[Step], order: 
 
 
 @given(st.lists(steps, min_size=1, max_size=2))
-@settings(max_examples=40)
 def test_a_loop_of_which_two_orders_differ_is_found(found: list[Step]) -> None:
     """The converse: where the reverse order gives other elements, NK501 has spoken."""
     done = _after(None, found)

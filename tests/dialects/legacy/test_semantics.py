@@ -10,7 +10,7 @@ import neuronxcc.nki.language as nl
 import neuronxcc.nki.typing as nt
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -24,7 +24,6 @@ X = random(128, 64)
 
 
 @given(st.data())
-@settings(max_examples=40)
 def test_affine_indices_up_to_five_dimensions(data: st.DataObject) -> None:
     """Free axes of a tile may be spread over the free dimensions of a tensor, with factors and offsets, as in NumPy."""
     ndim = data.draw(st.integers(2, 5))
@@ -47,7 +46,6 @@ def test_affine_indices_up_to_five_dimensions(data: st.DataObject) -> None:
 
 
 @given(st.integers(1, 200), st.integers(1, 100), st.integers(1, 4))
-@settings(max_examples=25)
 def test_masks_cut_the_last_tiles(rows: int, columns: int, factor: int) -> None:
     """Tiles of 64 x 32 over a tensor of any size, computed without a mask in between, as AWS's examples do."""
     x = random(rows, columns)

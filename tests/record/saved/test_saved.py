@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -250,7 +250,6 @@ def made_of(steps: list[Any]) -> Any:
     return kernel
 
 
-@settings(max_examples=25, deadline=None)
 @given(steps=STEPS)
 def test_whatever_was_issued_comes_back(steps: list[Any]) -> None:
     """Of kernels made at random: saving and loading is the identity."""

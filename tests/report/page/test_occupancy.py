@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
@@ -79,7 +79,6 @@ def test_an_address_is_where_the_author_says() -> None:
     )
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 128), st.integers(1, 64), st.integers(0, 6)), min_size=1, max_size=12))
 def test_no_two_tensors_share_a_byte_while_both_are_alive(tiles: list[tuple[int, int, int]]) -> None:
     """Whatever their partitions, sizes and lives."""

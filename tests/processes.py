@@ -1,0 +1,48 @@
+"""A test that starts a process carries the mark ``process``: it takes seconds where others take milliseconds.
+
+``make quick`` leaves these tests out. A test without the mark that starts a process fails and says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing.process
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+_unmarked: list[pytest.Item] = []
+
+
+def pytest_configure() -> None:
+    """Watch the two ways in which Python code starts a process."""
+    _watch(subprocess.Popen, "__init__")
+    _watch(multiprocessing.process.BaseProcess, "start")
+
+
+def _watch(owner: type, name: str) -> None:
+    start: Callable[..., Any] = getattr(owner, name)
+    if hasattr(start, "__wrapped__"):
+        return  # pytest that runs within a test configures this plugin again
+
+    @functools.wraps(start)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        if _unmarked:
+            raise AssertionError(f"{_unmarked[-1].nodeid} starts a process: it takes @pytest.mark.process")
+        return start(*args, **kwargs)
+
+    setattr(owner, name, watched)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Hold the test's fixtures and itself to its marks."""
+    if item.get_closest_marker("process") is not None:
+        return (yield)
+    _unmarked.append(item)
+    try:
+        return (yield)
+    finally:
+        _unmarked.pop()
