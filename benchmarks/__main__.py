@@ -1,8 +1,8 @@
-"""``python -m benchmarks``: the ratio of the simulator's time to untiled NumPy's, on one core, in one process.
+"""``python -m benchmarks``: what the simulator costs, beside untiled NumPy and the same tiles in bare NumPy.
 
-Beside it, what the rules cost: the ratio to the simulator's time with ``rules="off"``. Below it the custom C++
-operators: their kernels' time with all checks to that without any, and how much of a whole call the checks are. What is
-compared takes turns, and each ratio is the median over the rounds: a machine whose speed drifts disturbs all alike.
+Times are the processor's; of what is compared, each takes its turn in every round, and the least of the rounds count.
+Then microseconds an instruction and an allocation, the start of a new process, and the peak of its memory, and last the
+custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
 """
 
 from __future__ import annotations
@@ -13,96 +13,112 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = "1"
 
 import argparse
+import json
 import math
 import statistics
-import time
-from collections.abc import Callable
+import sys
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import nkitools
-from benchmarks import operators
-from benchmarks.workloads import Workload, workloads
+from benchmarks import measure, operators
+from benchmarks.other_tree import InAnotherProcess
+from benchmarks.workloads import workloads
 from nkitools.customop import BuildError
 
-
-def _seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+Figures = dict[str, dict[str, float]]
+_MEAN, _MEMORY, _START = "geometric mean", "peak memory", "cold start"
+_COMPARED = ("over NumPy", "over tiles", "rules / off")
 
 
-def _ratios(workload: Workload, rules: str, pairs: int) -> tuple[list[float], list[float]]:
-    """Simulator over NumPy, and over itself without rules, round by round; a warm-up compares the results."""
-
-    def simulated(level: str = rules) -> Any:
-        return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
-
-    def bare() -> Any:
-        return simulated("off")
-
-    def plain() -> Any:
-        return workload.plain(*workload.inputs)
-
-    for one in (simulated(), bare()):
-        np.testing.assert_allclose(one, plain(), rtol=0, atol=workload.tolerance)
-    rounds = [(_seconds(simulated), _seconds(bare), _seconds(plain)) for _ in range(pairs)]
-    return [one / numpy for one, _, numpy in rounds], [one / off for one, off, _ in rounds]
-
-
-def _overhead(pairs: int) -> float:
-    """Seconds per instruction that the simulator adds to NumPy's own work, for a tile of one element a partition."""
-    import nki
-    import nki.isa as nisa
-    import nki.language as nl
-
-    count = 20_000
-
-    @nki.jit
-    def copies(x: Any) -> Any:
-        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
-        first = nl.load(x)
-        second = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
-        for _ in range(count):
-            nisa.tensor_copy(dst=second, src=first)
-        nl.store(out, second)
-        return out
-
-    x = np.ones((128, 1), np.float32)
-    source, destination = np.ones((128, 1), np.float32), np.empty((128, 1), np.float32)
-
-    def bare() -> None:
-        for _ in range(count):
-            np.copyto(destination, source)
-
-    nkitools.simulate(copies, x)
-    return statistics.median(
-        (_seconds(lambda: nkitools.simulate(copies, x)) - _seconds(bare)) / count for _ in range(pairs)
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of each comparison (default 15)")
+    parser.add_argument("--rules", choices=("error", "report", "off"), default="error", help="rule level")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="compare with figures of --json, or with another checkout (a folder), which takes turns with this one",
+    )
+    parser.add_argument("--no-operators", action="store_true", help="leave the custom C++ operators out")
+    return parser.parse_args()
+
+
+def measured(options: argparse.Namespace) -> list[Figures]:
+    """Return the figures of this checkout, and of the other one where there is one."""
+    here, trees = measure.InThisProcess(options.rules), [measure.HERE]
+    sides: list[Any] = [here]
+    if options.against is not None and options.against.is_dir():
+        sides.append(InAnotherProcess(options.against, options.rules))
+        trees.append(options.against.resolve())
+    found: list[Figures] = [{} for _ in sides]
+    for name in [*here.workloads, measure.ACTIONS]:
+        for side in sides:
+            side.prepare(name)
+        rounds = [[side.round() for side in sides] for _ in range(options.rounds)]
+        for figures, of_side in zip(found, zip(*rounds, strict=True), strict=True):
+            figures[name] = measure.figures(name, measure.least(of_side))
+    for figures, tree in zip(found, trees, strict=True):
+        figures[_MEAN] = _means(figures)
+        figures[_START] = measure.cold_start(tree, max(1, options.rounds // 3))
+        figures[_MEMORY] = {f"MiB {name}": measure.peak_memory(tree, name) for name in here.workloads}
+    for side in sides[1:]:
+        side.close()
+    return found
+
+
+def _means(figures: Figures) -> dict[str, float]:
+    """Return the geometric means over the modern workloads."""
+    modern = [figures[each.name] for each in workloads() if not each.legacy]
+    return {key: math.exp(statistics.fmean(math.log(each[key]) for each in modern)) for key in _COMPARED}
+
+
+def table(figures: Figures, before: Figures | None) -> str:
+    """Return the figures as text, beside earlier ones where there are some."""
+    lines = []
+    for name, each in figures.items():
+        lines.append(name)
+        for key, value in each.items():
+            line = f"    {key:<28}{value:>10.2f}"
+            earlier = (before or {}).get(name, {}).get(key)
+            if earlier is not None:
+                line += f"{earlier:>10.2f}{value / earlier if earlier else math.nan:>9.2f}x"
+            lines.append(line)
+    head = f"{'':<32}{'now':>10}" + (f"{'before':>10}{'ratio':>10}" if before is not None else "")
+    return "\n".join([head, *lines])
+
+
+def _rounded(figures: Figures) -> Figures:
+    """Return the figures with four digits, which is more than they are worth."""
+    return {name: {key: float(f"{value:.4g}") for key, value in each.items()} for name, each in figures.items()}
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=15, help="rounds per workload (default 15)")
-    parser.add_argument("--rules", choices=("error", "report", "off"), default="error", help="rule level")
-    options = parser.parse_args()
+    """Measure, print the table, and keep the figures."""
+    options = _options()
+    before: Figures | None = None
+    if options.against is not None and not options.against.is_dir():
+        earlier = json.loads(options.against.read_text(encoding="utf-8"))
+        before = earlier["figures"]
+        if earlier["machine"] != measure.machine():
+            print(f"The earlier figures are another machine's, {earlier['machine']}: compare ratios alone.\n")
     nkitools.install_stand_in(prefer="builtin")
-    medians, costs = [], []
-    print(f"{'workload':<26}{'simulator / NumPy':>18}{'min':>8}{'max':>8}{'rules / off':>14}")
-    for workload in workloads():
-        ratios, of_rules = _ratios(workload, options.rules, options.pairs)
-        medians.append(statistics.median(ratios))
-        costs.append(statistics.median(of_rules))
-        print(f"{workload.name:<26}{medians[-1]:>17.2f}x{min(ratios):>8.2f}{max(ratios):>8.2f}{costs[-1]:>13.2f}x")
-    mean, cost = (math.exp(statistics.fmean(math.log(ratio) for ratio in each)) for each in (medians, costs))
-    print(f"{'geometric mean':<26}{mean:>17.2f}x{'':>16}{cost:>13.2f}x")
-    print(f"overhead per instruction: {_overhead(options.pairs) * 1e6:.1f} microseconds")
-    try:
-        print(f"\n{operators.table(options.pairs)}")
-    except BuildError as error:
-        print(f"\noperators: {error}")
+    found = measured(options)
+    print(table(found[0], found[1] if len(found) > 1 else before))
+    if options.json is not None:
+        kept = {"machine": measure.machine(), "rounds": options.rounds, "figures": _rounded(found[0])}
+        if len(found) > 1:
+            kept["against"] = _rounded(found[1])
+        options.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    if not options.no_operators:
+        try:
+            print(f"\n{operators.table(options.rounds)}")
+        except BuildError as error:
+            print(f"\noperators: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The four workloads: a kernel, its input, and the same mathematics in plain untiled NumPy."""
+"""The workloads: a kernel, its input, and the same mathematics in NumPy, untiled and in the kernel's tiles."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import tiles
+
 
 @dataclass(frozen=True)
 class Workload:
-    """``kernel(*inputs)`` in the simulator against ``plain(*inputs)`` in NumPy, equal within ``tolerance``."""
+    """``kernel(*inputs)`` in the simulator, and what it is compared with.
+
+    ``plain`` and ``tiles`` take the same inputs; all three results are equal within ``tolerance``.
+    """
 
     name: str
     kernel: Any
     inputs: tuple[Any, ...]
     plain: Callable[..., Any]
+    tiles: Callable[..., Any]
     tolerance: float
+    legacy: bool = False
 
 
 def _softmax(x: Any) -> Any:
@@ -43,15 +50,26 @@ def _giou(p: Any, t: Any) -> Any:
     return inner / np.maximum(union, epsilon) - (hull - union) / np.maximum(hull, epsilon)
 
 
+def _rows_of_boxes(p: Any, t: Any) -> Any:
+    return _giou(p.reshape(p.shape[0], -1, 4), t.reshape(t.shape[0], -1, 4))
+
+
+def _conv2d(images: Any, filters: Any) -> Any:
+    windows = np.lib.stride_tricks.sliding_window_view(images, filters.shape[2:], axis=(2, 3))
+    return np.tensordot(windows, filters, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
+
+
 def _boxes(random: np.random.Generator) -> Any:
     near = random.uniform(0, 200, (1024, 1024, 2))
     return np.concatenate((near, near + random.uniform(1, 55, (1024, 1024, 2))), axis=2).astype(np.float32)
 
 
 def workloads() -> list[Workload]:
-    """The workloads of the speed goal; call after the stand-in is installed."""
+    """The workloads, of which the four modern ones make the speed goal; call after the stand-in is installed."""
     from kernels.nki.attention import attention
     from kernels.nki.giou import giou
+    from kernels.nki.legacy.conv2d import conv2d
+    from kernels.nki.legacy.giou import giou as legacy_giou
     from kernels.nki.matmul import matmul
     from kernels.nki.softmax import softmax
 
@@ -60,11 +78,15 @@ def workloads() -> list[Workload]:
     def normal(*shape: int) -> Any:
         return random.standard_normal(shape, np.float32)
 
+    square, rows = (normal(1024, 1024), normal(1024, 1024)), (normal(1024, 128), normal(1024, 128), normal(1024, 128))
+    boxes = (_boxes(random), _boxes(random))
+    flat = tuple(each.reshape(1024, -1) for each in boxes)
+    images = (normal(2, 128, 34, 34), normal(128, 128, 3, 3))
     return [
-        Workload("matmul 1024x1024x1024", matmul, (normal(1024, 1024), normal(1024, 1024)), lambda a, b: a.T @ b, 1e-3),
-        Workload("softmax 4096x2048", softmax, (normal(4096, 2048),), _softmax, 1e-6),
-        Workload(
-            "attention 1024x128", attention, (normal(1024, 128), normal(1024, 128), normal(1024, 128)), _attention, 1e-5
-        ),
-        Workload("GIoU 1024x1024 boxes", giou, (_boxes(random), _boxes(random)), _giou, 1e-5),
+        Workload("matmul 1024x1024x1024", matmul, square, lambda a, b: a.T @ b, tiles.matmul, 1e-3),
+        Workload("softmax 4096x2048", softmax, (normal(4096, 2048),), _softmax, tiles.softmax, 1e-6),
+        Workload("attention 1024x128", attention, rows, _attention, tiles.attention, 1e-5),
+        Workload("GIoU 1024x1024 boxes", giou, boxes, _giou, tiles.giou, 1e-5),
+        Workload("legacy GIoU 1024x1024", legacy_giou, flat, _rows_of_boxes, tiles.legacy_giou, 1e-5, legacy=True),
+        Workload("legacy conv 2x128x34x34", conv2d, images, _conv2d, tiles.conv2d, 1e-3, legacy=True),
     ]

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+# Rooms in which nearly every test starts one, some of them only where a browser, torch or libtpu is installed.
+ROOMS = ("cpp_ops", "customop", "kernels/pallas", "pallas", "pytest_plugin", "report/page")
+
 _unmarked: list[pytest.Item] = []
 
 
@@ -20,6 +23,15 @@ def pytest_configure() -> None:
     """Watch the two ways in which Python code starts a process."""
     _watch(subprocess.Popen, "__init__")
     _watch(multiprocessing.process.BaseProcess, "start")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of the rooms that start processes throughout."""
+    rooms = [config.rootpath / "tests" / room for room in ROOMS]
+    for item in items:
+        if any(item.path.is_relative_to(room) for room in rooms):
+            item.add_marker("process")
 
 
 def _watch(owner: type, name: str) -> None:

@@ -111,6 +111,7 @@ def test_every_name_follows_its_pattern() -> None:
         assert option.flag in (None, f"--nki-{option.name.replace('_', '-')}")
 
 
+@pytest.mark.process
 def test_reading_an_option_imports_nothing_heavy() -> None:
     """The table is read at the start of every pytest session, so it may not cost one."""
     code = "import sys, nkitools.options; print(sorted({'numpy', 'jax', 'click', 'rich', 'pytest'} & set(sys.modules)))"

@@ -27,6 +27,7 @@ def test_names_are_the_rooms_own() -> None:
     assert nkitools.simulate is nkitools.simulate
 
 
+@pytest.mark.process
 def test_its_rooms_need_no_import_of_their_own() -> None:
     """`import nkitools` alone is enough for `nkitools.pallas.check`, and looking there imports no JAX."""
     program = (
@@ -45,6 +46,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = nkitools.simulat  # type: ignore[attr-defined]
 
 
+@pytest.mark.process
 def test_importing_it_imports_nothing_heavy() -> None:
     """Nor does asking what it has."""
     program = (

@@ -341,6 +341,7 @@ def test_fixtures_are_fresh_for_each_example(
     assert len(run_kernel.run.findings) == (shape[0] > 128 and shape[0] % 128 != 0)
 
 
+@pytest.mark.process
 def test_without_hypothesis_the_import_says_what_to_install() -> None:
     """nkitools does without it; its strategies do not."""
     code = "import sys; sys.modules['hypothesis'] = None; import nkitools; nkitools.strategies"

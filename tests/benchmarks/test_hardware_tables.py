@@ -33,6 +33,7 @@ def outcome_of(root: Path, packages: tuple[str, ...], *arguments: str) -> subpro
     return subprocess.run(command, cwd=REPOSITORY, env=theirs, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.process
 def test_on_a_laptop_they_are_skipped_with_the_reason(tmp_path: Path) -> None:
     """Each is collected, and says what was looked for."""
     done = outcome_of(tmp_path, ())
@@ -53,6 +54,7 @@ def test_the_baselines_compute_what_the_kernels_do(baseline: str) -> None:
     np.testing.assert_allclose(np.asarray(scores), giou_reference(preds, targets), rtol=0, atol=test_giou.TOLERANCE)
 
 
+@pytest.mark.process
 def test_on_devices_there_is_a_table_of_each(tmp_path: Path) -> None:
     """On a NeuronCore the operators and their baselines are right and measured; `test_one_file` has other kernels."""
     machines.neuron_root(tmp_path / "root")

@@ -174,6 +174,7 @@ def measured() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.process
 def test_two_kernels_pass(measured: dict[str, Any]) -> None:
     """At least 95 % of the mistakes are noticed, every survivor is explained, no explanation is stale."""
     counted = measured["figures"]["all"]
@@ -192,6 +193,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("kernel", "operator", "line", "rule"), PLANTED)
 def test_a_mistake_is_told_of_by_its_rule(
     measured: dict[str, Any], kernel: str, operator: str, line: str, rule: str
@@ -206,6 +208,7 @@ def test_a_mistake_is_told_of_by_its_rule(
     assert any(rule in rules for rules in found)
 
 
+@pytest.mark.process
 def test_a_wrong_result_is_told_of_by_the_comparison(measured: dict[str, Any]) -> None:
     """A sum in place of a maximum breaks no rule, and the result is not the reference's."""
     found = [each for each in measured["mutants"] if each["change"] == "nl.multiply -> nl.add"]

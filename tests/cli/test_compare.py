@@ -15,6 +15,8 @@ import pytest
 
 from tests.fakes import machines
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).parents[2]
 KERNEL = """
 import numpy as np

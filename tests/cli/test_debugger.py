@@ -46,6 +46,7 @@ def debugged(commands: str, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("call", ["kernel(x)", "kernel[2](x)"])
 def test_a_breakpoint_stops_in_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     """In each iteration, of each program; looking at tensors and counters changes nothing of what follows."""
@@ -85,6 +86,7 @@ nkitools.simulate(kernel, np.ones((4, 2), np.float32))
 """
 
 
+@pytest.mark.process
 def test_steps_stay_in_the_authors_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in an instruction, although it stands on the line of the breakpoint, or is the next thing to step into."""
     monkeypatch.chdir(tmp_path)
@@ -102,6 +104,7 @@ def test_steps_stay_in_the_authors_code(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("variable", ["PYTHONBREAKPOINT", ""])
 def test_another_debugger_is_the_users_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     """Named by the environment, or as the hook of the program; and the hook is put back after a run."""
@@ -131,6 +134,7 @@ def test_the_hook_is_back_after_a_run() -> None:
         sys.breakpointhook = before
 
 
+@pytest.mark.process
 def test_pytests_debugger_stops_at_the_line_of_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And not somewhere within nkitools."""
     monkeypatch.chdir(tmp_path)

@@ -47,6 +47,7 @@ def test_text_says_of_each_part_whether_it_is_here(monkeypatch: pytest.MonkeyPat
     ]
 
 
+@pytest.mark.process
 def test_json_has_every_field_of_every_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The real machine, bare of devices: what the text says, as data with a version of its form."""
     monkeypatch.setenv("NKITOOLS_SYSROOT", str(tmp_path))

@@ -191,6 +191,7 @@ def test_the_how_to_pages_settings_mean_something() -> None:
     assert [line.split()[1] for line in lint("kernels.py").stdout.splitlines()] == ["NK601"]
 
 
+@pytest.mark.process
 def test_as_a_process() -> None:
     """`python -m nkitools lint` is the same."""
     write("kernels.py", ERROR)

@@ -94,6 +94,7 @@ def test_nothing_like_it_points_to_the_list() -> None:
     assert "no rule is called '%%%'. `nkitools rules` lists them all." in called("explain", "%%%").stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("variables", "coloured"), [({"FORCE_COLOR": "1"}, True), ({"NO_COLOR": "1"}, False), ({}, False)]
 )
@@ -110,6 +111,7 @@ def test_colour_is_for_terminals(variables: dict[str, str], coloured: bool) -> N
     assert ("\x1b[" in done.stdout) is coloured
 
 
+@pytest.mark.process
 def test_the_catalogue_is_read_without_the_simulator() -> None:
     """Looking up a rule waits for no NumPy."""
     code = (

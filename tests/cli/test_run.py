@@ -11,6 +11,8 @@ import pytest
 
 from nkitools.options import OPTIONS
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).parents[2]
 
 KERNEL = """

@@ -201,6 +201,7 @@ def test_modules_that_are_no_modules_do_no_harm(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(sys.modules["sys"], ModuleType)
 
 
+@pytest.mark.process
 def test_installing_imports_nothing_heavy() -> None:
     """NumPy and the dialects come when a kernel file asks for them."""
     program = (

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).parents[2]
 
 HEAVY = {"click", "hypothesis", "jax", "jinja2", "ml_dtypes", "numpy", "rich", "scipy", "torch"}

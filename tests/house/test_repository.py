@@ -29,6 +29,7 @@ def git_files() -> list[Path]:
     return [path for name in names.split("\0") if name and (path := REPOSITORY / name).is_file()]
 
 
+@pytest.mark.process
 def test_the_repository_speaks_of_the_project_alone() -> None:
     """No file names a path of the machine it was written on, or the host of a package registry."""
     found = [
@@ -40,6 +41,7 @@ def test_the_repository_speaks_of_the_project_alone() -> None:
     assert found == []
 
 
+@pytest.mark.process
 def test_make_alone_lists_the_targets() -> None:
     """A newcomer who types `make` sees what there is, one line a target."""
     if shutil.which("make") is None:

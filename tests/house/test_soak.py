@@ -75,7 +75,11 @@ def test_a_soak_runs_all_cases_of_the_random_tests_alone(random_tests: pytest.Py
 
 def test_another_commit_begins_anew(random_tests: pytest.Pytester) -> None:
     """A change of a tracked file, committed or not, forgets what passed."""
-    for arguments in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+    for arguments in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
+    ):
         assert random_tests.run("git", *arguments).ret == 0
     assert len(ran(random_tests, "--soak", "-m", "soak")) == 1001
     assert ran(random_tests, "--soak", "-m", "soak") == []

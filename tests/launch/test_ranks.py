@@ -283,6 +283,7 @@ def test_the_fixture_takes_ranks(run_kernel: Any) -> None:
     assert [float(each[0, 0]) for each in outputs] == [3.0, 3.0]
 
 
+@pytest.mark.process
 def test_public_use_of_the_stand_in() -> None:
     """`import nki.collectives`, as authors write it."""
     script = (

@@ -199,6 +199,7 @@ def test_every_rule_is_reported_by_some_code() -> None:
     assert sorted(set(RULES) - set(_named_in_code())) == []
 
 
+@pytest.mark.process
 def test_the_catalogue_is_light() -> None:
     """It names rules for every room, so it imports the standard library and itself only."""
     program = (

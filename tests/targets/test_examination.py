@@ -58,6 +58,7 @@ def package(directory: Path, name: str, *parts: str, init: str = "") -> Path:
     return directory
 
 
+@pytest.mark.process
 def test_everything_says_what_it_is_good_for_and_what_is_missing_how_to_get_it(found: Machine) -> None:
     """Nothing is told to be missing and left at that; each part is named once."""
     parts = found()
@@ -70,6 +71,7 @@ def test_everything_says_what_it_is_good_for_and_what_is_missing_how_to_get_it(f
     assert "aws-neuronx-dkms" in parts["Devices", "neuron"].remedy
 
 
+@pytest.mark.process
 def test_an_instance(found: Machine) -> None:
     """The generation and the cores are the driver's; AWS's simulator comes with AWS's package."""
     parts = found(machines.FAKES / "aws", nodes=("/dev/neuron0",))
@@ -81,6 +83,7 @@ def test_an_instance(found: Machine) -> None:
     assert "torch_neuronx" in parts["Devices", "neuron, C++"].found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("node", "name"), [("/dev/accel0", "tpu"), ("/dev/nvidia0", "gpu")])
 def test_devices_of_jax(found: Machine, monkeypatch: pytest.MonkeyPatch, node: str, name: str) -> None:
     """By their device nodes, without importing JAX; where the plugin of JAX is missing, it is named."""
@@ -98,6 +101,7 @@ def test_devices_of_jax(found: Machine, monkeypatch: pytest.MonkeyPatch, node: s
     assert part.found.startswith(f"{node}, jax")
 
 
+@pytest.mark.process
 def test_the_placeholder_of_pypi_is_recognised(found: Machine, tmp_path: Path) -> None:
     """It is not imported, since that raises; it counts neither as a package nor as a way to a device."""
     path = package(tmp_path / "pypi", "nki", init="raise RuntimeError('WRONG PACKAGE')\n")
@@ -111,6 +115,7 @@ def test_the_placeholder_of_pypi_is_recognised(found: Machine, tmp_path: Path) -
     assert not parts["Simulators", "official"].present
 
 
+@pytest.mark.process
 def test_a_partial_install_is_told_and_does_not_end_the_examination(found: Machine, tmp_path: Path) -> None:
     """AWS's package is here and does not import: the simulator says with what error."""
     path = package(tmp_path / "partial", "nki", "isa", init="raise OSError('libnrt.so.1: cannot open')\n")
@@ -121,6 +126,7 @@ def test_a_partial_install_is_told_and_does_not_end_the_examination(found: Machi
     assert "nki does not import (OSError: libnrt.so.1: cannot open)" in official.found
 
 
+@pytest.mark.process
 def test_variables_that_mean_nothing_are_named(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that cannot be shared as the variable says is none, and the examination goes on."""
     monkeypatch.setenv("NEURON_RT_VISIBLE_CORES", "all")

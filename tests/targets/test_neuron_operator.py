@@ -59,6 +59,7 @@ def fake(name: str) -> Any:
     return sys.modules[name]
 
 
+@pytest.mark.process
 def test_the_sources_are_built_once_with_what_aws_documents(relu: Library) -> None:
     """The loader gets the library's sources and its mode; a second operator of the library is there already."""
     device = NeuronOperatorDevice()
@@ -72,6 +73,7 @@ def test_the_sources_are_built_once_with_what_aws_documents(relu: Library) -> No
     assert fake("torch_xla").log == ["sync", "wait"] * 2
 
 
+@pytest.mark.process
 def test_torch_in_torch_out(relu: Library) -> None:
     """Tensors come back on the CPU, without the gradients that the device's operators do not have."""
     values = torch.from_numpy(VALUES).requires_grad_()
@@ -81,6 +83,7 @@ def test_torch_in_torch_out(relu: Library) -> None:
     assert torch.equal(out.isnan(), values.isnan())
 
 
+@pytest.mark.process
 def test_read_only_arrays_are_taken(relu: Library) -> None:
     """JAX and memory maps give such arrays; torch has no read-only tensors, and warns."""
     values = VALUES.copy()
@@ -88,6 +91,7 @@ def test_read_only_arrays_are_taken(relu: Library) -> None:
     NeuronOperatorDevice().run(relu.relu_forward, values)
 
 
+@pytest.mark.process
 def test_wrong_arguments_are_refused_as_in_simulation(relu: Library) -> None:
     """By the same rules, before the device sees them; of the keywords those of simulation do not count."""
     device = NeuronOperatorDevice()
@@ -99,6 +103,7 @@ def test_wrong_arguments_are_refused_as_in_simulation(relu: Library) -> None:
         device.run(relu.relu_forward, VALUES, grid=2)
 
 
+@pytest.mark.process
 def test_another_library_of_the_name_is_refused(relu: Library, tmp_path: Path) -> None:
     """A process has one library of a name; what was loaded first would answer for the other."""
     (tmp_path / "shape.cpp").write_text((build.HERE / "multicore" / "shape.cpp").read_text())
@@ -109,6 +114,7 @@ def test_another_library_of_the_name_is_refused(relu: Library, tmp_path: Path) -
         device.run(other.relu_forward, VALUES)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("instance", "architecture", "chip"), [("Trn2", "NCv3", "trn2"), ("Trn3", "NCv4", "trn3")])
 def test_newer_chips_have_no_custom_operators(
     relu: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, instance: str, architecture: str, chip: str
@@ -123,6 +129,7 @@ def test_newer_chips_have_no_custom_operators(
     )
 
 
+@pytest.mark.process
 def test_the_loader_is_looked_for(relu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS's nki alone can reach the device, and cannot load custom operators."""
     assert isinstance(device_for(relu.relu_forward).device, NeuronOperatorDevice)
@@ -134,6 +141,7 @@ def test_the_loader_is_looked_for(relu: Library, monkeypatch: pytest.MonkeyPatch
         assert device_for(relu.relu_forward) == (None, "a custom operator does not run on TPU")
 
 
+@pytest.mark.process
 def test_an_operator_is_simulated_whatever_simulator_is_named(relu: Library) -> None:
     """AWS's simulators know NKI kernels only."""
     with options.override(simulator="official"):
@@ -152,6 +160,7 @@ class Benchmark:
         return [launch() for _ in range(3)][-1]
 
 
+@pytest.mark.process
 def test_an_operator_is_timed(relu: Library) -> None:
     """Built and called once before the first round; each round is awaited; the arguments stay on the device."""
     benchmark = Benchmark()

@@ -36,6 +36,7 @@ def test_a_jax_function_goes_to_the_pallas_room(monkeypatch: pytest.MonkeyPatch)
     assert BuiltinSimulator().run(len, 1, key=2) == ((len, 1), {"key": 2})
 
 
+@pytest.mark.process
 def test_nothing_is_a_jax_function_where_jax_is_not_loaded() -> None:
     """Asking does not load it."""
     code = "import sys; from nkitools.targets.builtin import is_jax_function as i; print(i(len), 'jax' in sys.modules)"

@@ -91,6 +91,7 @@ def test_no_latency_is_made_up(percentile: int) -> None:
         kernel.benchmark_result.nc_latency.get_latency_percentile(percentile)
 
 
+@pytest.mark.process
 def test_that_nothing_is_measured_is_said_once() -> None:
     """Once a process and way in, on standard error."""
     program = (

@@ -1,0 +1,206 @@
+"""What is measured, and how: the processor's time of this process, the least of several rounds of what takes turns.
+
+A busy machine takes a process from the processor, and the processor's time does not count that; what remains of the
+disturbance (caches, clock) only ever adds, so the least of several rounds is nearest to the truth.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nkitools
+from benchmarks.workloads import Workload, workloads
+
+HERE = Path(__file__).parent.parent
+CHAIN, ALLOCATED = 5000, 2000  # instructions of the chain, and tiles that a kernel allocates
+ACTIONS = "single actions"
+
+Calls = dict[str, Callable[[], Any]]
+
+
+def cpu_seconds(call: Callable[[], Any]) -> float:
+    """Return the processor's time of one call."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+class InThisProcess:
+    """Rounds of calls that take turns, in this process and with the package that it has imported."""
+
+    def __init__(self, rules: str) -> None:
+        self.rules = rules
+        self.workloads = {each.name: each for each in workloads()}
+        self.calls: Calls = {}
+
+    def prepare(self, name: str) -> None:
+        """Make the calls of a workload, or of the single actions, and run each once."""
+        self.calls = action_calls() if name == ACTIONS else workload_calls(self.workloads[name], self.rules)
+
+    def round(self) -> dict[str, float]:
+        """Run each call once, and return the processor's time of each."""
+        return {name: cpu_seconds(call) for name, call in self.calls.items()}
+
+
+def workload_calls(workload: Workload, rules: str) -> Calls:
+    """Return what a workload compares, after the results have been compared."""
+
+    def simulated(level: str = rules) -> Any:
+        return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
+
+    calls: Calls = {
+        "simulator": simulated,
+        "rules off": lambda: simulated("off"),
+        "numpy": lambda: workload.plain(*workload.inputs),
+        "tiles": lambda: workload.tiles(*workload.inputs),
+    }
+    expected = calls["numpy"]()
+    for name in ("simulator", "rules off", "tiles"):
+        np.testing.assert_allclose(calls[name](), expected, rtol=0, atol=workload.tolerance, err_msg=name)
+    return calls
+
+
+def action_calls() -> Calls:
+    """Return a chain of instructions, a row of allocations, both without any, and NumPy's part of the chain."""
+    import nki
+    import nki.isa as nisa
+    import nki.language as nl
+
+    @nki.jit
+    def chain(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        for _ in range(count):
+            nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.maximum)
+        nl.store(out, tile)
+        return out
+
+    @nki.jit
+    def row(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        for _ in range(count):
+            nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
+        nl.store(out, tile)
+        return out
+
+    x, larger = np.ones((128, 1), np.float32), np.empty((128, 1), np.float32)
+
+    def bare() -> None:
+        for _ in range(CHAIN):
+            np.maximum(x, x, out=larger)
+
+    calls: Calls = {
+        "chain": lambda: nkitools.simulate(chain, x, CHAIN),
+        "no chain": lambda: nkitools.simulate(chain, x, 0),
+        "numpy": bare,
+        "row": lambda: nkitools.simulate(row, x, ALLOCATED),
+        "no row": lambda: nkitools.simulate(row, x, 0),
+    }
+    for call in calls.values():
+        call()
+    return calls
+
+
+def least(rounds: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Return the least time of each call over the rounds."""
+    return {name: min(each[name] for each in rounds) for name in rounds[0]}
+
+
+def figures(name: str, times: dict[str, float]) -> dict[str, float]:
+    """Return what is reported of the least times of a workload, or of the single actions."""
+    if name == ACTIONS:
+        return {
+            "us an instruction": 1e6 * (times["chain"] - times["no chain"]) / CHAIN,
+            "us of NumPy in it": 1e6 * times["numpy"] / CHAIN,
+            "us an allocation": 1e6 * (times["row"] - times["no row"]) / ALLOCATED,
+        }
+    return {
+        "over NumPy": times["simulator"] / times["numpy"],
+        "over tiles": times["simulator"] / times["tiles"],
+        "rules / off": times["simulator"] / times["rules off"],
+        "ms": 1e3 * times["simulator"],
+    }
+
+
+_COLD = """
+import json, sys, time
+sys.path.insert(0, {tree!r})
+taken, start = {{}}, time.process_time()
+def lap(name):
+    global start
+    now = time.process_time()
+    taken[name], start = 1e3 * (now - start), time.process_time()
+import numpy as np
+lap("import numpy")
+import nkitools
+lap("import nkitools")
+sys.path[0] = {here!r}
+nkitools.install_stand_in(prefer="builtin")
+import nki, nki.isa, nki.language
+lap("import nki.*")
+from kernels.nki.softmax import softmax
+x = np.ones((128, 64), np.float32)
+start = time.process_time()
+nkitools.simulate(softmax, x)
+lap("first run")
+nkitools.simulate(softmax, x)
+lap("second run")
+print(json.dumps(taken))
+"""
+_PEAK = """
+import sys, tracemalloc
+sys.path.insert(0, {tree!r})
+import nkitools
+sys.path[0] = {here!r}
+nkitools.install_stand_in(prefer="builtin")
+from benchmarks.workloads import workloads
+each = [one for one in workloads() if one.name == {name!r}][0]
+nkitools.simulate(each.kernel, *each.inputs)
+tracemalloc.start()
+for _ in range(5):
+    nkitools.simulate(each.kernel, *each.inputs)
+print(tracemalloc.get_traced_memory()[1] / 2**20)
+"""
+
+
+def _in_a_process(script: str) -> str:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    return done.stdout.splitlines()[-1]
+
+
+def cold_start(tree: Path, rounds: int) -> dict[str, float]:
+    """Return the milliseconds of a new process's imports, and of its first and second run of a small kernel."""
+    script = _COLD.format(tree=str(tree), here=str(HERE))
+    taken = [json.loads(_in_a_process(script)) for _ in range(rounds)]
+    return {f"ms {name}": min(each[name] for each in taken) for name in taken[0]}
+
+
+def peak_memory(tree: Path, workload: str) -> float:
+    """Return the peak in MiB of what Python and NumPy hold in five runs of a workload, without its inputs."""
+    return float(_in_a_process(_PEAK.format(tree=str(tree), here=str(HERE), name=workload)))
+
+
+def machine() -> dict[str, Any]:
+    """Return what the numbers depend on beside the code."""
+    models = []
+    if os.path.exists("/proc/cpuinfo"):
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        models = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
