@@ -1,4 +1,4 @@
-"""Where the output lies, and what of it is computed from memory that nobody has written."""
+"""Where the output lies, and what of it is computed from unwritten memory."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_tensor_that_lay_where_the_output_lies_does_not_count_as_the_output(op
 def test_tcm_that_nobody_has_written_shows_in_the_output(operators: dict[str, Operator]) -> None:
     run = operators["last_of_block"].run(VALUES)
     assert places(run) == [("CO106", 6)]
-    assert "element 99 computed from memory that nobody has written" in run.findings[0].message
+    assert "element 99 computed from unwritten memory" in run.findings[0].message
 
 
 @pytest.mark.parametrize("call", ["first", "second"])
@@ -183,13 +183,13 @@ def test_tcm_that_nobody_had_written_when_it_was_read(operators: dict[str, Opera
     if call == "second":
         run = operators[name].run(VALUES)
     assert places(run) == [("CO106", 9)]
-    assert "element 7 computed from memory that nobody has written" in run.findings[0].message
+    assert "element 7 computed from unwritten memory" in run.findings[0].message
 
 
 def test_integers_that_nobody_has_written_are_told_from_minus_one(operators: dict[str, Operator]) -> None:
     run = operators["words"].run(VALUES)
     assert places(run) == [("CO106", 7)]
-    assert "element 99 computed from memory that nobody has written" in run.findings[0].message
+    assert "element 99 computed from unwritten memory" in run.findings[0].message
     assert (run.outputs[:98] == -1).all()
 
 
