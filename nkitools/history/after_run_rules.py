@@ -1,4 +1,4 @@
-"""What the history of a whole run shows: judged once all programs have ended."""
+"""The rules over the history of a whole run: judged once all programs have ended."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Whether the tensors on chip fit into SBUF (NK202) and PSUM (NK203) together: judged once all programs have ended.
+"""Capacity: the tensors on chip fit into SBUF (NK202) and PSUM (NK203) together; judged once all programs have ended.
 
-In the modern dialect what does not fit is not compiled: "Memory allocation failed … Spilling is disabled for kernels"
-(NCC_EGCA111, in messages that kernel authors have published; the page on the memory hierarchy, which is older, has the
-compiler spill). In the legacy dialect the compiler does spill, says its performance guide: what does not fit is a
-warning there, unless the operands of a single instruction do not fit, which it refuses (GCA035).
+In the modern dialect a kernel that does not fit is not compiled: "Memory allocation failed … Spilling is disabled for
+kernels" (NCC_EGCA111, in messages that kernel authors have published; the page on the memory hierarchy, which is older,
+has the compiler spill). In the legacy dialect the compiler does spill, by its performance guide: tensors that do not
+fit are a warning there, unless the operands of a single instruction do not fit, which the compiler refuses (GCA035).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
         for demand, severity in _demands(Liveness(columns, tiles), memory.capacity, spills=spills):
             site = record.site_at(demand.position)
             if len(demand.tensors) == 1 and _beyond_a_limit(reporter):
-                continue  # a tensor beyond a limit of its own is one cause, and has been told
+                continue  # a tensor beyond a limit of its own is one cause, and has been reported
             if site not in said:
                 said.add(site)
                 _report(record, reporter, memory, demand, severity)
@@ -100,7 +100,9 @@ def _memories(chip: Generation) -> tuple[_Memory, _Memory]:
 
 
 def _demands(liveness: Liveness, capacity: int, *, spills: bool) -> Iterator[tuple[Demand, str]]:
-    """What is too much, and how grave that is: one tensor, the operands of one instruction, or all that are alive."""
+    """Yield what is too much, and how grave that is: one tensor, the operands of one instruction, or all that are
+    alive.
+    """
     alone = liveness.oversized(capacity)
     if alone is None and spills:
         alone = liveness.busiest()
@@ -133,7 +135,7 @@ def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand,
 
 
 def _listed(record: Record, demand: Demand, site: Site) -> str:
-    """The tensors by size; those of one kind that one line has made stand together."""
+    """Return the tensors by size; those of one kind that one line has made stand together."""
     groups: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for storage, begins in demand.tensors:
         groups.setdefault(_described(record, storage, site), []).append((storage, begins))
@@ -147,7 +149,7 @@ def _listed(record: Record, demand: Demand, site: Site) -> str:
 
 
 def _described(record: Record, storage: int, site: Site) -> tuple[str, str]:
-    """What a tensor is and where it was made; the file where that is another one than the reader is in."""
+    """Return what a tensor is and where it was made; the file where that is another one than the reader is in."""
     known, name = record.storages[storage], record.name_of(storage)
     made = record.sites[known.site]
     place = f"line {made.line}" if made.file == site.file else f"{made.file}:{made.line}"
@@ -163,7 +165,9 @@ def _told(record: Record, key: tuple[str, str], tensors: list[tuple[int, int]]) 
 
 
 def _around(loops: list[dict[str, int]]) -> str:
-    """The counters of the loops in which some tensors were first written, from the lowest to the highest of each."""
+    """Return the counters of the loops in which some tensors were first written, from the lowest to the highest of
+    each.
+    """
     names = dict.fromkeys(name for each in loops for name in each)
     values = {name: [each[name] for each in loops if name in each] for name in names}
     ranges = [

@@ -1,4 +1,4 @@
-"""Which stretches of programs run side by side, as far as the meetings of a launch order them."""
+"""The stretches of programs that run side by side, as far as the meetings of a launch order them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nkitools.record.record import Meeting
 class Eras:
     """The programs' stretches between meetings, for the accesses to one storage.
 
-    The eras of a program are numbered; meeting number n of its own ends era n. Whoever has taken part in a meeting
-    knows all that the others did before it, and all that these knew: a vector clock of positions in the record.
+    The eras of a program are numbered; meeting number n of its own ends era n. A meeting orders all earlier eras of its
+    members, and all eras that these follow, before the later ones: a vector clock of positions in the record.
     """
 
     def __init__(self, meetings: Sequence[Meeting], storage: int, programs: Sequence[Program]) -> None:
@@ -37,11 +37,11 @@ class Eras:
                     self._known[program].append(clock)
 
     def of(self, program: Program, position: int) -> int:
-        """The era in which a program issued the instruction at ``position``."""
+        """Return the era in which a program issued the instruction at ``position``."""
         return bisect_right(self._stops[program], position)
 
     def side_by_side(self) -> Iterator[list[tuple[Program, int]]]:
-        """Sets of eras of different programs that nothing orders; every such pair is in one of the sets."""
+        """Yield sets of unordered eras of different programs; every pair of unordered eras is in one of the sets."""
         if not any(self._stops.values()):
             yield [(program, 0) for program in self._stops]
             return
@@ -56,7 +56,7 @@ class Eras:
 
 
 def between(meetings: Sequence[Meeting], positions: tuple[int, int], programs: Sequence[Program]) -> list[Meeting]:
-    """The meetings of some programs between two positions of the record."""
+    """Return the meetings of some programs between two positions of the record."""
     low, high = sorted(positions)
     inside = [each for each in meetings if low < each.position <= high]
     return [each for each in inside if all(program in each.programs for program in programs)]

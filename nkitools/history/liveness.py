@@ -1,14 +1,14 @@
-"""Which tensors on chip are alive when, and how much of a partition they take together.
+"""The lives of the tensors on chip, and how much of a partition they take together.
 
-A tensor is alive from its first write to its last read. A write to all of it ends what it held before: between the
-last read of that and the write its bytes are free, since a compiler may give the two values places of their own. What
-one call of the author's makes and uses up, a part of nl.softmax say, does not count: what the compiler needs inside is
-not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
+A tensor is alive from its first write to its last read. A write to all of it ends the life of its earlier value:
+between the last read of that value and the write its bytes are free, since a compiler may give the two values places of
+their own. Tiles that one call of the author's makes and uses up, a part of nl.softmax say, do not count: the compiler's
+needs inside are not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
 
-A tensor takes its bytes of the partitions that it lies on. Those of at most 32 or 64 partitions may lie beside each
+A tensor takes its bytes of the partitions that it lies on. Tensors of at most 32 or 64 partitions may lie beside each
 other in the same bytes (start partitions 0, 32, 64, 96 and 0, 64, trainium_inferentia2_arch), so that they count for a
-quarter and a half: what is found not to fit does not fit in any arrangement. Likewise PSUM is counted in bytes, not in
-banks: that a small tile has a bank of its own is documented for the legacy dialect's direct allocation only.
+quarter and a half: tensors that are found not to fit do not fit in any arrangement. Likewise PSUM is counted in bytes,
+not in banks: that a small tile has a bank of its own is documented for the legacy dialect's direct allocation only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nkitools.record.record import Record, StorageRecord
 
 @dataclass(frozen=True)
 class Demand:
-    """What an instruction needs: its position, how many bytes of a partition, in which tensors.
+    """The memory that an instruction needs: its position, how many bytes of a partition, in which tensors.
 
     ``tensors``: their storages and where the life of each begins. ``beside``: some of them lie on so few partitions
     that they are taken to lie beside each other.
@@ -47,7 +47,7 @@ _FORM = attrgetter("memory", "dtype", "shape", "has_address")
 
 
 def partition_bytes(storage: StorageRecord) -> int:
-    """The bytes of each partition that a tensor on chip takes."""
+    """Return the bytes of each partition that a tensor on chip takes."""
     return prod(storage.shape[1:]) * as_dtype(storage.dtype).itemsize
 
 
@@ -71,7 +71,7 @@ class Tiles:
 
     @classmethod
     def of_memories(cls, record: Record, chip: Generation, *, has_address: bool = False) -> dict[str, Tiles]:
-        """The tensors of SBUF and of PSUM that have no address, or those that have one."""
+        """Return the tensors of SBUF and of PSUM that have no address, or those that have one."""
         quarters = chip.partitions // chip.start_partition_step
         forms = list(map(_FORM, record.storages.values()))
         kinds = list(dict.fromkeys(forms))  # few, of however many tensors
@@ -86,11 +86,13 @@ class Tiles:
         return tiles
 
     def may_exceed(self, capacity: int) -> bool:
-        """Whether all of them together, or one alone, are more than ``capacity``; else there is nothing to look for."""
+        """Return whether all of them together, or one alone, are more than ``capacity``; else there is nothing to look
+        for.
+        """
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
 
     def demand(self, position: int, tiles: Array, begins: Array) -> Demand:
-        """That of some of them at an instruction."""
+        """Return that of some of them at an instruction."""
         area, largest = int(self.areas[tiles].sum()), int(self.nbytes[tiles].max())
         beside = bool((self.areas[tiles] < self.nbytes[tiles] * self.quarters).any())
         tensors = tuple(zip(self.ids[tiles].tolist(), begins.tolist(), strict=True))
@@ -114,7 +116,7 @@ class Liveness:
         self._tiles = tiles
 
     def oversized(self, capacity: int) -> Demand | None:
-        """The first use of a tile that alone is more than ``capacity``."""
+        """Return the first use of a tile that alone is more than ``capacity``."""
         accesses = self._accesses
         found = np.flatnonzero(self._tiles.nbytes[accesses.tiles] > capacity)
         if not found.size:
@@ -123,7 +125,7 @@ class Liveness:
         return self._demand(int(accesses.positions[first[0]]), accesses.tiles[first])
 
     def busiest(self) -> Demand | None:
-        """The first of the instructions whose own operands take the most."""
+        """Return the first of the instructions whose own operands take the most."""
         accesses, count = self._accesses, self._tiles.ids.size
         counts = ~self._passing[accesses.tiles]
         pairs = np.unique(accesses.positions[counts] * count + accesses.tiles[counts])
@@ -154,7 +156,7 @@ class Liveness:
         return self._tiles.ids[tiles], begins, ends
 
     def _demand(self, position: int, tiles: Array) -> Demand:
-        """That of some tiles, whose first accesses begin their lives."""
+        """Return that of some tiles, whose first accesses begin their lives."""
         accesses = self._accesses
         return self._tiles.demand(position, tiles, accesses.positions[np.searchsorted(accesses.tiles, tiles)])
 
@@ -181,14 +183,14 @@ class Liveness:
         if not firsts.size:
             return firsts, firsts, firsts
         tiles, begins = accesses.tiles[firsts], accesses.positions[firsts]
-        # What nobody reads takes its place while it is written.
+        # A tensor that is never read takes its place while it is written.
         ends = np.maximum.reduceat(np.where(accesses.written, -1, accesses.positions), firsts)
         counts = ~self._passing[tiles]
         return tiles[counts], begins[counts], np.maximum(begins, ends)[counts]
 
     @cached_property
     def _passing(self) -> Array:
-        """Of each tile whether one call of the author's makes, writes and reads it, and nobody else."""
+        """Return for each tile whether a single call of the author's makes, writes and reads it."""
         tiles, positions, written, _ = self._accesses
         passing = np.zeros(self._tiles.ids.size, np.bool_)
         firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
@@ -202,7 +204,7 @@ class Liveness:
         return passing
 
     def _is_made_at(self, tile: int, site: int) -> bool:
-        """Whether a tile was made by the call at a site; what is returned at once is named by another one."""
+        """Return whether a tile was made by the call at a site; what is returned at once is named by another one."""
         record = self._columns.record
         return record.storages[int(self._tiles.ids[tile])].site == site or record.sites[site].returned
 

@@ -1,4 +1,4 @@
-"""Which bytes of a storage strided, masked and gathered accesses touch: exactly, not by their bounding boxes."""
+"""The bytes of a storage that strided, masked and gathered accesses touch: exactly, not by their bounding boxes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Pattern(NamedTuple):
 
     @classmethod
     def of(cls, dimensions: list[tuple[int, int]], run: int) -> _Pattern:
-        """The pattern of (size, stride) pairs around a run."""
+        """Return the pattern of (size, stride) pairs around a run."""
         steps = [(size - 1) * stride for size, stride in dimensions]
         low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps) + run
         sizes, strides = tuple(size for size, _ in dimensions), tuple(stride for _, stride in dimensions)
@@ -40,7 +40,7 @@ class _Pattern(NamedTuple):
 
 @cache  # layouts live as long as the process
 def _whole(layout: Layout) -> _Pattern:
-    """A view. Elements that are repeated are touched once."""
+    """Return a view. Elements that are repeated are touched once."""
     return _Pattern.of([(size, stride) for size, stride in layout.runs if stride], layout.run)
 
 
@@ -56,7 +56,9 @@ def _in_a_row(layout: Layout) -> tuple[list[tuple[int, int]], int]:
 
 
 def _placed(access: SharedAccess) -> tuple[_Pattern, int]:
-    """The pattern of an access and its first byte; of chosen rows only those from the first to the last matter."""
+    """Return the pattern of an access and its first byte; of chosen rows only those from the first to the last
+    matter.
+    """
     layout, rows = access.layout, access.rows
     if access.lanes is not None:
         return _element_by_element(layout), access.byte_offset
@@ -69,13 +71,13 @@ def _placed(access: SharedAccess) -> tuple[_Pattern, int]:
 
 
 def reach(access: SharedAccess) -> tuple[int, int]:
-    """The first byte of an access, and the one behind its last."""
+    """Return the first byte of an access, and the one behind its last."""
     pattern, start = _placed(access)
     return start + pattern.low, start + pattern.high
 
 
 def grain(accesses: Iterable[SharedAccess], origin: int) -> int:
-    """The longest stretch of bytes that every access, seen from ``origin``, touches as a whole or not at all."""
+    """Return the longest stretch of bytes that every access, seen from ``origin``, touches as a whole or not at all."""
     unit = 0
     for access in accesses:
         pattern, start = _placed(access)
@@ -84,7 +86,7 @@ def grain(accesses: Iterable[SharedAccess], origin: int) -> int:
 
 
 def mark(flags: Array, value: int, access: SharedAccess, origin: int, unit: int) -> None:
-    """Or ``value`` into the flags, bytes for each ``unit`` bytes from ``origin`` on, of what an access touches."""
+    """Or ``value`` into the flags of the bytes that an access touches; ``unit`` bytes a flag, from ``origin`` on."""
     rows = access.rows
     if rows is not None and not rows.size:
         return
@@ -101,7 +103,7 @@ def mark(flags: Array, value: int, access: SharedAccess, origin: int, unit: int)
 
 
 def picture_of_two(first: SharedAccess, second: SharedAccess, shape: tuple[int, ...], itemsize: int) -> Picture:
-    """The elements of a storage that two accesses touch, apart and together."""
+    """Return the elements of a storage that two accesses touch, apart and together."""
     unit = gcd(grain((first, second), 0), itemsize)
     touched: Array = np.zeros(prod(shape) * itemsize // unit, np.uint8)
     signs = {0: (".", "neither"), 3: ("#", "both")}

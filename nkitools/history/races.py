@@ -39,16 +39,16 @@ class Race(NamedTuple):
     nbytes: int
 
     def lines(self, record: Record) -> tuple[int, frozenset[Site]]:
-        """What is said once: the storage and the author's two lines."""
+        """Return the key of a race: the storage and the author's two lines."""
         return self.storage, frozenset(record.site_at(each.position) for each in (self.first, self.second))
 
     def kind(self, record: Record) -> tuple[Any, ...]:
-        """What is counted together: the same lines the same way round."""
+        """Return what is counted together: the same lines the same way round."""
         return (*self.lines(record), self.first.written, self.second.written)
 
 
 class _Group(NamedTuple):
-    """What one program does to a storage in one era, and from which byte to which."""
+    """The accesses of one program to a storage in one era, with their first and last bytes."""
 
     low: int
     high: int
@@ -96,7 +96,7 @@ def _span(accesses: list[SharedAccess]) -> _Group:
 
 
 def _clusters(groups: list[_Group]) -> Iterator[list[_Group]]:
-    """The groups that may have bytes in common, as far as their first and last bytes can tell."""
+    """Yield the groups that may have bytes in common, judged by their first and last bytes."""
     cluster: list[_Group] = []
     end = 0
     for group in sorted(groups, key=lambda each: each[:2]):
@@ -132,7 +132,7 @@ class _Map(NamedTuple):
 
     @classmethod
     def of(cls, cluster: list[_Group]) -> _Map:
-        """The map of a cluster."""
+        """Return the map of a cluster."""
         origin = min(group.low for group in cluster)
         unit = grain((access for group in cluster for access in group.accesses), origin)
         return cls(origin, unit, (max(group.high for group in cluster) - origin) // unit)
@@ -146,7 +146,7 @@ class _Map(NamedTuple):
 
 
 def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> list[SharedAccess]:
-    """The accesses, with those marked by which all programs write the same values to one view."""
+    """Return the accesses, with those marked by which all programs write the same values to one view."""
     values: dict[tuple[Any, int], dict[Program, list[tuple[int, ...]]]] = {}
     for each in accesses:
         if each.written and each.lanes is None and each.rows is None:
@@ -167,7 +167,7 @@ def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> l
 
 
 def _clashes(record: Record, storage: int, cluster: list[_Group]) -> Iterator[Race]:
-    """The races in a cluster: one for each pair of lines, at the first bytes that they race for."""
+    """Yield the races in a cluster: one for each pair of lines, at the first bytes that they race for."""
     chart = _Map.of(cluster)
     left = _contested_units(chart, cluster)
     while left.any():
@@ -182,7 +182,7 @@ def _clashes(record: Record, storage: int, cluster: list[_Group]) -> Iterator[Ra
 
 
 def _like(record: Record, access: SharedAccess, cluster: list[_Group]) -> Iterator[SharedAccess]:
-    """What the same program does the same way by the same line."""
+    """Yield what the same program does the same way by the same line."""
     site = record.site_at(access.position)
     for group in cluster:
         for each in group.accesses:
@@ -192,7 +192,7 @@ def _like(record: Record, access: SharedAccess, cluster: list[_Group]) -> Iterat
 
 
 def _contested_units(chart: _Map, cluster: list[_Group]) -> Array:
-    """The units that programs race for.
+    """Return the units that programs race for.
 
     What all of them write alike they may write in any order. It clashes with what one of them writes besides; and with
     what another one reads where it changes, since the reader may see it before or after its time.
@@ -218,7 +218,7 @@ def _contested_units(chart: _Map, cluster: list[_Group]) -> Array:
 
 
 def _values_of(chart: _Map, group: _Group) -> Array:
-    """How many values the writes that all programs have alike give to each unit, one after the other."""
+    """Return how many values the writes that all programs have alike give to each unit, one after the other."""
     views: dict[tuple[Any, int], list[SharedAccess]] = {}
     for each in group.accesses:
         if each.replicated:
@@ -231,7 +231,7 @@ def _values_of(chart: _Map, group: _Group) -> Array:
 
 
 def _clash(first: SharedAccess, second: SharedAccess) -> bool:
-    """Whether two accesses to one contested element by two programs are what it is contested by."""
+    """Return whether two accesses to one contested element by two programs are what it is contested by."""
     return not (first.replicated and second.replicated) and (first.written or second.written)
 
 
@@ -294,7 +294,7 @@ def _report_replicated(record: Record, reporter: Reporter, storage: int, accesse
 
 
 def _is_replicated(record: Record, race: Race) -> bool:
-    """Whether both programs write the same view by the same line, as if there were one program only."""
+    """Return whether both programs write the same view by the same line, as if there were one program only."""
     first, second = race.first, race.second
     if not (first.written and second.written) or first[2:4] != second[2:4]:
         return False
@@ -302,7 +302,7 @@ def _is_replicated(record: Record, race: Race) -> bool:
 
 
 def _in_vain(record: Record, race: Race) -> str:
-    """The barriers between the two accesses that are about other tensors."""
+    """Return the barriers between the two accesses that are about other tensors."""
     positions = (race.first.position, race.second.position)
     programs = (race.first.program, race.second.program)
     others = dict.fromkeys(

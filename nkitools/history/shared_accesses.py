@@ -1,4 +1,4 @@
-"""Who touched what of the memory that the programs of a launch share: read from the record once they have ended."""
+"""The accesses to the memory that the programs of a launch share: read from the record once they have ended."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SharedAccess(NamedTuple):
 
 
 def shared_accesses(record: Record) -> dict[int, list[SharedAccess]]:
-    """The accesses to each storage in shared HBM, in the order of the record.
+    """Return the accesses to each storage in shared HBM, in the order of the record.
 
     Of equal ones of a program that no meeting separates only the first is there.
     """

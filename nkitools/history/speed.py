@@ -1,9 +1,9 @@
 """Hints about speed (NK7): lines that spend much of a run in a way that the documents advise against.
 
-What is inefficient, the documents say; when that is worth a word they do not. Here it is where a line has at least 256
-such instructions (for DMA also 32,768 such descriptors), and these are at least a quarter of all that the run spends of
-that kind: of its DMAs or their descriptors, of the cycles of an engine that is at least half as busy as the busiest.
-All programs and iterations count together, and a line speaks once.
+The documents define what is inefficient, and not from when on. Here a line counts with at least 256 such instructions
+(for DMA also 32,768 such descriptors), if these are at least a quarter of all that the run spends of that kind: of its
+DMAs or their descriptors, of the cycles of an engine that is at least half as busy as the busiest. All programs and
+iterations count together, and a line has one hint.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class _Kind:
 
     @property
     def cycles(self) -> float:
-        """What they take of their engine together."""
+        """Return the cycles of all these instructions together."""
         return self.count * float(self.plan.cycles)
 
 
 @dataclass
 class _Line:
-    """What the inefficient instructions of a line come to: how many, how much, and the measures that they have."""
+    """The inefficient instructions of a line: how many, how much, and their measures."""
 
     count: int = 0
     amount: float = 0.0
@@ -97,7 +97,7 @@ class _Speed:
 
     @cached_property
     def cycles(self) -> dict[str, float]:
-        """How many cycles each compute engine has to run."""
+        """Return the cycles of each compute engine."""
         cycles: dict[str, float] = dict.fromkeys(("tensor", *_LANES), 0.0)
         for kind in self.kinds:
             if kind.plan.engine in cycles:
@@ -105,7 +105,9 @@ class _Speed:
         return cycles
 
     def share(self, engine: str, line: _Line) -> float:
-        """What share of its engine's cycles a line takes; 0 where few instructions do, or the engine is not busy."""
+        """Return what share of its engine's cycles a line takes; 0 where few instructions do, or the engine is not
+        busy.
+        """
         times = {name: cycles / getattr(self.chip.clocks, name) for name, cycles in self.cycles.items()}
         if line.count < _MANY or times[engine] < _BUSY * max(times.values()):
             return 0.0

@@ -133,7 +133,7 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
 
 
 def _column(operand: Any, ndim: int) -> Any:
-    """A (partitions, 1) vector so that it broadcasts over all free dimensions, or a number; no operand is 0."""
+    """Return a (partitions, 1) vector so that it broadcasts over all free dimensions, or a number; no operand is 0."""
     if isinstance(operand, np.ndarray):
         return to_float32(operand).reshape(operand.shape[0], *[1] * (ndim - 1))
     return np.float32(0 if operand is None else operand)
@@ -157,7 +157,7 @@ def _without_immediate_bias(activate: Activate, partitions: int, chip: str) -> A
 def _with_register(
     activate: Activate, command: reduce_cmds, reduce_res: NkiTensor | None, data: NkiTensor
 ) -> Callable[..., None]:
-    """The activation, then the commands to the engine's reduce registers."""
+    """Return the activation, then the commands to the engine's reduce registers."""
     lanes = Lanes("activation", "scalar", data)
     partitions = data.shape[0]
     result_dtype = None if reduce_res is None else reduce_res.dtype

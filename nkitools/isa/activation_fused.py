@@ -165,7 +165,7 @@ def activate2(
 
 
 def _function(check: Check, token: Any) -> Function:
-    """The activation function; nl.prelu is the one with a parameter."""
+    """Return the activation function; nl.prelu is the one with a parameter."""
     if token_name(token) == "prelu":
         return _prelu
     function = watched(guards.activation_function(check, "op", token))
@@ -220,7 +220,7 @@ def _reduction(check: Check, reduce_op: Any, command: reduce_cmds) -> Operator |
 def _activate(
     function: Function, steps: tuple[Step | None, Step | None], dst: NkiTensor, data: NkiTensor
 ) -> Callable[..., Array]:
-    """The three stages into a float32 tile of their own, which is returned beside being written."""
+    """Return the three stages into a float32 tile of their own, which is returned beside being written."""
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
 
     def activate(
@@ -247,7 +247,7 @@ def _reducing(
     reduce_res: NkiTensor | None,
     data: NkiTensor,
 ) -> Callable[..., None]:
-    """The activation, then the commands to the engine's reduce registers."""
+    """Return the activation, then the commands to the engine's reduce registers."""
     lanes = reduce_registers.Lanes(check.instruction, "scalar", data)
     identity = 0.0 if reduction is None else reduce_registers.IDENTITY[reduction.name]
     result_dtype = None if reduce_res is None else reduce_res.dtype

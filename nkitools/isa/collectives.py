@@ -99,7 +99,7 @@ def reduce_scatter(
     priority: int | None = None,
     name: str | None = None,
 ) -> None:
-    """The sources of all ranks are reduced; rank number n of the group gets part n of that along ``collective_dim``.
+    """Reduce the sources of all ranks; rank number n of the group gets part n of that along ``collective_dim``.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
     destination, with dimension 0 as many times as the group has ranks. Dtypes: equal, no integers of 32 bits, no packed

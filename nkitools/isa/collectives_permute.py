@@ -132,7 +132,7 @@ def collective_permute_implicit_reduce(
 def collective_permute_implicit_current_processing_rank_id(
     iteration_id: int, replica_group: ReplicaGroup, channel_id: int = 0, name: str | None = None
 ) -> VirtualRegister:
-    """A register with the rank whose data a rank has after ``iteration_id`` steps around the ring of its group.
+    """Return a register with the rank whose data a rank has after ``iteration_id`` steps around the ring of its group.
 
     At iteration 0 that is the rank itself, then the one before it in the ring, and so on around. The number is that of
     the rank in the run, not its place in the group (the reference: "the rank ID").
@@ -146,7 +146,7 @@ def collective_permute_implicit_current_processing_rank_id(
 
 
 def rank_id(name: str | None = None) -> VirtualRegister:
-    """A register with the number of the rank that runs; both cores of a logical NeuronCore are one rank.
+    """Return a register with the number of the rank that runs; both cores of a logical NeuronCore are one rank.
 
     "Within the collective group" is read as: among all ranks of the run, as the call names no group.
     Errors: NK609 (in a kernel that runs without ranks). Source: nki.collectives.rank_id (NKI 0.6).
@@ -160,7 +160,7 @@ def rank_id(name: str | None = None) -> VirtualRegister:
 
 
 def _register(call: Collective, rank: int) -> VirtualRegister:
-    """A register that an instruction has set; no cost is published: that of the shortest instruction."""
+    """Return a register that an instruction has set; no cost is published: that of the shortest instruction."""
     core = call.core
     key = (call.name, core.generation.name)
     plan = _plans.get(key)
@@ -217,5 +217,5 @@ def _check_ring(call: Collective, **lists: list[NkiTensor]) -> None:
 
 
 def _all_or_none(tensor: NkiTensor, takes_part: bool) -> Array | None:
-    """Which elements of a tensor a permute touches."""
+    """Return which elements of a tensor a permute touches."""
     return None if takes_part else np.zeros((1,) * tensor.ndim, np.bool_)

@@ -122,7 +122,7 @@ class _Variable(Collective):
     # --- what it is given -------------------------------------------------------------------------------------------
 
     def take(self, srcs: Any, dsts: Any, metadata: Any, count: int) -> None:
-        """The guards of the tensors."""
+        """Check the tensors."""
         (self.src,), (self.dst,) = self.tensors("srcs", srcs, one=True), self.tensors("dsts", dsts, one=True)
         self.alike(srcs=[self.src], dsts=[self.dst])
         self.memory({"srcs": [self.src], "dsts": [self.dst]}, only_hbm=True)
@@ -162,7 +162,7 @@ class _Variable(Collective):
     # --- which chunks go where --------------------------------------------------------------------------------------
 
     def run(self, ranks: tuple[int, ...], *, one_chunk: bool) -> None:
-        """Read the metadata, tell them to the other ranks, and exchange; ``one_chunk``: column 0 is for all ranks."""
+        """Read the metadata, send them to the other ranks, and exchange; ``one_chunk``: column 0 is for all ranks."""
         check, core, count = self.check, self.core, len(ranks)
         both_cores(core, self.name, shared_words([self.src, self.dst, self.metadata]))
         used = self._used(count, 1 if one_chunk else count)
@@ -191,7 +191,7 @@ class _Variable(Collective):
         self.issue(ranks, outputs, [self.src, self.metadata], moves, agreed, masks)
 
     def _used(self, count: int, columns: int) -> Array:
-        """Which elements of the metadata are inputs."""
+        """Return which elements of the metadata are inputs."""
         used = np.zeros((self.metadata.shape[-2], count), np.bool_)
         used[:RECEIVED, :columns] = True
         if self.placed:
@@ -199,7 +199,7 @@ class _Variable(Collective):
         return used.reshape(self.metadata.shape)
 
     def _read(self, used: Array) -> Array:
-        """The metadata [rows, ranks] as they are now; NK401 where one that counts was never written."""
+        """Return the metadata [rows, ranks] as they are now; NK401 where one that counts was never written."""
         missing = self.metadata.unwritten()
         if missing is not None and (missing & used).any():
             row, column = (int(each[0]) for each in np.nonzero((missing & used).reshape(used.shape[-2:])))
@@ -212,7 +212,7 @@ class _Variable(Collective):
         return np.array(self.metadata.read(), np.int64).reshape(used.shape[-2:])
 
     def _row(self, row: int) -> NkiTensor:
-        """A row of the metadata as a view."""
+        """Return a row of the metadata as a view."""
         found = self.metadata[:, row : row + 1, :] if self.metadata.on_chip else self.metadata[row : row + 1, :]
         assert isinstance(found, NkiTensor)
         return found
@@ -256,7 +256,7 @@ class _Variable(Collective):
 
 
 def _mask(tensor: NkiTensor, chunks: list[Chunk]) -> Array:
-    """The elements of some chunks."""
+    """Return the elements of some chunks."""
     flags = np.zeros(tensor.size, np.bool_)
     for start, count in chunks:
         flags[start : start + count] = True

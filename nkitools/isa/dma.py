@@ -143,7 +143,7 @@ def _check_elements(check: Check, src: NkiTensor) -> None:
 
 
 def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
-    """The constraints of the indirect transpose (dma_gather_transpose)."""
+    """Check the constraints of the indirect transpose (dma_gather_transpose)."""
     chip, index = check.chip, src.index
     if not chip.indirect_transpose:
         came = first_with("indirect_transpose")
@@ -266,7 +266,7 @@ def _check_indirect(
     if len(srcs) != 2 or not updated:
         check.refuse(
             "NK609",
-            f"with a vector_offset `srcs` must be two tensors of which one is `dst` itself, {describe(dst)}; there are "
+            f"with a vector_offset `srcs` must be two tensors, one of them `dst` itself, {describe(dst)}; there are "
             f"{len(srcs)}, and {len(updated)} of them are",
             dst,
             remedy="Scatter: srcs=[dst, tile]. Gather: srcs=[dst, table.vector_select(0, index)].",

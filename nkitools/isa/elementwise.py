@@ -83,7 +83,9 @@ def _not_both_in_psum(check: Check, data1: NkiTensor, data2: NkiTensor) -> None:
 def _tensor_engine(
     check: Check, engine: Any, operator: Operator, words: bool, tensors: tuple[NkiTensor, NkiTensor, NkiTensor]
 ) -> engines:
-    """The engine asked for, else the documented default: GpSimd for power, and for 32-bit integers that lie in SBUF."""
+    """Return the engine asked for, else the documented default: GpSimd for power, and for 32-bit integers that lie in
+    SBUF.
+    """
     chosen: engines = engine
     if engine is engines.unknown:
         in_psum = any(tensor.buffer is MemoryRegion.psum for tensor in tensors)
@@ -201,7 +203,7 @@ def _with_zero_for_unary(
 
 
 def _scalar_engine(check: Check, engine: Any, operators: tuple[Operator, ...], tensors: tuple[Any, ...]) -> engines:
-    """The engine asked for, else the Vector Engine, but the GpSimd Engine for rsqrt and power in SBUF."""
+    """Return the engine asked for, else the Vector Engine, but the GpSimd Engine for rsqrt and power in SBUF."""
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.scalar, engines.gpsimd, engines.unknown))
     names = tuple(operator.name for operator in operators)
     chosen: engines = engine
@@ -248,7 +250,7 @@ def _stepwise(
 
 
 def _has_integer_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands: tuple[Any, ...]) -> bool:
-    """Whether this is the 32-bit integer form; float32 is what every other vector operand must be (NK301)."""
+    """Return whether this is the 32-bit integer form; float32 is what every other vector operand must be (NK301)."""
     vectors = [(f"operand{index}", each) for index, each in enumerate(operands) if isinstance(each, NkiTensor)]
     words = bool(vectors) and _is_words(dst, data, *(vector for _, vector in vectors))
     for role, vector in vectors:

@@ -90,7 +90,7 @@ def scalar_tensor_tensor(
 
 
 def _between(check: Check, dtype: Any) -> DType:
-    """The dtype that a result takes before the destination's; float32 where nothing is asked for."""
+    """Return the dtype that a result takes before the destination's; float32 where nothing is asked for."""
     if dtype is None:
         return float32
     try:
@@ -103,7 +103,7 @@ def _between(check: Check, dtype: Any) -> DType:
 def _two_steps(
     steps: tuple[Step, ...], dst: NkiTensor, data: NkiTensor, between: DType = float32
 ) -> Callable[..., None]:
-    """The first step into a tile of its own, so that the destination may be any of the operands."""
+    """Return the first step into a tile of its own, so that the destination may be any of the operands."""
     first, second = steps
     dtype, shape = dst.dtype, data.shape
     direct = dtype is float32 and dst.shape == shape and between is float32
@@ -144,7 +144,7 @@ def tensor_scalar_reduce(
     ``reset_reduce`` starts from the identity, ``reduce`` goes on from the registers, ``load_reduce`` from
     ``reduce_init`` (a number or a float32 vector, given with it and only with it). ``reduce_res`` (partitions, 1)
     receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. Memory: SBUF or
-    PSUM. Cost: SDK 2.26, of which reading the registers out is 64 cycles.
+    PSUM. Cost: SDK 2.26; reading the registers out is 64 cycles of it.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.tensor_scalar_reduce (NKI 0.6).
     """
@@ -192,7 +192,7 @@ def _reducing(
     *,
     negated: bool,
 ) -> Callable[..., None]:
-    """The operator, then its results into the registers, and these into ``reduce_res``."""
+    """Return the operator, then its results into the registers, and these into ``reduce_res``."""
     lanes = reduce_registers.Lanes(check.instruction, "vector", data)
     (step,) = steps_of(operator, None, False, False)
     identity, result_dtype = reduce_registers.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
@@ -238,7 +238,8 @@ def tensor_scalar_cumulative(
     reduce_cmd: Any = reduce_cmds.reset_reduce,
     name: Any = None,
 ) -> Plan:
-    """A running reduction on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before it)``.
+    """Return a running reduction on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before
+    it)``.
 
     ``op0``: arithmetic (of a unary one ``imm0`` is 0); ``op1``: add, subtract, multiply, maximum or minimum. ``imm0``
     and ``imm1``: a number or a float32 (partitions, 1) vector. The element before the first one is the reduce register,
@@ -343,7 +344,7 @@ def tensor_tensor_scan(
 
 
 def _sided(operator: Operator, reverse: bool) -> Callable[..., Any]:
-    """The operator as ``function(left, right, out=)``, called so often that a step between would be felt."""
+    """Return the operator as ``function(left, right, out=)``, called so often that a step between would be felt."""
     function = operator.compute
     if reverse and operator.name != "bypass":
         return lambda left, right, out: function(right, left, out=out)

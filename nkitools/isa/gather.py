@@ -197,7 +197,7 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Any, name:
     """Copy partitions within quadrants of 32, each as the same mask says, on the Vector Engine.
 
     In every quadrant ``dst`` partition i becomes ``src`` partition ``shuffle_mask[i]`` (0 to 31); 255 leaves it as it
-    was. ``shuffle_mask``: 32 integers, of which those beyond the partitions of ``dst`` play no part. ``dst`` and
+    was. ``shuffle_mask``: 32 integers; those beyond the partitions of ``dst`` play no part. ``dst`` and
     ``src`` may have different numbers of partitions (one may be broadcast) and may be the same tile. Equal dtypes,
     equally many elements per partition. Memory: SBUF or PSUM. With n partitions in the taller one, rounded up to
     quadrants, both begin at 0 (96 or 128), 0 or 64 (64), or a multiple of 32 (32). A mask that names a partition which

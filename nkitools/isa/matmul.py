@@ -281,7 +281,9 @@ def multiplied(
     flat: bool,
     accumulate: bool | None,
 ) -> Callable[..., None]:
-    """The product in float32, written over or added to the destination (``flat``: it has the product's shape)."""
+    """Return the product in float32, written over or added to the destination (``flat``: it has the product's
+    shape).
+    """
     direct = flat and dtype is float32
 
     def compute(destination: Array, stationary: Array, moving: Array, fresh: Any) -> None:
@@ -299,10 +301,10 @@ def multiplied(
 
 
 def note_product(product: Array) -> Array:
-    """The product, after it is noted where not all of it is finite (NK404).
+    """Return the product, after it is noted where not all of it is finite (NK404).
 
-    Its sum of squares says so in one pass, which takes BLAS a fortieth of the time of the product. Squares that are too
-    large for float32 say it, too: whoever follows this up looks again.
+    Its sum of squares shows that in one pass, which takes BLAS a fortieth of the time of the product. Squares that are
+    too large for float32 show it, too: the rule that follows looks again.
     """
     evidence = EVIDENCE.get()
     if evidence is not None:
@@ -384,7 +386,7 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknow
 
 
 def _transpose_engine(check: Check, engine: Any, dst: NkiTensor, data: NkiTensor, fits: bool) -> engines:
-    """The engine asked for or fitting, after a look at its memories (NK201) and sizes (NK107)."""
+    """Return the engine asked for or fitting, after a look at its memories (NK201) and sizes (NK107)."""
     limit = check.chip.vector_transpose_max
     partitions, free = data.shape[0], data.layout.free_elements
     small = partitions <= limit and free <= limit
@@ -404,7 +406,8 @@ def _transpose_engine(check: Check, engine: Any, dst: NkiTensor, data: NkiTensor
 
 
 def _spread(transposed: Array) -> Array:
-    """What multiplying by an identity makes of a transpose: a row with a NaN or infinity is NaN wherever that meets 0.
+    """Return what multiplying by an identity makes of a transpose: a row with a NaN or infinity is NaN wherever that
+    meets 0.
 
     One infinity alone in its row survives where it meets the 1, and finite rows are exact.
     """

@@ -186,7 +186,7 @@ def _matmul(
 
 
 def _touches(before: int, *scale_operands: tuple[NkiTensor, Array]) -> tuple[Any, ...]:
-    """The lanes of scale tensors that count, after ``before`` operands that are used in whole; () if all are."""
+    """Return the lanes of scale tensors that count, after ``before`` operands that are used in whole; () if all are."""
     if all(tensor.shape[0] == len(rows) for tensor, rows in scale_operands):
         return ()
     return (*[None] * before, *(instruction_guards.partitions_of(tensor, rows) for tensor, rows in scale_operands))

@@ -61,15 +61,15 @@ def dma_copy(
 ) -> Plan:
     """``dst = src`` by DMA between HBM and SBUF, in any direction.
 
-    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is for
-    NeuronCore-v4, ``dge_mode=hwdge`` for v3 on; it converts nothing, and ``engine`` may then be sync or scalar.
+    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is
+    for NeuronCore-v4, ``dge_mode=hwdge`` for v3 on; it converts nothing, and ``engine`` may then be sync or scalar.
     Gathers rows of an HBM ``src`` and scatters into those of an HBM ``dst`` that an index per partition chooses
-    (``vector_select``, ``ap(vector_offset=)``), with ``dge_mode`` unknown or swdge; ``dge_mode=none`` takes no run-time
-    address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the transfer) is left
-    out. The table of the DGE guide says "indirect: v3+" of swdge; its text says so of the transpose only, and SDK 2.26
-    documents gathers for trn1: all chips have them here.
-    Errors: NK101, NK107, NK109, NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609.
-    Source: nki.isa.dma_copy (NKI 0.6); nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
+    (``vector_select``, ``ap(vector_offset=)``), with ``dge_mode`` unknown or swdge; ``dge_mode=none`` takes no
+    run-time address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the
+    transfer) is left out. The table of the DGE guide says "indirect: v3+" of swdge; its text has that for the
+    transpose only, and SDK 2.26 documents gathers for trn1: all chips have them here. Errors: NK101, NK107, NK109,
+    NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609. Source: nki.isa.dma_copy (NKI 0.6); nki-dge;
+    release notes of NKI 0.3 (hwdge converts nothing).
     """
     dge_mode = dma_descriptors.mode_of(dge_mode)
     dma_descriptors.modes(check, priority, dge_mode, oob_mode)
@@ -168,7 +168,7 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
 
 
 def fill(dst: NkiTensor, number: Any, engine: Any = engines.unknown) -> None:
-    """A memset with a number of any kind, which is cast as the engines cast it."""
+    """Fill a tensor with a number of any kind, which is cast as the engines cast it."""
     if not dst.dtype.is_integer:
         memset(dst, number, engine)
         return

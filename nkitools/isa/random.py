@@ -6,7 +6,7 @@ orders the words of a state, turns a seed into states and picks numbers for narr
 Vector Engine has another generator (an LFSR, trainium3_arch) of an unpublished polynomial. So the distribution, and
 what depends on the state, are the chip's here; the numbers are not. The same seed or state gives the same numbers in
 every run and on every generation that has the instruction. Each core has engines of its own: what one of them seeds or
-draws is nothing to the other, and the same seed gives the same numbers on both. An engine that nobody seeded begins as
+draws is nothing to the other, and the same seed gives the same numbers on both. An engine without a seed begins as
 if seeded with the number of its program, so that two cores do not by accident draw the same.
 """
 
@@ -74,16 +74,16 @@ class Generators:
         if states is None:
             first = seeded(_number_of(core), core.generation.partitions, STATES[self.engine])
             states = core.random_states[self.engine] = first
-        if self.lanes.stop > len(states):  # reported already (NK101); whoever collects findings goes on
+        if self.lanes.stop > len(states):  # reported already (NK101); a run that collects findings goes on
             states = seeded(0, self.lanes.stop, STATES[self.engine])
         return states[self.lanes]
 
     def draw(self, count: int) -> Array:
-        """The next ``count`` numbers of 32 bits of each lane."""
+        """Return the next ``count`` numbers of 32 bits of each lane."""
         return draw(self.states(), count)
 
     def uniform(self, count: int) -> Array:
-        """The next ``count`` numbers of each lane as float32 in [0, 1): multiples of 2**-24."""
+        """Return the next ``count`` numbers of each lane as float32 in [0, 1): multiples of 2**-24."""
         return (self.draw(count) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
@@ -94,14 +94,14 @@ def _drawn(engine: Engine, **operands: Rule) -> Elements:
 
 
 def _number_of(core: Core) -> int:
-    """The place of a core's program in the launch grid (0 without one), counted on from rank to rank."""
+    """Return the place of a core's program in the launch grid (0 without one), counted on from rank to rank."""
     place = int(np.ravel_multi_index(core.program, core.grid)) if core.grid else 0
     return place + (core.rank or 0) * max(1, len(core.team))
 
 
 @instruction
 def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) -> Plan:
-    """Fill ``dst`` with random bits: 32 for each element, of which its dtype keeps the lowest.
+    """Fill ``dst`` with random bits: 32 for each element, whose dtype keeps the lowest.
 
     ``dst``: int8, int16, int32, uint8, uint16 or uint32, in SBUF or PSUM. ``engine``: vector, or from NeuronCore-v3 on
     gpsimd (no PSUM); each has generators of its own. The numbers themselves are not the chip's (`nkitools.isa.random`).
@@ -127,7 +127,7 @@ def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) 
 def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) -> Plan:
     """``dst = data`` with elements replaced by zeros, each with probability ``prob``; Vector Engine.
 
-    The elements that are kept are not scaled: the reference speaks of their original values. ``prob``: a number, or a
+    The elements that are kept are not scaled: the reference mentions their original values. ``prob``: a number, or a
     (partitions, 1) tile with a probability for each partition: float32 where ``data`` is of integers, else of any float
     dtype. 0.0 keeps all, 1.0 none; outside of 0 to 1 it is no probability (NK609). ``dst.dtype`` is ``data.dtype``.
     Which elements these are is not the chip's choice (`nkitools.isa.random`). Memory: SBUF or PSUM.
@@ -203,7 +203,7 @@ def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) 
 
 
 def _bound(value: Any) -> Any:
-    """A bound as a float32 number, or as a column of them."""
+    """Return a bound as a float32 number, or as a column of them."""
     return value.reshape(-1, 1) if isinstance(value, np.ndarray) else np.float32(value)
 
 
@@ -271,7 +271,7 @@ def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: A
 
 
 def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tuple[MemoryRegion, ...]) -> None:
-    """The constraints of rand_set_state and rand_get_state."""
+    """Check the constraints of rand_set_state and rand_get_state."""
     guards.one_of(check, "engine", engine, engines, _ENGINES)
     _engine_has(check, engine, "gpsimd_random" if engine is engines.gpsimd else "vector_random_states")
     guards.tiles(check, on=on, **{role: words})

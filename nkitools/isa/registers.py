@@ -24,7 +24,7 @@ _MEMORIES = (*guards.HBM, MemoryRegion.sbuf)
 
 
 def register_alloc(x: Any = None) -> VirtualRegister:
-    """A register, with an integer in it where one is given.
+    """Return a register, with an integer in it where one is given.
 
     A tensor of one element is loaded into it: undocumented, but public kernels do so.
     Errors: NK201, NK301, NK401, NK609. Source: nki.isa.register_alloc (NKI 0.6).

@@ -41,7 +41,8 @@ def _rows(array: Array) -> Array:
 
 @instruction
 def max8(check: Check, dst: Dst, src: Src, name: Any = None) -> Plan:
-    """The 8 largest values of each partition of ``src``, in descending order, duplicates included; Vector Engine.
+    """Return the 8 largest values of each partition of ``src``, in descending order, duplicates included; Vector
+    Engine.
 
     ``src``: up to 3 dimensions, 8 to 16384 elements per partition. ``dst``: [partitions, 8]. Compared in float32, then
     cast to ``dst.dtype``. Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and
@@ -63,7 +64,9 @@ def max8(check: Check, dst: Dst, src: Src, name: Any = None) -> Plan:
 
 
 def _largest(rows: Array) -> Array:
-    """The 8 largest of each row, descending. NumPy sorts NaN last: of the negated values, behind every number."""
+    """Return the 8 largest of each row, descending. NumPy sorts NaN last: of the negated values, behind every
+    number.
+    """
     rising: Array = np.sort(np.negative(rows), axis=1)
     return np.negative(rising[:, :FOUND])
 
@@ -87,7 +90,7 @@ def _candidates(rows: Array) -> Array:
 
 @instruction
 def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: Any = None) -> Plan:
-    """Where each of the 8 ``vals`` of a partition stands in its ``data``; Vector Engine.
+    """Return where each of the 8 ``vals`` of a partition stands in its ``data``; Vector Engine.
 
     ``data``: up to 3 dimensions, 8 to 16384 elements per partition; ``vals``: up to 3 dimensions, 8 elements per
     partition; ``dst``: [partitions, 8], uint32 or uint16. Compared in float32. The index is that of the first
@@ -200,7 +203,7 @@ def _found(check: Check, role: str, tensor: NkiTensor) -> None:
 
 @instruction
 def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: Any, name: Any = None) -> Plan:
-    """The K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
+    """Return the K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
 
     Each 16 partitions are one problem in "snake" layout: element i stands at partition ``i % 16``, free element ``i //
     16``. ``src``: bfloat16, at least ``ceil(n / 16)`` elements per partition, 8 <= n < 65536. ``val_dst`` (bfloat16)
@@ -287,7 +290,7 @@ def _falling(values: Array) -> Array:
 def nonzero_with_count(
     check: Check, dst: Dst, src: Src, index_offset: Any = 0, padding_val: Any = -1, name: Any = None
 ) -> Plan:
-    """The indices of the elements of ``src`` that are not zero, and how many they are, on the GpSimd Engine.
+    """Return the indices of the elements of ``src`` that are not zero, and how many they are, on the GpSimd Engine.
 
     Works on partitions 0, 16, 32, ... only, one for each GpSimd core; the others of ``dst`` are not modified. ``dst``
     has one element per partition more than ``src``: the indices (free dimensions flattened, from 0, plus

@@ -317,7 +317,7 @@ def tensor_copy_predicated(
     partition. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both in PSUM. Elements of ``src`` that are not copied
     are not used. From NeuronCore-v4 on ``dst`` and ``predicate`` may be views with tensor indirection.
     Cost: SDK 2.26; its second line says "both src and dst are in SBUF", which we take to mean src and predicate. A
-    number, of which it says nothing, costs what a tile in SBUF does.
+    number, which it does not mention, costs what a tile in SBUF does.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK607, NK609.
     Source: nki.isa.tensor_copy_predicated (NKI 0.6).
     """

@@ -52,13 +52,12 @@ _FORM = _Form("core_barrier", "The call form is nisa.core_barrier(data, cores, e
 def core_barrier(data: Any, cores: Any, engine: Any = engines.gpsimd, name: Any = None) -> NkiInstruction:
     """Wait until both cores have come; what each has done to ``data`` before is done for the other afterwards.
 
-    ``data``: a tensor in shared HBM, the same one on both cores; the barrier orders accesses to it (to the whole of the
-    tensor that a view belongs to) and to nothing else, as the other engines of a core do not wait. ``cores``: (0, 1);
-    (0,) or 0, undocumented but in public kernels for a launch on one core, waits for nobody. ``data`` in SBUF, in
-    public kernels too, lets the cores wait for each other and orders no accesses. ``engine``: who waits; it changes no
-    result. A core that waits in vain is NK504.
-    Errors: NK201, NK206, NK504, NK606, NK609, NK613. Source: nki.isa.core_barrier (NKI 0.6). No cost is published: that
-    of the shortest instruction, without the wait.
+    ``data``: a tensor in shared HBM, the same one on both cores; the barrier orders accesses to it (to the whole of
+    the tensor that a view belongs to) and to nothing else, as the other engines of a core do not wait. ``cores``:
+    (0, 1); (0,) or 0, undocumented but in public kernels for a launch on one core, waits for no other core. ``data``
+    in SBUF, in public kernels too, lets the cores wait for each other and orders no accesses. ``engine``: who waits;
+    it changes no result. A core that waits in vain is NK504. Errors: NK201, NK206, NK504, NK606, NK609, NK613.
+    Source: nki.isa.core_barrier (NKI 0.6). No cost is published: that of the shortest instruction, without the wait.
     """
     core = current_core("nisa.core_barrier")
     check = Check("core_barrier", core.generation)
@@ -193,7 +192,9 @@ def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
 
 
 def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
-    """What the other core sends; NK613, NK607 where there is no other core, or it is not the one that is named."""
+    """Return what the other core sends; NK613, NK607 where there is no other core, or it is not the one that is
+    named.
+    """
     if len(core.team) != len(BOTH):
         refuse("NK613", f"sendrecv: an exchange {_ONE_CORE}", remedy=_LAUNCH)
     own = core.team.index(core.baton.running)
