@@ -25,6 +25,8 @@ from nkitools.chip.numerics import Array
 
 POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_simulator guide)
 
+_MOST_WHOLE = 256  # views of one storage that are known to be written
+
 _ids = itertools.count()
 
 # Partitions and bytes in them: (first, end, first byte, end byte).
@@ -47,10 +49,11 @@ class Storage:
     already), or a window of the ``physical`` memory, which other storages may share. The written state is ``full``
     (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
-    shrinks when one needs it. ``foreign``: regions of PSUM that something else than a matmul wrote last; ``sums``:
-    those of matmuls that nobody has read since (`nkitools.issue.accumulation`), one list for all that have addresses.
-    ``losses``: bytes that storages at overlapping addresses have taken since they were written. ``left_out``: the masks
-    that left elements out (`nkitools.chip.masked_out`). ``twin``: what full precision keeps beside it
+    shrinks when one needs it. ``whole``: some views whose elements were all written. ``foreign``: regions of PSUM that
+    something else than a matmul wrote last; ``sums``: those of matmuls that nobody has read since
+    (`nkitools.issue.accumulation`), one list for all that have addresses. ``losses``: bytes that storages at
+    overlapping addresses have taken since they were written. ``left_out``: the masks that left elements out
+    (`nkitools.chip.masked_out`). ``twin``: what full precision keeps beside it
     (`nkitools.chip.full_precision_shadow`). ``placed_to_fit``: the compiler places it where accesses to it
     may begin (in the legacy dialect, unless the author places it).
     """
@@ -85,6 +88,7 @@ class Storage:
         "truth",
         "twin",
         "unit",
+        "whole",
         "written",
         "written_bytes",
     )
@@ -126,6 +130,7 @@ class Storage:
         self.packed = physical is None or self.partition_bytes == self.free_bytes
         self.written: Array | None = None
         self.written_bytes = 0
+        self.whole: set[tuple[Layout, int]] = set()
         self.unit = self.free_bytes if self.on_chip else self.nbytes
         self._remaining = self.nbytes
         self.origin: Any = None
@@ -165,14 +170,10 @@ class Storage:
 
     # --- written state -------------------------------------------------------------------------------------------
 
-    @property
-    def untouched(self) -> bool:
-        """Whether nothing was ever written."""
-        return not (self.full or self.written_bytes) and self.written is None
-
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
         """Remember that a view was written (``where``: only its true lanes)."""
-        if self.full:
+        view = (layout, byte_offset)
+        if self.full or view in self.whole:
             return
         if self.physical is not None:
             self.physical.claim(self, layout, byte_offset, where)
@@ -191,6 +192,7 @@ class Storage:
                         self._fill()
                     return
             self._runs(layout, byte_offset)[...] = True
+            self._note_whole(view)
         self._remaining -= layout.nbytes
         if self._remaining <= 0:
             self._recount()
@@ -199,20 +201,44 @@ class Storage:
         """Forget the true lanes of a view: an undefined value has been put there."""
         if where.any():
             np.copyto(self._elements(layout, byte_offset), False, where=where[..., None])
+            self.whole.clear()
             self._remaining = 1  # at least, so that the next write counts
+
+    def lacks(self, layout: Layout, byte_offset: int) -> bool:
+        """Return whether some element of a view was never written."""
+        if self.full:
+            return False
+        if self.written is None:
+            if self.packed and byte_offset + layout.span <= self.written_bytes:
+                return False
+            if not self.written_bytes:
+                return True
+        view = (layout, byte_offset)
+        if view in self.whole:
+            return False
+        if not self._runs(layout, byte_offset).all():
+            return True
+        self._note_whole(view)
+        return False
+
+    def holds(self, layout: Layout, byte_offset: int) -> bool | None:
+        """Return whether a view was written: True for all of its elements, False for none, None for some."""
+        if not self.lacks(layout, byte_offset):
+            return True
+        return None if self.written is not None and self._runs(layout, byte_offset).any() else False
 
     def unwritten(self, layout: Layout, byte_offset: int) -> Array | None:
         """A mask of the view's elements that were never written, or None where all were."""
-        if self.full:
+        if not self.lacks(layout, byte_offset):
             return None
         if self.written is None:
-            if self.packed and byte_offset + layout.span <= self.written_bytes:
-                return None
-            if not self.written_bytes:
-                return np.ones(layout.shape, np.bool_)
-        if self._runs(layout, byte_offset).all():
-            return None
+            return np.ones(layout.shape, np.bool_)
         return np.asarray(~self._elements(layout, byte_offset).all(axis=-1))
+
+    def _note_whole(self, view: tuple[Layout, int]) -> None:
+        if len(self.whole) >= _MOST_WHOLE:
+            self.whole.clear()
+        self.whole.add(view)
 
     @property
     def holds_anything(self) -> bool:
@@ -228,11 +254,18 @@ class Storage:
     def lose(self, loss: Loss) -> None:
         """Bytes were taken: their flags are down already."""
         self.losses = [*self.losses[-15:], loss]  # who reads asks for the last one; of many the early ones are old
-        self._recount()
+        self.whole.clear()
+        if self.written is not None:
+            self._recount()
+
+    def empty(self) -> None:
+        """Let nothing count as written."""
+        self.full, self.written, self.written_bytes, self._remaining = False, None, 0, self.nbytes
 
     def _fill(self) -> None:
         self.full = True
         self.written = None
+        self.whole.clear()
         self.losses = []
 
     def _runs(self, layout: Layout, byte_offset: int) -> Array:

@@ -128,14 +128,19 @@ def _unready(named: list[tuple[Parameter, int]]) -> str:
     for parameter, role in named:
         name = parameter.name
         if role == SRC:
-            conditions.append(f"not s_{name}.full")
+            conditions.append(f"not s_{name}.full and {_lacks(name)}")
         elif role in DATA and role not in WRITTEN:
             conditions.append(
-                f"(s_{name} is not None and not s_{name}.full) or isinstance({name}, T) and s_{name} is None"
+                f"(not s_{name}.full and {_lacks(name)} if s_{name} is not None else isinstance({name}, T))"
             )
         elif role == OPTIONAL_DST:
             conditions.append(f"isinstance({name}, T) and s_{name} is None")
     return "".join(f" or {condition}" for condition in conditions)
+
+
+def _lacks(name: str) -> str:
+    """Whether some element of an operand was never written."""
+    return f"s_{name}.lacks(k_{name}, {name}.byte_offset)"
 
 
 def _partly(outputs: list[str]) -> str:
@@ -150,10 +155,9 @@ def _computation(data: list[str]) -> list[str]:
     return [
         "if plan.wants_fresh:",
         f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: return careful(core, values)",
-        f"    if s_{destination}.full: fresh = False",
-        f"    elif s_{destination}.untouched and not plan.adds_always: fresh = True",
-        "    else: return careful(core, values)",
-        f"    plan.compute({arrays}, fresh=fresh)",
+        f"    holds = s_{destination}.full or s_{destination}.holds(k_{destination}, {destination}.byte_offset)",
+        "    if holds is None or plan.adds_always and not holds: return careful(core, values)",
+        f"    plan.compute({arrays}, fresh=not holds)",
         "else:",
         f"    plan.compute({arrays})",
     ]

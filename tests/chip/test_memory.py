@@ -49,6 +49,12 @@ class Flags:
         found = at.view.storage.unwritten(at.view.layout, at.view.byte_offset)
         expected = self.mask(at)
         assert (found is None) == (not expected.any())
+        storage, view = at.view.storage, at.view
+        assert storage.lacks(view.layout, view.byte_offset) == expected.any()
+        written = self.written[at.model]
+        if expected.size and written.any() == (~expected).any():  # no element was written in a few of its bytes only
+            held = None if expected.any() and not expected.all() else not expected.any()
+            assert storage.holds(view.layout, view.byte_offset) is held
         if found is not None:
             assert found.dtype == np.bool_
             np.testing.assert_array_equal(found, expected)
@@ -75,19 +81,19 @@ def test_the_written_state_is_that_of_one_flag_a_byte(data: st.DataObject, start
         flags.check(at)
         assert start.view.storage.full == bool(flags.written.all())
     flags.check(start)
-    assert not start.view.storage.untouched or not flags.written.any()
+    assert start.view.storage.holds_anything == flags.written.any()
 
 
 def test_a_new_storage_is_untouched_and_an_argument_is_full() -> None:
     """Memory is not initialised (NKI Language Guide, Creating Tensors); what the caller passes in is."""
     new = tensor((2, 2))
     given_array = NkiTensor.whole(Storage((2, 2), DTYPES["float32"], HBM, array=np.ones((2, 2), np.float32)))
-    assert new.storage.untouched
+    assert not new.storage.holds_anything
     assert unwritten(new) == [[True, True], [True, True]]
-    assert new.storage.untouched  # to look is not to write
+    assert not new.storage.holds_anything  # to look is not to write
     assert given_array.storage.full
     assert unwritten(given_array) is None
-    assert not given_array.storage.untouched
+    assert given_array.storage.holds_anything
 
 
 def test_writes_in_order_need_no_flags() -> None:
@@ -98,7 +104,7 @@ def test_writes_in_order_need_no_flags() -> None:
     mark(t[0, 2:4])
     assert t.storage.written is None
     assert t.storage.written_bytes == 2 * 32
-    assert not t.storage.untouched
+    assert t.storage.holds_anything
     assert unwritten(t[1:3]) == [[False] * 8, [True] * 8]
     mark(t[2:4])
     assert t.storage.full
