@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,13 @@ from nkitools.chip.layout import layout_of as layout_of
 from nkitools.chip.memory_region import ON_CHIP as ON_CHIP
 from nkitools.chip.memory_region import MemoryRegion as MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.taken_bytes import Region, Runs, box_of, common, lower_box, lower_runs, runs_of
 
 POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_simulator guide)
 
 _MOST_WHOLE = 256  # views of one storage that are known to be written
 
 _ids = itertools.count()
-
-# Partitions and bytes in them: (first, end, first byte, end byte).
-Region: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -361,51 +359,43 @@ class PhysicalMemory:
         self.tenants[writer.id] = writer
         if not others:
             return
-        partitions, starts, run = _runs_of(layout, byte_offset + _origin(writer), where, self.partition_bytes)
+        start = byte_offset + writer.start_partition * writer.partition_bytes + writer.start_byte
+        box = box_of(layout, start, self.partition_bytes) if where is None else None
+        runs = runs_of(layout, start, where, self.partition_bytes) if box is None else None
         for other in others:
-            region = _taken(other, partitions, starts, run)
+            region = _taken(other, box, runs)
             if region is not None:
                 other.lose(Loss(region, writer, self.site()))
             if not other.holds_anything:
                 del self.tenants[other.id]
 
 
-def _origin(storage: Storage) -> int:
-    return storage.start_partition * storage.partition_bytes + storage.start_byte
+def _taken(tenant: Storage, box: Region | None, runs: Runs | None) -> Region | None:
+    """Take a box or runs from a tenant; the region around the bytes that it held, or None where it held none of them.
 
-
-def _runs_of(layout: Layout, start: int, where: Array | None, partition_bytes: int) -> tuple[Array, Array, int]:
-    """The partitions and first bytes of the contiguous runs of a view, and their length."""
-    if where is None:
-        dimensions, run = layout.runs, layout.run
-        chosen: Any = ...
-    else:
-        dimensions, run = tuple(zip(layout.shape, layout.strides, strict=True)), layout.dtype.itemsize
-        chosen = np.broadcast_to(where, layout.shape)
-    offsets = np.asarray(start)
-    for size, stride in dimensions:
-        offsets = offsets[..., None] + np.arange(size) * stride
-    partitions, starts = np.divmod(offsets[chosen].reshape(-1), partition_bytes)
-    return partitions, starts, run
-
-
-def _taken(tenant: Storage, partitions: Array, starts: Array, run: int) -> Region | None:
-    """Take runs of bytes from a tenant; the region around those that it held, or None where it held none of them."""
+    A region of flags is counted from the tenant's first partition, or from the first one that is taken.
+    """
     first, first_byte = tenant.start_partition, tenant.start_byte
-    flags = tenant.flags_by_partition(gcd(run, *(int(start) for start in np.unique((starts - first_byte) % run))))
-    unit = tenant.unit
-    columns = (starts - first_byte)[:, None] // unit + np.arange(run // unit)
-    rows = np.broadcast_to((partitions - first)[:, None], columns.shape)
-    inside = (rows >= 0) & (rows < flags.shape[0]) & (columns >= 0) & (columns < flags.shape[1])
-    rows, columns = rows[inside], columns[inside]
-    held = flags[rows, columns]
-    if not held.any():
+    if box is not None:
+        own = (first, first + tenant.shape[0], first_byte, first_byte + tenant.free_bytes)
+        both = common(box, own)
+        if both is None:
+            return None
+        if tenant.full and both == own:
+            tenant.empty()
+            return own
+        begin, end = both[2] - first_byte, both[3] - first_byte
+        flags = tenant.flags_by_partition(gcd(begin, end))
+        at = begin // tenant.unit
+        found = lower_box(flags[both[0] - first : both[1] - first, at : end // tenant.unit])
+        first, first_byte = both[0], both[2]
+    else:
+        assert runs is not None
+        starts = runs.starts - first_byte
+        flags = tenant.flags_by_partition(gcd(runs.length, *(int(each) for each in np.unique(starts % runs.length))))
+        unit = tenant.unit
+        found = lower_runs(flags, runs.partitions - first, starts // unit, runs.length // unit)
+    if found is None:
         return None
-    flags[rows, columns] = False
-    rows, columns = rows[held], columns[held]
-    return (
-        first + int(rows.min()),
-        first + int(rows.max()) + 1,
-        first_byte + int(columns.min()) * unit,
-        first_byte + (int(columns.max()) + 1) * unit,
-    )
+    unit = tenant.unit
+    return first + found[0], first + found[1], first_byte + found[2] * unit, first_byte + found[3] * unit

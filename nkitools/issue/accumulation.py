@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import current_core
-from nkitools.chip.memory import LAYOUTS, Region
+from nkitools.chip.memory import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.chip.taken_bytes import Region
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue.plan import Plan
