@@ -19,7 +19,9 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
-from nkitools.issue.replica_groups import ReplicaGroup, rank_list
+from nkitools.issue.element_maps import of_ranks
+from nkitools.issue.element_rules import SAME, Parts
+from nkitools.issue.replica_groups import ReplicaGroup, rank_list, rank_of
 
 
 def all_reduce(
@@ -51,7 +53,8 @@ def all_reduce(
             total = met.once(number, partial(reduced, operator, met.sources(number)))
             call.put(destination, total, dst)
 
-    call.exchange(ranks, received, sent, moves, op=str(operator))
+    elements = of_ranks([(number, rank, SAME) for rank in ranks] for number in range(len(sent)))
+    call.exchange(ranks, received, sent, moves, elements, op=str(operator))
 
 
 def all_gather(
@@ -87,7 +90,12 @@ def all_gather(
             for part, source in zip(parts, met.sources(number), strict=True):
                 np.copyto(part, source, casting="unsafe")
 
-    call.exchange(ranks, received, sent, moves, collective_dim=dim)
+    sizes = [src.shape[dim] for src in sent]
+    elements = of_ranks(
+        [(number, rank, Parts(((place * size, 0, size),), dim)) for place, rank in enumerate(ranks)]
+        for number, size in enumerate(sizes)
+    )
+    call.exchange(ranks, received, sent, moves, elements, collective_dim=dim)
 
 
 def reduce_scatter(
@@ -124,7 +132,11 @@ def reduce_scatter(
             total = met.once(number, partial(reduced, operator, met.sources(number)))
             call.put(destination, np.split(total, len(ranks))[met.at], dst)
 
-    call.exchange(ranks, received, sent, moves, collective_dim=0, op=str(operator))
+    at, sizes = ranks.index(rank_of(call.core)), [dst.shape[0] for dst in received]
+    elements = of_ranks(
+        [(number, rank, Parts(((0, at * size, size),), 0)) for rank in ranks] for number, size in enumerate(sizes)
+    )
+    call.exchange(ranks, received, sent, moves, elements, collective_dim=0, op=str(operator))
 
 
 def all_to_all(
@@ -157,7 +169,12 @@ def all_to_all(
             for part, source in zip(parts, met.sources(number), strict=True):
                 np.copyto(part, np.split(source, len(ranks))[met.at], casting="unsafe")
 
-    call.exchange(ranks, received, sent, moves, collective_dim=0)
+    at, sizes = ranks.index(rank_of(call.core)), [src.shape[0] // len(ranks) for src in sent]
+    elements = of_ranks(
+        [(number, rank, Parts(((place * size, at * size, size),), 0)) for place, rank in enumerate(ranks)]
+        for number, size in enumerate(sizes)
+    )
+    call.exchange(ranks, received, sent, moves, elements, collective_dim=0)
 
 
 def _dimension(call: Collective, dim: Any, allowed: tuple[int, ...]) -> int:

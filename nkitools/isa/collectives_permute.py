@@ -18,6 +18,8 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.issue import instruction_guards
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
+from nkitools.issue.element_maps import made, of_ranks
+from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import Plan
 from nkitools.issue.replica_groups import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
@@ -62,7 +64,8 @@ def collective_permute(
 
     sends = any(source == mine for source, _ in pairs)
     masks = (_all_or_none(received[0], origin is not None), _all_or_none(sent[0], sends))
-    call.exchange(ranks, received, sent, moves, touches=masks, source_target_pairs=pairs)
+    elements = made({"dsts[0]": {"dsts[0]": SAME}}) if origin is None else of_ranks([[(0, origin, SAME)]])
+    call.exchange(ranks, received, sent, moves, elements, touches=masks, source_target_pairs=pairs)
 
 
 def collective_permute_implicit(
@@ -92,7 +95,9 @@ def collective_permute_implicit(
         for channel, destination in enumerate(destinations):
             np.copyto(destination, met.sources(channel)[met.at - 1], casting="unsafe")
 
-    call.exchange(ranks, received, sent, moves, channel_ids=channels)
+    before = ranks[ranks.index(rank_of(call.core)) - 1]
+    elements = of_ranks([(channel, before, SAME)] for channel in range(channels))
+    call.exchange(ranks, received, sent, moves, elements, channel_ids=channels)
 
 
 def collective_permute_implicit_reduce(
@@ -126,7 +131,9 @@ def collective_permute_implicit_reduce(
             operands = [met.sources(each)[met.at - 1] for each in (channel, channels + channel)]
             call.put(destination, reduced(operator, operands), dst)
 
-    call.exchange(ranks, received, [*first, *second], moves, channel_ids=channels, op=str(operator))
+    before = ranks[ranks.index(rank_of(call.core)) - 1]
+    elements = of_ranks([(each, before, SAME) for each in (channel, channels + channel)] for channel in range(channels))
+    call.exchange(ranks, received, [*first, *second], moves, elements, channel_ids=channels, op=str(operator))
 
 
 def collective_permute_implicit_current_processing_rank_id(
@@ -165,7 +172,8 @@ def _register(call: Collective, rank: int) -> VirtualRegister:
     key = (call.name, core.generation.name)
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans[key] = Plan("sync", float(core.generation.min_initiation_cycles), lambda: None, name=call.name)
+        cycles = float(core.generation.min_initiation_cycles)
+        plan = _plans[key] = Plan("sync", cycles, lambda: None, made(), name=call.name)
         plan.number()
     core.commit(plan, core.record.site(), [])
     if call.label is not None:

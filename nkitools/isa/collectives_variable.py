@@ -21,6 +21,8 @@ from nkitools.chip.view_checks import describe
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.collective_call import Collective
 from nkitools.issue.collective_meeting import Met, both_cores, check_lnc, meet, shared_words
+from nkitools.issue.element_maps import Elements, From
+from nkitools.issue.element_rules import All, Parts, Rule
 from nkitools.issue.replica_groups import ReplicaGroup, rank_list
 from nkitools.rules.finding import not_modelled
 
@@ -188,7 +190,25 @@ class _Variable(Collective):
 
         outputs = [self.dst] if self.known else [self.dst, self._row(RECEIVED)]
         masks = (_mask(self.dst, places), *([] if self.known else [None]), _mask(self.src, sent), used)
-        self.issue(ranks, outputs, [self.src, self.metadata], moves, agreed, masks)
+        starts = [int(table[DISPLACEMENTS, column]) for table in tables]
+        elements = self._elements(ranks, places, starts, COUNTS * count + column)
+        self.issue(ranks, outputs, [self.src, self.metadata], moves, elements, agreed, masks)
+
+    def _elements(self, ranks: tuple[int, ...], places: list[Chunk], starts: list[int], counted: int) -> Elements:
+        """Return the element map: chunks of the sources, where all ranks' metadata say; the rest stays as it was."""
+        filled = sorted(chunk for chunk in places if chunk.size)
+        ends = [0, *(chunk.start + chunk.size for chunk in filled)]
+        gaps = zip(ends, [*(chunk.start for chunk in filled), self.dst.size], strict=True)
+        found: list[tuple[From, Rule]] = [
+            (From("dsts[0]"), Parts(tuple((start, start, end - start) for start, end in gaps if start < end)))
+        ]
+        for rank, place, start in zip(ranks, places, starts, strict=True):
+            found.append((From("srcs[0]", rank), Parts(((place.start, start, place.size),))))
+            found.append((From("srcs[1]", rank), All()))
+        if self.known:
+            return Elements((("dsts[0]", tuple(found)),))
+        received = ((From("srcs[1]", rank), Parts(((at, counted, 1),))) for at, rank in enumerate(ranks))
+        return Elements((("dsts[0]", tuple(found)), ("dsts[1]", tuple(received))))
 
     def _used(self, count: int, columns: int) -> Array:
         """Return which elements of the metadata are inputs."""

@@ -20,6 +20,8 @@ from nkitools.engines.costs import dma
 from nkitools.engines.enums import dma_engine as dma_engines
 from nkitools.engines.enums import engine as engines
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.element_maps import Elements, From, made
+from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
 from nkitools.issue.instruction_names import label
 from nkitools.record.rows import words_of
@@ -122,7 +124,7 @@ def _plan_of(core: Core, engine: engines, data: NkiTensor) -> Plan:
     plan = _plans.get(key)
     if plan is None:
         cycles = float(core.generation.min_initiation_cycles)
-        plan = _plans[key] = Plan(chosen.name, cycles, lambda: None, names_only=True, name="core_barrier")
+        plan = _plans[key] = Plan(chosen.name, cycles, lambda: None, made(), names_only=True, name="core_barrier")
         plan.written = (False,)
         plan.number()
     return plan
@@ -174,7 +176,8 @@ def sendrecv(
         received = _exchange(core, pipe, ranks, (form, np.array(source)))
         np.copyto(destination, received.reshape(destination.shape))
 
-    return Plan("dma", dma(check.chip, dst, src), compute)
+    elements = Elements((("dst", ((From("src", core=int(recv_from_rank)), SAME),)),))
+    return Plan("dma", dma(check.chip, dst, src), compute, elements)
 
 
 def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:

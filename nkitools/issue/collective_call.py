@@ -24,6 +24,7 @@ from nkitools.engines.operators import Operator
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.collective_meeting import Met, both_cores, meet, shared_words
 from nkitools.issue.dma_descriptors import check_priority
+from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.execution import execute
 from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.instruction_names import label
@@ -179,6 +180,7 @@ class Collective:
         dsts: list[NkiTensor],
         srcs: list[NkiTensor],
         moves: Moves,
+        elements: Elements,
         *,
         touches: tuple[Mask, ...] = (),
         **agreed: Any,
@@ -187,7 +189,7 @@ class Collective:
 
         ``touches``: for each of the destinations, then of the sources, which elements, None for all.
         """
-        self.issue(ranks, dsts, srcs, moves, {**agreed, **_forms(dsts, srcs)}, touches)
+        self.issue(ranks, dsts, srcs, moves, elements, {**agreed, **_forms(dsts, srcs)}, touches)
 
     def issue(
         self,
@@ -195,6 +197,7 @@ class Collective:
         dsts: list[NkiTensor],
         srcs: list[NkiTensor],
         moves: Moves,
+        elements: Elements,
         agreed: dict[str, Any],
         touches: tuple[Mask, ...] = (),
     ) -> None:
@@ -207,7 +210,7 @@ class Collective:
             sources = [np.array(each) for each in arrays[len(dsts) :]]
             moves(meet(self.check, core, ranks, agreed, sources), list(arrays[: len(dsts)]))
 
-        plan = self._plan(dsts, srcs, names_only=follows)
+        plan = self._plan(dsts, srcs, made() if follows else elements, names_only=follows)
         running = replace(plan, compute=compute, touches=touches)
         roles = (DST,) * len(dsts) + (SRC,) * len(srcs)
         kept = execute(core, running, roles, tuple(operands), skip=False, full=self._full(running, operands))
@@ -216,18 +219,18 @@ class Collective:
             label(core, self, self.label, core.record.latest)
         both_cores(core, self.name, words)
 
-    def _plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], *, names_only: bool) -> Plan:
-        """What the record keeps of such calls: one plan for all that move equally many bytes.
+    def _plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], elements: Elements, *, names_only: bool) -> Plan:
+        """Return what the record keeps of such calls: one plan for all that move equally many bytes between the same.
 
         No cost is published: that of a DMA transfer of the bytes that this rank sends or receives, whichever are more,
         without the wait and the way between devices.
         """
         moved = max(_nbytes(dsts), _nbytes(srcs))
-        key = (self.name, self.core.generation.name, moved, len(dsts), len(srcs), names_only)
+        key = (self.name, self.core.generation.name, moved, len(dsts), len(srcs), elements, names_only)
         plan = _plans.get(key)
         if plan is None:
             cost = moved / self.core.generation.dma_bytes_per_second * 1e9 + DMA_COMPLETION_NS
-            plan = _plans[key] = Plan("dma", cost, _moved_already, names_only=names_only, name=self.name)
+            plan = _plans[key] = Plan("dma", cost, _moved_already, elements, names_only=names_only, name=self.name)
             lists = (("dsts", dsts), ("srcs", srcs))
             plan.arguments = tuple(f"{role}[{number}]" for role, each in lists for number in range(len(each)))
             plan.written = (True,) * len(dsts) + (False,) * len(srcs)

@@ -6,7 +6,7 @@ a predicate both the earlier value and the new one are sources: the values of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,7 +58,8 @@ class Elements:
         """Return which elements of each operand made the wanted ones of a result, as masks.
 
         ``shapes``: those of the call's tensors, and () of its registers; operands without one, which are numbers or
-        absent, are left out. ``values``: of the operands that the result `needs`.
+        absent, are left out. Operands of other ranks are taken to have the shapes of this rank's. ``values``: of the
+        operands that the result `needs`.
         """
         found: dict[From, Array] = {}
         for source, rule in self.of(result):
@@ -75,6 +76,16 @@ class Elements:
         wanted[tuple(np.asarray(indices).reshape(-1, wanted.ndim).T)] = True
         found = self.sources(result, wanted, shapes, values)
         return {source: np.argwhere(mask) for source, mask in found.items()}
+
+
+def of_ranks(sources: Iterable[Iterable[tuple[int, int, Rule]]]) -> Elements:
+    """Return what a collective states: for each destination the numbers of sources, their ranks and their rules."""
+    return Elements(
+        tuple(
+            (f"dsts[{number}]", tuple((From(f"srcs[{source}]", rank), rule) for source, rank, rule in each))
+            for number, each in enumerate(sources)
+        )
+    )
 
 
 def made(results: Mapping[str, Mapping[str, Rule]] | None = None, **more: Mapping[str, Rule]) -> Elements:

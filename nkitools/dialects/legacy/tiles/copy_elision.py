@@ -19,6 +19,8 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.tiles.result_tiles import write_lanes
 from nkitools.isa.move import tensor_copy
+from nkitools.issue.element_maps import made
+from nkitools.issue.element_rules import SAME
 from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.overwritten import report_lost
@@ -120,4 +122,4 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
     def compute(destination: Array, values: Array) -> None:
         destination += values.astype(destination.dtype, copy=False)
 
-    return Plan("tensor", 0.0, compute, lanes="travel")
+    return Plan("tensor", 0.0, compute, made(dst={"product": SAME, "dst": SAME}), lanes="travel")
