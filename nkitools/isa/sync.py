@@ -125,7 +125,7 @@ def _plan_of(core: Core, engine: engines, data: NkiTensor) -> Plan:
     if plan is None:
         cycles = float(core.generation.min_initiation_cycles)
         plan = _plans[key] = Plan(chosen.name, cycles, lambda: None, made(), names_only=True, name="core_barrier")
-        plan.written = (False,)
+        plan.operands, plan.written = ("data",), (False,)
         plan.number()
     return plan
 

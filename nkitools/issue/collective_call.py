@@ -232,7 +232,8 @@ class Collective:
             cost = moved / self.core.generation.dma_bytes_per_second * 1e9 + DMA_COMPLETION_NS
             plan = _plans[key] = Plan("dma", cost, _moved_already, elements, names_only=names_only, name=self.name)
             lists = (("dsts", dsts), ("srcs", srcs))
-            plan.arguments = tuple(f"{role}[{number}]" for role, each in lists for number in range(len(each)))
+            plan.operands = tuple(f"{role}[{number}]" for role, each in lists for number in range(len(each)))
+            plan.arguments = plan.operands
             plan.written = (True,) * len(dsts) + (False,) * len(srcs)
             plan.number()
         return plan

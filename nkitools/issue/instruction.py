@@ -212,11 +212,11 @@ class Instruction:
         plan = self.function(check, *values)
         plan.name = self.name
         plan.arguments = self._names(values)
-        plan.written = tuple(
-            role in WRITTEN
-            for value, role in zip(*self.flat(values), strict=True)
-            if role in DATA and isinstance(value, NkiTensor)
-        )
+        named = list(zip(plan.arguments, *self.flat(values), strict=True))
+        tensors = [(name, role) for name, value, role in named if role in DATA and isinstance(value, NkiTensor)]
+        plan.operands = tuple(name for name, _ in tensors)
+        plan.registers = tuple(name for name, value, _ in named if isinstance(value, VirtualRegister))
+        plan.written = tuple(role in WRITTEN for _, role in tensors)
         self._find_psum(plan, values)
         plan.number()
         if not check.broken:

@@ -67,7 +67,7 @@ class Plan:
     engine: str
     cycles: float
     compute: Callable[..., Any]
-    elements: Elements | None = None  # which operand elements make which result elements
+    elements: Elements  # which operand elements make which result elements
     lanes: str = "use"
     wants_fresh: bool = False
     adds_always: bool = False
@@ -82,6 +82,8 @@ class Plan:
     tiled: bool = False
     name: str = ""
     arguments: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
+    registers: tuple[str, ...] = ()  # names of the arguments that are registers
     written: tuple[bool, ...] = ()
     psum_reads: tuple[int, ...] = ()
     psum_writes: tuple[int, ...] = ()

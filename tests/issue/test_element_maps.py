@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nkitools
 from nkitools.chip.core import current_core
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
-from nkitools.issue.element_maps import STATES, Elements
+from nkitools.dialects.modern import language as nl
+from nkitools.issue.element_maps import STATES, Elements, elements_at
+from nkitools.issue.element_rules import VOCABULARY
 from nkitools.issue.instruction import Instruction
-from nkitools.issue.plan import DATA, WRITTEN
+from nkitools.issue.plan import DATA, WRITTEN, Plan
 from tests.isa.issued import Tile, inside, placed
 from tests.issue.element_calls import CALLS, Call
 
@@ -228,3 +231,58 @@ def test_every_instruction_is_tried() -> None:
     """No instruction of nki.isa is missing from the table of calls."""
     instructions = {name for name in dir(nisa) if isinstance(getattr(nisa, name), Instruction)}
     assert instructions - ELSEWHERE == {each.instruction for each in CALLS}
+
+
+def test_an_instruction_must_state_its_elements() -> None:
+    """A plan without a map cannot be made."""
+    with pytest.raises(TypeError, match="elements"):
+        Plan("vector", 1.0, lambda: None)  # type: ignore[call-arg]
+
+
+def test_the_vocabulary_is_fixed() -> None:
+    """Every rule that is used has a word of the vocabulary, and every word is used."""
+    words: set[str] = set()
+    for each in CALLS:
+        elements = inside(lambda each=each: Trial(each, np.random.default_rng(0)).elements, chip=each.chips[-1])
+        words |= {rule.kind for _, rules in elements.made for _, rule in rules}
+    assert words == set(VOCABULARY)
+
+
+def test_an_element_is_followed_back_through_a_run() -> None:
+    """From the record: a reduction of a transposed gather is made of one row of the table."""
+
+    def kernel(table: Any, index: Any) -> Any:
+        rows, there = nl.ndarray((4, 3), nl.float32), nl.ndarray((4, 1), nl.int32)
+        nisa.dma_copy(dst=there, src=index)
+        nisa.dma_copy(dst=rows, src=table.vector_select(0, there))
+        turned, total = nl.ndarray((3, 4), nl.float32), nl.ndarray((3, 1), nl.float32)
+        nisa.nc_transpose(turned, rows)
+        nisa.tensor_reduce(total, nl.add, turned, 1)
+        return nl.store(nl.ndarray((3, 1), nl.float32, nl.shared_hbm), total)
+
+    table = np.arange(24, dtype=np.float32).reshape(8, 3)
+    record = nkitools.simulate(kernel, table, np.array([[1], [3], [3], [0]], np.int32)).record
+    wanted: list[list[int]] = [[2, 0]]
+    for position in (3, 2, 1):
+        elements, shapes = elements_at(record, position)
+        ((source, found),) = elements.sources_at("dst", np.array(wanted), shapes).items()
+        wanted = found.tolist()
+        assert source.operand in record.plan_at(position).operands
+    assert wanted == [[0, 2], [1, 2], [2, 2], [3, 2]]  # of the gathered view, whose index names the rows
+
+
+def test_a_register_is_one_element() -> None:
+    """A number that comes from a register is a source, one that is written in the call is none."""
+
+    def kernel() -> None:
+        nisa.iota(nl.ndarray((2, 3), nl.int32), [[1, 3]], nisa.register_alloc(4))
+        nisa.iota(nl.ndarray((2, 3), nl.int32), [[1, 3]], 4)
+
+    record = nkitools.simulate(kernel).record
+    found = []
+    for position in (0, 1):
+        elements, shapes = elements_at(record, position)
+        found.append(
+            {s.operand: places.shape for s, places in elements.sources_at("dst", np.array([[1, 2]]), shapes).items()}
+        )
+    assert found == [{"offset": (1, 0)}, {}]
