@@ -7,9 +7,11 @@ for the first time, an operand with unwritten elements, a masked or indirect vie
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Sequence
 from enum import Enum
 from inspect import Parameter
+from itertools import count
 from typing import Any
 
 from nkitools.chip.tensor import NkiTensor
@@ -22,19 +24,24 @@ from nkitools.record.rows import operand_text
 Issue = Callable[[Any, tuple[Any, ...]], None]
 
 
-def compiled(source: str, name: str, namespace: dict[str, Any]) -> Any:
-    """The function ``name`` of generated source."""
-    exec(compile(source, "<nkitools generated>", "exec"), namespace)
+_NUMBERS = count()
+
+
+def compiled(source: str, name: str, namespace: dict[str, Any], title: str) -> Any:
+    """Return the function ``name`` of generated source, which tracebacks and debuggers show under ``title``."""
+    filename = f"<nkitools generated {next(_NUMBERS)}: {title}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(compile(source, filename, "exec"), namespace)
     return namespace[name]
 
 
-def binder(parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
+def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
     """A function of the instruction's signature that returns its arguments as a tuple: binding at Python's speed."""
     form = [p.name if p.default is p.empty else f"{p.name}=_{p.name}" for p in parameters]
     names = "".join(f"{parameter.name}, " for parameter in parameters)
     source = f"def _bound({', '.join(form)}):\n    return ({names})\n"
     defaults = {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
-    bound: Callable[..., tuple[Any, ...]] = compiled(source, "_bound", defaults)
+    bound: Callable[..., tuple[Any, ...]] = compiled(source, "_bound", defaults, f"arguments of {title}")
     return bound
 
 
@@ -74,7 +81,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
     namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "label": label}
     namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
-    issue: Issue = compiled(source, "issue", namespace)
+    issue: Issue = compiled(source, "issue", namespace, f"fast path of {instruction.name}")
     return issue
 
 

@@ -144,7 +144,7 @@ class Instruction:
         self.parameters = tuple(parameter.name for parameter in parameters)
         self.roles = tuple(_role(parameter) for parameter in parameters)
         self._classed = tuple(is_classed(parameter) for parameter in parameters)
-        self._bind = binder(parameters)
+        self._bind = binder(self.name, parameters)
         self._issue = issuer(self, parameters, self.roles)
 
     def __repr__(self) -> str:

@@ -66,6 +66,7 @@ def test_where_the_author_places_a_tile_nk108_holds() -> None:
     assert (finding.rule, "begins at partition 1;" in finding.message) == ("NK108", True)
 
 
+@pytest.mark.fast_path
 def test_plans_of_such_accesses_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second run takes the fast path."""
 

@@ -117,6 +117,7 @@ def issued_carefully(monkeypatch: pytest.MonkeyPatch, kernel: Any, x: Any) -> in
     return len(found)
 
 
+@pytest.mark.fast_path
 def test_plans_of_wide_dtypes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel of float32 and integers takes the fast path, one of bfloat16 does where it is float32."""
 

@@ -1,0 +1,48 @@
+"""Generated code can be read: tracebacks and debuggers show its lines."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import traceback
+from typing import Any
+
+import pytest
+
+from nkitools.dialects.modern import isa as nisa
+from nkitools.issue.instruction import Instruction
+from nkitools.record.source_sites import is_internal
+
+INSTRUCTIONS = [each for each in vars(nisa).values() if isinstance(each, Instruction)]
+
+
+def generated(instruction: Instruction) -> list[Any]:
+    """Return the generated functions of an instruction: the one that binds, and the fast path where there is one."""
+    functions = [instruction._bind, instruction._issue]
+    return [each for each in functions if each.__code__.co_filename.startswith("<nkitools generated")]
+
+
+def test_every_generated_function_has_its_source() -> None:
+    """Each has a file name of its own, whose lines are those that were compiled."""
+    functions = [function for each in INSTRUCTIONS for function in generated(each)]
+    assert len(functions) > len(INSTRUCTIONS)
+    assert len({function.__code__.co_filename for function in functions}) == len(functions)
+    for function in functions:
+        source = inspect.getsource(function)
+        assert source.startswith(f"def {function.__name__}(")
+        assert compile(source, "", "exec").co_consts[0].co_code == function.__code__.co_code
+
+
+def test_a_traceback_shows_the_generated_line() -> None:
+    """Also after the cache of source lines has been checked for files that have changed."""
+    with pytest.raises(ValueError, match="values to unpack") as raised:
+        nisa.tensor_tensor._issue(None, ())
+    linecache.checkcache()
+    text = "".join(traceback.format_exception(raised.value))
+    assert ": fast path of tensor_tensor>" in text
+    assert "dst, data1, data2, op, " in text
+
+
+def test_generated_code_is_internal() -> None:
+    """Findings name the author's line, never a generated one."""
+    assert all(is_internal(function.__code__.co_filename) for each in INSTRUCTIONS for function in generated(each))
