@@ -138,7 +138,8 @@ def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[A
             continue
         if tensor.storage.losses and report_lost(plan.name, tensor, missing):
             continue
-        lanes = _travelling(plan, number, missing, tensors[0][0].shape) if core.dialect.undefined_lanes_travel else None
+        name, shape = plan.operands[number], tensors[0][0].shape
+        lanes = _travelling(plan, name, missing, shape) if core.dialect.undefined_lanes_travel else None
         if lanes is None:
             if tensor.storage not in told:
                 told.append(tensor.storage)
@@ -152,24 +153,14 @@ def _undefined_lanes(core: Core, plan: Plan, tensors: Operands, touches: tuple[A
     return undefined
 
 
-def _travelling(plan: Plan, number: int, missing: Array, shape: tuple[int, ...]) -> Array | None:
-    """The elements of the result that are undefined since those of an operand are; None where that is a use."""
-    if plan.lanes == "travel":
-        return _lanes(missing, shape)
-    if plan.lanes == "product" and missing.ndim == len(shape) == 2:
-        columns = np.any(missing, axis=0)  # of stationary they are the result's rows, of moving its columns
-        return None if columns.all() else np.broadcast_to(columns[:, None] if number == 1 else columns, shape)
-    return None
-
-
-def _lanes(missing: Array, shape: tuple[int, ...]) -> Array | None:
-    """A mask over an operand's elements as a mask over the result, where the two have one form."""
-    if missing.size == int(np.prod(shape)):
-        return missing.reshape(shape)
-    try:
-        return np.broadcast_to(missing, shape)
-    except ValueError:
+def _travelling(plan: Plan, operand: str, missing: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return the elements of the first result that are undefined since those of an operand are; None for a use."""
+    if plan.lanes == "use":
         return None
+    rules = [rule for source, rule in plan.elements.of(plan.operands[0]) if source.operand == operand]
+    reached = [rule.results(missing, shape, {}) for rule in rules]
+    undefined: Array = np.logical_or.reduce(reached) if reached else np.zeros(shape, np.bool_)
+    return None if plan.lanes == "product" and undefined.all() else undefined
 
 
 def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> None:

@@ -9,8 +9,7 @@ origins only. Fills (nisa.memset, the numbers of the selecting instructions) rai
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,8 @@ from nkitools.chip.numeric_flags import DIVIDED, INVALID, OVERFLOWED
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import ORIGINS, picture_of
 from nkitools.chip.view_checks import describe
+from nkitools.issue.element_maps import From
+from nkitools.issue.element_rules import Shape
 from nkitools.issue.nan_formula import expression
 from nkitools.issue.plan import Plan
 from nkitools.rules.finding import report
@@ -27,9 +28,6 @@ from nkitools.rules.finding import report
 _ALL_FLAGS = frozenset({DIVIDED, INVALID, OVERFLOWED})
 
 _WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strided arrays
-
-# An element depends on all that come before it in its partition.
-_RUNNING = frozenset({"tensor_scalar_cumulative", "tensor_tensor_scan"})
 
 
 class Operand(NamedTuple):
@@ -105,14 +103,14 @@ class _Input:
         """Whether some element is seen to be infinite."""
         return self.infinite is not None and bool(self.infinite.any())
 
-    def at(self, plan: Plan, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
-        """The element that the result's element depends on; None where there is no such one, or it is gone."""
+    def at(self, sources: Mapping[From, Array]) -> Any:
+        """Return the element among the sources of a result's element; None for none, for several or for a lost one."""
         if self.array is None or self.overwritten or self.is_packed:
             return None
         if self.is_number:
             return self.array.item()
-        spread = _spread(plan, self.name, self.array, shape, whole=False)
-        return None if spread is None else np.broadcast_to(spread, shape)[index]
+        chosen = sources.get(From(self.name))
+        return None if chosen is None or np.count_nonzero(chosen) != 1 else self.array[chosen][0]
 
 
 def _elements(value: Any) -> Any:
@@ -144,40 +142,23 @@ def _origins(
         if each.nan is None or each.infinite is None or not (nan.any() or infinite.any()):
             continue
         broken = each.nan | each.infinite
-        infinite &= ~_spread(plan, each.name, broken, infinite.shape)
-        nan &= ~_spread(plan, each.name, broken if core.has_infinities else each.nan, nan.shape)
+        infinite &= ~_reached(plan, output.name, inputs, each, broken, infinite.shape)
+        nan &= ~_reached(plan, output.name, inputs, each, broken if core.has_infinities else each.nan, nan.shape)
     return (nan, infinite) if nan.any() or infinite.any() else None
 
 
-def _spread(plan: Plan, name: str, of: Array, shape: tuple[int, ...], *, whole: bool = True) -> Any:
-    """What is true of elements of an operand, spread over the elements of a result that depend on them.
+def _reached(plan: Plan, output: str, inputs: Sequence[_Input], operand: _Input, marked: Array, shape: Shape) -> Array:
+    """Return which elements of an output depend on the marked ones of an operand."""
+    found: Array = np.zeros(shape, np.bool_)
+    for source, rule in plan.elements.of(output):
+        if source.operand == operand.name:
+            found |= rule.results(marked, shape, _values(inputs))
+    return found
 
-    Without ``whole``: the elements themselves, None where a result's element depends on many.
-    """
-    partitions, size = shape[0], math.prod(shape)
-    if of.ndim == 0:
-        return of
-    if plan.lanes == "product":
-        if not whole:
-            return None
-        columns = of.reshape(of.shape[0], -1).any(axis=0)
-        if name == "stationary" and columns.size == partitions:
-            return columns.reshape(partitions, *[1] * (len(shape) - 1))
-        if name == "moving" and columns.size == size // partitions:
-            return columns.reshape(1, *shape[1:])
-        return of.any()
-    if of.shape[0] == partitions:
-        if of.size == size and plan.name not in _RUNNING:
-            return of.reshape(shape)
-        if of.size == size and whole:
-            return np.logical_or.accumulate(of.reshape(partitions, -1), axis=1).reshape(shape)
-        if of.size == partitions:
-            return of.reshape(partitions, *[1] * (len(shape) - 1))
-        if whole and plan.name == "tensor_reduce" and of.size % size == 0:
-            return of.reshape(*shape, -1).any(axis=-1)
-        if whole:
-            return of.reshape(partitions, -1).any(axis=1).reshape(partitions, *[1] * (len(shape) - 1))
-    return of.any() if whole else None
+
+def _values(inputs: Sequence[_Input]) -> dict[str, Array]:
+    """Return the operands that are there to be looked at."""
+    return {each.name: each.array for each in inputs if each.is_given and each.array is not None}
 
 
 def _report(
@@ -197,7 +178,7 @@ def _report(
         "NK404",
         f"{plan.name}: {np.count_nonzero(origins)} of {origins.size} elements of {describe(output.value)} become "
         f"{kinds}; the first at {list(first)} is {output.array[first]}"
-        f"{_cause(plan, settings, inputs, origins.shape, first)}",
+        f"{_cause(plan, settings, output, inputs, first)}",
         about=(output.value,),
         picture=lambda: picture_of(nan + 2 * infinite, ORIGINS),
         severity=severity,
@@ -205,10 +186,14 @@ def _report(
 
 
 def _cause(
-    plan: Plan, settings: dict[str, Any], inputs: Sequence[_Input], shape: tuple[int, ...], first: tuple[int, ...]
+    plan: Plan, settings: dict[str, Any], output: Operand, inputs: Sequence[_Input], first: tuple[int, ...]
 ) -> str:
     """What was computed for an element, or what there is to say where it depends on many."""
-    values = {each.name: each.at(plan, shape, first) for each in inputs}
+    wanted = np.zeros(output.array.shape, np.bool_)
+    wanted[first] = True
+    shapes = {each.name: each.array.shape for each in inputs if each.array is not None}
+    sources = plan.elements.sources(output.name, wanted, shapes, _values(inputs))
+    values = {each.name: each.at(sources) for each in inputs}
     if any(values[each.name] is None and each.is_given for each in inputs):
         given = [each for each in inputs if each.is_given and not each.is_packed]
         kind = "elements that are not NaN" if any(each.has_infinities for each in given) else "finite elements"

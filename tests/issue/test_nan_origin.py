@@ -127,6 +127,16 @@ def test_a_scan_spreads_what_it_comes_upon() -> None:
 # --- matmuls ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_sum_across_partitions_spreads_along_them_only() -> None:
+    """An infinity that one column held hides no overflow of another."""
+    values = np.ones((4, 3), np.float32)
+    values[2, 0], values[:, 1] = np.inf, 3e38
+    issued = issue(nisa.tensor_partition_reduce, empty((1, 3)), nl.add, tile(values), rules="report")
+    assert issued.rules == ["NK404"]
+    assert "1 of 3 elements" in issued.findings[0].message
+    assert "the first at [0, 1] is inf" in issued.findings[0].message
+
+
 @pytest.mark.parametrize("accumulate", [False, None])
 def test_a_product_of_finite_numbers_overflows(accumulate: bool | None) -> None:
     """BLAS may raise no flag: the product itself is looked at."""
