@@ -1,1 +1,1 @@
-"""What happened in a run: instructions, prints, findings, source lines and loop counters."""
+"""The record of a run: instructions, prints, findings, source lines and loop counters."""

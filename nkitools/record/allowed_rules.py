@@ -1,4 +1,4 @@
-"""Rules whose findings somebody accepts: they are kept apart from the findings, and end no run that can go on."""
+"""Rules whose findings are accepted: they are kept apart from the findings, and end no run that can go on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _allowances: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("nkitools_al
 
 
 def allowance(rule: str) -> str | None:
-    """Why findings of the rule with this id are accepted ('' where nobody said), None where they are not."""
+    """Return why findings of the rule with this id are accepted ('' without a stated reason), None where they are
+    not.
+    """
     return next((reasons[rule] for reasons in reversed(_allowances.get()) if rule in reasons), None)
 
 
@@ -25,8 +27,8 @@ def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
     """Accept the findings of ``rules`` (ids, slugs or legacy codes) in the runs started inside.
 
     They go to ``run.allowed`` in place of ``run.findings``. An error of an allowed rule raises nothing: the run goes on
-    where a result can still be computed; where none can, the error speaks as if it were not allowed.
-    Raises ValueError for what is no rule and for NK607: what is not modelled has no result that could be accepted.
+    where a result can still be computed; where none can, the error is raised as if it were not allowed.
+    Raises ValueError for an unknown rule and for NK607: what is not modelled has no result that could be accepted.
     """
     reasons = {rule_named(rule).id: reason for rule in rules}
     if "NK607" in reasons:
@@ -40,9 +42,9 @@ def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
 
 
 def set_aside(run: Run) -> None:
-    """Move the allowed findings of a run to ``run.allowed``, where whoever ran it has not done so.
+    """Move the allowed findings of a run to ``run.allowed``, where that has not been done yet.
 
-    What ended the run stays: nobody has gone on from there.
+    The finding that ended the run stays: the run has not gone on from there.
     """
     if not _allowances.get():
         return

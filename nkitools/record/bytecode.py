@@ -1,4 +1,4 @@
-"""What an author's bytecode tells where no source need be at hand: loop counters, and the names that values get."""
+"""Facts from an author's bytecode, without any source: loop counters, and the names that values get."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def _instructions(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
-    """The names that an instruction stores into, the one for the top of the stack first; later Pythons pair them."""
+    """Return the names that an instruction stores into, the one for the top of the stack first; later Pythons pair
+    them.
+    """
     if not instruction.opname.startswith(_STORES):
         return ()
     names = instruction.argval
@@ -39,7 +41,7 @@ def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
 
 
 def _targets(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
-    """The names that the value on top of the stack goes to, from ``position`` on: one, or those of a tuple."""
+    """Return the names that the value on top of the stack goes to, from ``position`` on: one, or those of a tuple."""
     found: list[str] = []
     wanted = 1
     for instruction in instructions[position:]:
@@ -65,12 +67,12 @@ def _loops(code: CodeType) -> tuple[Loop, ...]:
 
 
 def loops_around(code: CodeType, offset: int) -> list[Loop]:
-    """The for loops whose bodies hold the instruction at ``offset``, outermost first."""
+    """Return the for loops whose bodies hold the instruction at ``offset``, outermost first."""
     return [loop for loop in _loops(code) if loop.start < offset < loop.end]
 
 
 def bound_name(code: CodeType, offset: int) -> str:
-    """The name that the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
+    """Return the name that the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
 
     Of a call that is the variable its result is assigned to, of a loop its counter (the last name of several, as in
     ``for index, value in enumerate(...)``).
@@ -87,7 +89,7 @@ def bound_name(code: CodeType, offset: int) -> str:
 
 
 def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> str:
-    """The name that a value gets from the instruction that takes it, so many values above; '' for none."""
+    """Return the name that a value gets from the instruction that takes it, so many values above; '' for none."""
     names = _stored(instructions[taker])
     if names:
         return names[above]
@@ -99,7 +101,7 @@ def _name_after(instructions: list[dis.Instruction], taker: int, above: int) -> 
 
 
 def is_returned(code: CodeType, offset: int) -> bool:
-    """Whether the value of the instruction at ``offset`` is returned as it is: the caller will name it."""
+    """Return whether the value of the instruction at ``offset`` is returned as it is: the caller will name it."""
     offsets, instructions = _instructions(code)
     position = bisect_right(offsets, offset)
     return position < len(instructions) and instructions[position].opname == "RETURN_VALUE"
@@ -110,7 +112,7 @@ _CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW"
 
 
 def _taken(instruction: dis.Instruction) -> int:
-    """How many values an instruction takes from the stack, more than there are where that is not known."""
+    """Return how many values an instruction takes from the stack, more than there are where that is not known."""
     name = instruction.opname
     if name in ("KW_NAMES", "NOP") or name in _PUSHES or name.startswith("LOAD_FAST"):
         return 0
@@ -128,9 +130,9 @@ def _taken(instruction: dis.Instruction) -> int:
 
 
 def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, int] | None:
-    """Which instruction takes the value that is on top of the stack at ``position``, and how many lie above it then.
+    """Return which instruction takes the value on top of the stack at ``position``, and how many lie above it then.
 
-    None where that cannot be told: ``first, second = make(), make()`` takes the first value when the second is made.
+    None where that is uncertain: ``first, second = make(), make()`` takes the first value when the second is made.
     """
     above = 0
     for number in range(position, len(instructions)):
@@ -148,7 +150,9 @@ def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, in
 
 
 def returned_element(code: CodeType, offset: int) -> int | None:
-    """Which element of a tuple or list that is returned as it is the value of the instruction at ``offset`` becomes."""
+    """Return which element of a tuple or list that is returned as it is the value of the instruction at ``offset``
+    becomes.
+    """
     offsets, instructions = _instructions(code)
     taken = _taking(instructions, bisect_right(offsets, offset))
     if taken is None or taken[0] + 1 >= len(instructions):
@@ -161,7 +165,7 @@ def returned_element(code: CodeType, offset: int) -> int | None:
 
 
 def unpacked_name(code: CodeType, offset: int, element: int) -> str:
-    """The name that an element of the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
+    """Return the name that an element of the value of the instruction at ``offset`` gets, '' where it goes elsewhere.
 
     ``first, second = call()`` names the elements; so does ``pair = call()``, by their places.
     """
@@ -177,7 +181,7 @@ def unpacked_name(code: CodeType, offset: int, element: int) -> str:
 
 @lru_cache(maxsize=256)
 def returned_names(code: CodeType) -> frozenset[str]:
-    """The variables that a function returns as they are: the caller has another name for what is in them."""
+    """Return the variables that a function returns as they are: the caller has another name for what is in them."""
     _, instructions = _instructions(code)
     return frozenset(
         str(load.argval[-1] if isinstance(load.argval, tuple) else load.argval)
@@ -187,7 +191,9 @@ def returned_names(code: CodeType) -> frozenset[str]:
 
 
 def is_asserted(code: CodeType, offset: int) -> bool:
-    """Whether the truth value that the instruction at ``offset`` asks for decides an ``assert`` and nothing else."""
+    """Return whether the truth value that the instruction at ``offset`` asks for decides an ``assert`` and nothing
+    else.
+    """
     offsets, instructions = _instructions(code)
     # Python 3.13 asks in an instruction of its own, before the jump.
     position = bisect_right(offsets, offset) - 1
@@ -200,7 +206,7 @@ def is_asserted(code: CodeType, offset: int) -> bool:
 
 
 def _raises_assertion(instructions: list[dis.Instruction]) -> bool:
-    """Whether the first thing that code loads is the AssertionError to raise, or pytest's words for it."""
+    """Return whether the first thing that code loads is the AssertionError to raise, or pytest's words for it."""
     for each in instructions:
         if each.opname.startswith("LOAD_") and each.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
             name = each.argval

@@ -24,7 +24,7 @@ class Columns:
 
     @cached_property
     def starts(self) -> Array:
-        """Where its row begins."""
+        """Return where each instruction's row begins."""
         return self.record.row_starts()
 
     @cached_property
@@ -49,18 +49,18 @@ class Columns:
 
     @cached_property
     def _counts(self) -> Array:
-        """How many operands it has."""
+        """Return each instruction's number of operands."""
         return np.asarray(np.diff(self.starts, append=self._rows.size) // rows.OPERAND_WORDS)
 
     def layouts_at(self, position: int) -> list[Layout]:
-        """The layouts of its operands, which are those of all instructions of its plan."""
+        """Return the layouts of its operands, which are those of all instructions of its plan."""
         return [access.layout for access in self.record.accesses(position)]
 
     # --- of each operand -------------------------------------------------------------------------------------------
 
     @cached_property
     def positions(self) -> Array:
-        """Which instruction's it is."""
+        """Return each operand's instruction."""
         return np.repeat(np.arange(self.starts.size), self._counts)
 
     @cached_property
@@ -85,7 +85,7 @@ class Columns:
         return rows.storage_column(self._words)
 
     def among(self, storages: Array) -> Array:
-        """Which of some storages (ascending) it is, by their places there; -1 where it is none of them."""
+        """Return which of some storages (ascending) it is, by their places there; -1 where it is none of them."""
         own = self.storages
         if not own.size or not storages.size:
             return np.full(own.size, -1)
@@ -102,21 +102,21 @@ class Columns:
 
     @cached_property
     def touched(self) -> Array:
-        """Whether it is read or written, and not only named."""
+        """Return whether each operand is read or written, and not only named."""
         return self.of_plans(lambda plan: [not plan.names_only] * len(plan.written))
 
     @cached_property
     def written(self) -> Array:
-        """Whether it is written."""
+        """Return whether each operand is written."""
         return self.of_plans(lambda plan: plan.written)
 
     @cached_property
     def overwritten(self) -> Array:
-        """Whether nothing is left of what it held."""
+        """Return whether each operand is overwritten whole."""
         return self.of_plans(overwrites)
 
     def of_plans(self, answer: Callable[[Any], Sequence[bool]]) -> Array:
-        """What ``answer`` says of its plan: that is asked for a truth value for each operand."""
+        """Return what ``answer`` says of its plan: that is asked for a truth value for each operand."""
         answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
         return np.asarray(np.array(answers, np.bool_)[self._in_plans])
 
@@ -133,13 +133,13 @@ class Columns:
 
 
 def overwrites(plan: Any) -> list[bool]:
-    """Of each operand of a plan whether nothing is left of what it held."""
+    """Return for each operand of a plan whether the instruction overwrites it whole."""
     adds = not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh
     partly = adds or bool(plan.touches) or plan.chooses is not None
     return [written and not partly for written in plan.written]
 
 
 def nbytes_of(layouts: Array) -> Array:
-    """The bytes of the views that some layouts (by number) show."""
+    """Return the bytes of the views that some layouts (by number) show."""
     distinct, which = np.unique(layouts, return_inverse=True)
     return np.array([LAYOUTS[int(number)].nbytes for number in distinct], np.int64)[which]

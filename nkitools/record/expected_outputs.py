@@ -1,4 +1,4 @@
-"""What a kernel should have computed: kept beside the run, for whoever shows the difference."""
+"""The outputs that a kernel should have computed, kept beside the run for reports of the difference."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What the outputs should be, in the same containers, and how far they may be off.
+    """The expected outputs, in the same containers, and their allowed difference.
 
-    An element agrees that is within ``atol + rtol * abs(expected)``, as NumPy and torch say it. None: by the dtype of
-    the output, as torch.testing.assert_close does.
+    An element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy and torch. None: by the dtype of the
+    output, as in torch.testing.assert_close.
     """
 
     values: Any

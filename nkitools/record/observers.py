@@ -1,4 +1,4 @@
-"""What looks at a record while its run goes on: values for watches, checksums for races, pauses between programs."""
+"""Observers of a record while its run goes on: values for watches, checksums for races, pauses between programs."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class OpenRows(Rows):
 
     @property
     def commit(self) -> Callable[[Any, int, list[int]], None]:
-        """What adds an instruction: a plan, the author's site, the words of the operands."""
+        """Return the function that adds an instruction: a plan, the author's site, the words of the operands."""
         return self.add
 
     @property

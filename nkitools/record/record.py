@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)  # not frozen: that would take as long as the rest of an allocation's history
 class StorageRecord:
-    """What is kept of a storage after it is gone."""
+    """The facts about a storage that are kept after the storage is gone."""
 
     name: str
     memory: str
@@ -85,14 +85,14 @@ class Record(OpenRows):
         self.meetings: list[Meeting] = []
         self.keeps_parts = False  # several programs are watched for races, or the iterations of a loop
         self.keeps_all_parts = False  # on chip too
-        # By number of meetings, program and view: checksums of what was written there one after the other.
+        # By number of meetings, program and view: checksums of the values written there one after the other.
         self.values: dict[tuple[int, tuple[int, ...], Access], list[int]] = {}
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
         self._loop_rows = array("q")
         self.prints = Prints()
         self.findings_left_out = 0
-        self.origins: set[tuple[str, int]] = set()  # the lines that NK404 has spoken of
+        self.origins: set[tuple[str, int]] = set()  # the lines that NK404 was reported for
         self.rounded: Counter[str] = Counter()
         self.labels: list[tuple[tuple[int, ...], int, str]] = []
         self.ordered: list[tuple[tuple[int, ...], int, int]] = []
@@ -109,7 +109,7 @@ class Record(OpenRows):
 
     @property
     def commit(self) -> Callable[[Any, int, list[int]], None]:
-        """What adds an instruction: a plan, the author's site, the words of the operands. `Core` keeps it."""
+        """Return the function that adds an instruction, from plan, site and operand words. `Core` keeps it."""
         return self._add_observed if self.observers else self.add
 
     def _add_observed(self, plan: Any, site: int, operands: list[int]) -> None:
@@ -119,11 +119,11 @@ class Record(OpenRows):
             observer.issued(self, row)
 
     def site(self) -> int:
-        """The author's current site."""
+        """Return the author's current site."""
         return self.sites.current(2)
 
     def naming_site(self) -> int:
-        """The site that names what is made now."""
+        """Return the site that names what is made now."""
         return self.sites.naming(2)
 
     def allocated(self, storage: Storage) -> None:
@@ -143,7 +143,7 @@ class Record(OpenRows):
             observer.allocated(self, storage)
 
     def turn_of(self, program: tuple[int, ...]) -> None:
-        """What is issued from here on belongs to ``program``, which begins, or goes on in the loops where it stood."""
+        """Begin the turn of ``program``: later instructions belong to it, in the loops where it stood."""
         self.begin_instruction()
         if self.programs:
             before = self.programs[-1][1]
@@ -152,8 +152,11 @@ class Record(OpenRows):
         self.loop = self._loops_of.get(program, -1)
 
     def met(self, programs: Sequence[tuple[int, ...]], storage: int = -1) -> None:
-        """These programs have met and stand still: what each issued before, to any storage or to the one named only,
-        comes before what the others issue from here on."""
+        """Order these programs, which stand still in a meeting.
+
+        The accesses that each issued before, to any storage or to the one named only, come before those that the others
+        issue from here on.
+        """
         self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
 
     def touches_only(self, operand: int, part: Part) -> None:
@@ -161,7 +164,9 @@ class Record(OpenRows):
         self.parts.setdefault(len(self.states), {})[operand] = part
 
     def enter_iteration(self, parent: int, site: int, value: int) -> int:
-        """The loop state of one iteration of an nl range: its parent state, the loop's site, the counter's value."""
+        """Return the loop state of one iteration of an nl range: its parent state, the loop's site, the counter's
+        value.
+        """
         state = len(self._loop_rows) // 3
         self._loop_rows.extend((parent, site, value))
         return state
@@ -203,7 +208,9 @@ class Record(OpenRows):
         return self.count - 1 if self.count > begun else self._latest_of.get(program, -1)
 
     def name_of(self, storage: int) -> str:
-        """A storage's name: the one it was created with, else the variable that the new tensor was assigned to."""
+        """Return a storage's name: the one it was created with, else the variable that the new tensor was assigned
+        to.
+        """
         known = self.storages.get(storage)
         return "" if known is None else known.name or self.sites[known.site].bound
 
@@ -218,20 +225,20 @@ class Record(OpenRows):
         return qualified(found[::-1])
 
     def outer_loop(self, state: int) -> int:
-        """The loop state around another one, -1 where there is none."""
+        """Return the loop state around another one, -1 where there is none."""
         return self._loop_rows[state * 3]
 
     def program_at(self, position: int) -> tuple[int, ...]:
-        """The program that issued the instruction at ``position``."""
+        """Return the program that issued the instruction at ``position``."""
         at = bisect_right(self.programs, position, key=lambda begun: begun[0])
         return self.programs[at - 1][1] if at else ()
 
     def site_at(self, position: int) -> Site:
-        """The author's line of the instruction at ``position``."""
+        """Return the author's line of the instruction at ``position``."""
         return self.sites[self.row(position).site]
 
     def instruction(self, position: int) -> InstructionRecord:
-        """The instruction at ``position``."""
+        """Return the instruction at ``position``."""
         row = self.row(position)
         site = self.sites[row.site]
         return InstructionRecord(

@@ -20,7 +20,7 @@ from nkitools.rules.finding import Drawing, Finding, StopRun, error_of
 
 # A finding in a loop comes in each iteration, with its own counters; beyond so many the repeats of a line are counted.
 MAX_REPEATS = 1000
-# Whoever shows findings folds them: of one line a few pictures will do.
+# Reports fold findings: a few pictures are enough for one line.
 MAX_PICTURES = 8
 
 
@@ -78,9 +78,9 @@ class Reporter:
         program: tuple[int, ...] = (),
         loops: dict[str, int] | None = None,
     ) -> Iterator[None]:
-        """Place what is reported inside at a site that the author has left; ``frame`` is theirs where it is known.
+        """Place the reports inside at a site that the author has left; ``frame`` is the author's where it is known.
 
-        ``program`` and ``loops`` say when, of what is history.
+        ``program`` and ``loops`` are those of the time that a report is about, where that has passed.
         """
         self._place = site, frame
         self._moment = None if loops is None else (program, loops)

@@ -82,7 +82,7 @@ def layout_column(words: Array) -> Array:
 
 
 class Access(NamedTuple):
-    """Where an operand of an issued instruction lies."""
+    """The place of an operand of an issued instruction."""
 
     storage: int
     layout: Layout
@@ -139,7 +139,7 @@ class Rows:
         self.row_words = array("q")
         self.states = array("i")
         self.plans: dict[int, Planned] = {}
-        self.loop = -1  # the loop state of what is issued next
+        self.loop = -1  # the loop state of the next instruction
         self._oldest = 1 << 62  # the least word of an operand of this run: ids of storages only grow
         self._starts = array("q")
 
@@ -165,7 +165,7 @@ class Rows:
             self._check_ages(plan, operands)
 
     def check_ages(self, plan: Any, operands: list[int]) -> None:
-        """Refuse an instruction of which an operand is older than this run (NK611), before it is added."""
+        """Refuse an instruction with an operand older than this run (NK611), before it is added."""
         if operands[0] < self._oldest or operands[-2] < self._oldest or plan.id not in self.plans:
             self._check_ages(plan, operands)
 

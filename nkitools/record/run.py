@@ -48,7 +48,9 @@ class InstructionRecord:
 
 
 class Instructions(Sequence[InstructionRecord]):
-    """What was issued, in order (of ranks one after the other); read from the compact records when asked for."""
+    """The issued instructions, in order (of ranks one after the other); read from the compact records when asked
+    for.
+    """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -85,10 +87,10 @@ class Run:
 
     ``precision``: ``precise`` where every value is rounded to its dtype, ``full`` where the low-precision ones are kept
     in float32, in which ``outputs`` and ``prints`` then are. A run of communicating ranks has the outputs of each in a
-    tuple; its prints, findings and instructions say of which ``rank`` they are. ``record`` is then the first rank's.
-    ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: how
-    it was launched, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: of a run out
-    of a file.
+    tuple; its prints, findings and instructions name their ``rank``. ``record`` is then the first rank's.
+    ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: the
+    settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: the
+    sources of a run out of a file.
     """
 
     kernel: str
@@ -113,27 +115,27 @@ class Run:
 
     @property
     def instructions(self) -> Instructions:
-        """What was issued: name, engine, operands, file and line of each instruction."""
+        """Return the issued instructions: name, engine, operands, file and line of each."""
         return Instructions(self.all_records)
 
     @property
     def writes(self) -> list[Written]:
-        """What the instructions wrote that somebody watches, in order (of ranks one after the other)."""
+        """Return the watched writes of the instructions, in order (of ranks one after the other)."""
         return [each for record in self.all_records for each in record.writes]
 
     @property
     def reduced_writes(self) -> int:
-        """How many values, those of arguments and results too, are summaries only, as the budget was used up."""
+        """Return how many values, those of arguments and results too, are summaries only, as the budget was used up."""
         return sum(record.reduced_writes for record in self.all_records)
 
     @property
     def allowed(self) -> list[Finding]:
-        """Findings of rules that whoever ran the kernel accepts (`allow_findings`); they are not among ``findings``."""
+        """Return the findings of accepted rules (`allow_findings`); they are not among ``findings``."""
         return [finding for finding, _ in self.set_aside]
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why the findings in ``allowed`` are accepted, by the rule's id; '' where nobody said."""
+        """Return why the findings in ``allowed`` are accepted, by the rule's id; '' without a stated reason."""
         return {finding.rule: reason for finding, reason in self.set_aside}
 
     @property
@@ -151,7 +153,7 @@ class Run:
 
     @property
     def findings_left_out(self) -> int:
-        """How many repeats of a finding at one line were counted only, since there were more than 1000."""
+        """Return how many repeats of a finding at one line were counted only, since there were more than 1000."""
         return sum(record.findings_left_out for record in self.all_records)
 
     @property
@@ -162,9 +164,9 @@ class Run:
         return sources_of(self) if self.kept_sources is None else self.kept_sources
 
     def to_json(self, *, compress: bool = True) -> str:
-        """Everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.
+        """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.
 
-        ``compress``: whether arrays are compressed (zlib) where that makes them shorter. What the keys mean is told in
+        ``compress``: whether arrays are compressed (zlib) where that makes them shorter. The keys are explained in
         `nkitools.record.saved.saving`.
         """
         from nkitools.record.saved.saving import run_as_json
@@ -173,14 +175,14 @@ class Run:
 
     @staticmethod
     def from_json(text: str | bytes) -> Run:
-        """The run that ``to_json`` made ``text`` of; `SavedRunError`, a ValueError, for anything else."""
+        """Return the run that ``to_json`` made ``text`` of; `SavedRunError`, a ValueError, for anything else."""
         from nkitools.record.saved.loading import run_from_json
 
         return run_from_json(text)
 
     def _repr_html_(self) -> str:
-        """The page of the run in a frame, which notebooks show where this is the last value of a cell."""
-        # What shows runs lies above what records them; it is had from the package, which is always there.
+        """Return the page of the run in a frame, which notebooks show where this is the last value of a cell."""
+        # Reports lie above the record; the function comes from the package, which is always there.
         shown: str = sys.modules["nkitools"].in_frame(self)
         return shown
 

@@ -1,6 +1,6 @@
-"""Who listens to runs: each run started inside ``collect_runs()`` is appended to its list, also when it fails later.
+"""Collectors of runs: each run started inside ``collect_runs()`` is appended to its list, also when it fails later.
 
-Whoever attends runs is told when each of them begins and ends.
+Attendants are called when a run begins and ends.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def collect_runs() -> Iterator[list[Run]]:
 
 
 class Attendant(Protocol):
-    """Is told of runs, in the thread that they run in."""
+    """The interface of an attendant of runs, called in the thread of the run."""
 
     def begun(self, run: Run) -> None:
-        """A run begins."""
+        """Note that a run begins."""
 
     def ended(self, run: Run) -> None:
-        """It has ended, well or not."""
+        """Note that a run has ended, well or not."""
 
 
 _attendants: ContextVar[tuple[Attendant, ...]] = ContextVar("nkitools_attendants", default=())
@@ -43,7 +43,7 @@ _attendants: ContextVar[tuple[Attendant, ...]] = ContextVar("nkitools_attendants
 
 @contextmanager
 def attend_runs(attendant: Attendant) -> Iterator[None]:
-    """Tell ``attendant`` of the runs of nkitools' own simulator inside."""
+    """Call ``attendant`` for the runs of nkitools' own simulator inside."""
     _attendants.set((*_attendants.get(), attendant))
     try:
         yield
@@ -52,7 +52,7 @@ def attend_runs(attendant: Attendant) -> Iterator[None]:
 
 
 def announce(run: Run) -> None:
-    """Tell every listener that ``run`` begins."""
+    """Announce to every collector and attendant that ``run`` begins."""
     for runs in _listeners.get():
         runs.append(run)
     for attendant in _attendants.get():
@@ -60,6 +60,6 @@ def announce(run: Run) -> None:
 
 
 def conclude(run: Run) -> None:
-    """Tell every attendant that ``run`` has ended."""
+    """Announce to every attendant that ``run`` has ended."""
     for attendant in reversed(_attendants.get()):
         attendant.ended(run)

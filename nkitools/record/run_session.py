@@ -14,7 +14,7 @@ from nkitools.rules.finding import Finding, StopRun, error_of, is_raised
 
 
 class Verdict(NamedTuple):
-    """What becomes of a finding in a run.
+    """The verdict on a finding in a run.
 
     ``kept``: the run keeps the finding.
     ``reason``: why the finding is accepted ('' without a stated reason), None for one that is not accepted.

@@ -15,7 +15,7 @@ _internal: dict[str, bool] = {}
 
 
 def is_internal(filename: str) -> bool:
-    """Whether a source file belongs to nkitools itself (generated code included)."""
+    """Return whether a source file belongs to nkitools itself (generated code included)."""
     known = _internal.get(filename)
     if known is None:
         known = filename.startswith((PACKAGE, "<nkitools"))
@@ -51,7 +51,7 @@ UNKNOWN = Site("<unknown>", 0, None, "")
 
 
 def author_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not nkitools' own, seen from the caller's ``depth``-th frame."""
+    """Return the innermost frame that is not nkitools' own, seen from the caller's ``depth``-th frame."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -62,7 +62,7 @@ def author_frame(depth: int = 1) -> FrameType | None:
 
 
 def caller_of(frame: FrameType) -> FrameType | None:
-    """The author's frame that called ``frame``; None where that is the launch."""
+    """Return the author's frame that called ``frame``; None where that is the launch."""
     outer = frame.f_back
     while outer is not None and outer.f_globals.get("__name__") != LAUNCH:
         if not is_internal(outer.f_code.co_filename):
@@ -72,7 +72,7 @@ def caller_of(frame: FrameType) -> FrameType | None:
 
 
 def site_at(code: CodeType, line: int, instruction: int) -> Site:
-    """The site of a code object's instruction."""
+    """Return the site of a code object's instruction."""
     return _site_in(code.co_filename, code, line, instruction)
 
 
@@ -102,7 +102,7 @@ class Sites:
         self.all: list[Site] = []
 
     def current(self, depth: int = 2) -> int:
-        """The number of the author's current site (-1 where there is none)."""
+        """Return the number of the author's current site (-1 where there is none)."""
         frame = sys._getframe(depth - 1)
         code = frame.f_code
         if _internal.get(code.co_filename, True):
@@ -113,7 +113,8 @@ class Sites:
         return self._number(frame, code)
 
     def naming(self, depth: int = 2) -> int:
-        """The site that names what is made now: the current one, or where a helper only returns it, the caller's.
+        """Return the site that names what is made now: the current one, or where a helper only returns it, the
+        caller's.
 
         Of a tuple that a helper returns it is the caller's for that element.
         """
@@ -132,7 +133,9 @@ class Sites:
         return found if self.all[found].bound else number
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:
-        """The site at which an element of what a call returns gets its name; the call's where it gets none."""
+        """Return the site that names an element of a call's result; the call's own site where the element gets no
+        name.
+        """
         name = unpacked_name(frame.f_code, frame.f_lasti, element)
         if not name:
             return number

@@ -14,7 +14,7 @@ from nkitools.rules.finding import UNNAMED
 
 
 def tensor_of(value: Any) -> NkiTensor | None:
-    """The tensor that ``value`` is, or that it wraps where it is a dialect's."""
+    """Return the tensor that ``value`` is, or that it wraps where it is a dialect's."""
     if isinstance(value, NkiTensor):
         return value
     if not str(type(value).__module__).startswith("nkitools."):
@@ -29,7 +29,9 @@ def _is_of(value: Any, storage: int) -> bool:
 
 
 def _name_in(frame: FrameType, storage: int) -> str:
-    """The name of a storage in one frame: a local variable, or an element of a local list, tuple or dictionary."""
+    """Return the name of a storage in one frame: a local variable, or an element of a local list, tuple or
+    dictionary.
+    """
     variables = list(frame.f_locals.items())
     for name, value in variables:
         if _is_of(value, storage):
@@ -48,7 +50,9 @@ def _name_in(frame: FrameType, storage: int) -> str:
 
 
 def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
-    """The author's name for a storage: in the innermost of the kernel's frames that has one, else where it was made."""
+    """Return the author's name for a storage: in the innermost of the kernel's frames that has one, else where it was
+    made.
+    """
     for each in author_frames(frame):
         name = _name_in(each, storage)
         if name:

@@ -16,22 +16,22 @@ from nkitools.record.prints.summaries import Summary
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Print:
-    """One ``device_print``: what was printed, when and where.
+    """One ``device_print``: its values, its time and its place.
 
-    ``value``: the elements, in their dtype; ``shape`` and ``dtype`` (its name) are the printed tensor's, and those of
-    ``value`` where nothing else is said. ``mask``: which elements the print's mask left out (their values mean
-    nothing), ``unwritten``: which nothing had ever been written to, each None where there are none. ``loops``: the
-    counters of the loops around the print, outermost first. ``memory`` is '' and ``program`` the core of a custom
-    operator. ``tensor``: the name of what was written, where a probe (``watch``) saw it. ``order``: which print of its
-    run it is; ``issued``: how many instructions had been issued before it.
+    ``value``: the elements, in their dtype; ``shape`` and ``dtype`` (its name) are the printed tensor's, by default
+    those of ``value``. ``mask``: which elements the print's mask left out (their values mean nothing), ``unwritten``:
+    which elements were never written, each None where there are none. ``loops``: the counters of the loops around the
+    print, outermost first. ``memory`` is '' and ``program`` the core of a custom operator. ``tensor``: the name of the
+    written tensor, where a probe (``watch``) saw it. ``order``: which print of its run it is; ``issued``: how many
+    instructions had been issued before it.
 
     Of a value beyond the limit (option ``print_limit``) only the ``summary`` and the corners are kept: ``value`` are
     then the first and last three elements of each dimension, and ``is_whole`` is False. A print of text alone has a
     value without elements.
 
-    Two prints are equal that say the same in the same turn: prefix, shape, dtype, values (NaN is equal to NaN), mask,
-    program, rank and loop counters. The place in the source, the memory and the order play no part, so that prints of
-    different kernels can be compared; program 0 of no grid is program 0.
+    Two prints are equal that have the same content in the same turn: prefix, shape, dtype, values (NaN is equal to
+    NaN), mask, program, rank and loop counters. The place in the source, the memory and the order play no part, so that
+    prints of different kernels can be compared; program 0 of no grid is program 0.
     """
 
     prefix: str
@@ -61,17 +61,17 @@ class Print:
 
     @property
     def is_whole(self) -> bool:
-        """Whether ``value`` holds all elements."""
+        """Return whether ``value`` holds all elements."""
         return self.reduced is None
 
     @property
     def is_text(self) -> bool:
-        """Whether nothing but the prefix was printed."""
+        """Return whether only the prefix was printed."""
         return self.value.size == 0
 
     @property
     def size(self) -> int:
-        """How many elements were printed."""
+        """Return the number of printed elements."""
         return self.value.size if self.reduced is None else self.reduced.size
 
     @property
@@ -104,12 +104,12 @@ class Print:
 
     @property
     def nan_count(self) -> int:
-        """How many elements are NaN; masked and unwritten ones are not counted."""
+        """Return the number of NaN elements, without masked and unwritten ones."""
         return self.summary.nan if self.size else 0
 
     @property
     def inf_count(self) -> int:
-        """How many elements are infinite."""
+        """Return the number of infinite elements."""
         return self.summary.inf if self.size else 0
 
     @property
@@ -139,7 +139,7 @@ class Print:
         return " ".join(filter(None, (name, self.memory, self.dtype, str(list(self.shape)))))
 
     def notes(self) -> list[str]:
-        """What the values do not show: how many were masked or never written, and what is not kept."""
+        """Return what the values do not show: how many were masked or never written, and what is not kept."""
         found = []
         for elements, what in ((self.mask, "masked"), (self.unwritten, "never written")):
             if elements is not None and self.reduced is None:
@@ -163,12 +163,12 @@ class Print:
         return " ".join([*found, *(f"{count} {what}" for count, what in counts if count)])
 
     def text(self) -> str:
-        """The header, then the array elided as NumPy does; the notes, where there are any, between them."""
+        """Return the header, then the array elided as NumPy does; the notes, where there are any, between them."""
         notes = [f"({note})" for note in self.notes()]
         return "\n".join([self.header(), *notes, *([] if self.is_text else [self.values_text()])])
 
     def values_text(self) -> str:
-        """The values alone, elided as NumPy does; what a mask left out is ``--``."""
+        """Return the values alone, elided as NumPy does; what a mask left out is ``--``."""
         return elided(self.value, self.mask, self.shape)
 
     def __repr__(self) -> str:
@@ -189,7 +189,7 @@ class Print:
         return self.prefix, self.program or (0,), self.rank, self.loops
 
     def same_values(self, other: Print) -> bool:
-        """Whether both have the same shape, dtype and elements, and masks that leave out the same; NaN is NaN.
+        """Return whether both have the same shape, dtype and elements, and masks that leave out the same; NaN is NaN.
 
         One element is one element: NKI prints it as a tile [1, 1], JAX and printf as a number.
         """
@@ -209,7 +209,7 @@ class Print:
 
 
 def missing_of(*masks: Array | None) -> Array | None:
-    """The elements that some of the masks leave out; None for none."""
+    """Return the elements that some of the masks leave out; None for none."""
     found: Array | None = None
     for mask in masks:
         if mask is not None:

@@ -14,7 +14,7 @@ _CELLS = 32  # rows and columns of blocks, as in `Summary.blocks`
 
 
 def summary_by_blocks(values: Array, missing: Array | None = None) -> Summary:
-    """What `summary_of` says of an array, without a copy of it; ``missing`` are the elements that hold nothing.
+    """Return what `summary_of` says of an array, without a copy of it; ``missing`` are the elements that hold nothing.
 
     A dimension that repeats one element (stride 0) is looked at once, whatever its size.
     """
@@ -32,7 +32,7 @@ def summary_by_blocks(values: Array, missing: Array | None = None) -> Summary:
 
 
 def _once(values: Array, missing: Array | None) -> tuple[Array, Array | None, int]:
-    """The array without repetitions of its elements, and how often each stands in it."""
+    """Return the array without repetitions of its elements, and how often each stands in it."""
     if missing is not None:
         return values, missing, 1
     repeated = [size > 1 and stride == 0 for size, stride in zip(values.shape, values.strides, strict=True)]
@@ -50,7 +50,7 @@ def _as_rows(values: Array, first: int, last: int) -> Array:
 
 
 def _exact(values: Array) -> Array:
-    """The elements as numbers that NumPy reckons with: integers in float64, of packed dtypes the codes."""
+    """Return the elements as numbers that NumPy reckons with: integers in float64, of packed dtypes the codes."""
     if values.dtype.names:
         values = values.view(f"u{values.dtype.itemsize}")
     if values.dtype in (np.float32, np.float64):
@@ -59,7 +59,7 @@ def _exact(values: Array) -> Array:
 
 
 class _Counts:
-    """What is known of the blocks seen so far."""
+    """The counts of the blocks seen so far."""
 
     def __init__(self, rows: int, columns: int) -> None:
         shape = (rows, columns)
@@ -93,11 +93,11 @@ class _Counts:
             self.least, self.most = min(self.least, low), max(self.most, high)
 
     def pictures(self) -> tuple[Array, ...]:
-        """The fields of `Blocks` behind its rows and columns."""
+        """Return the fields of `Blocks` behind its rows and columns."""
         return self.low, self.mean, self.high, self.has_nan, self.has_infinite, self.has_missing
 
     def summary(self, values: Array, blocks: Blocks, repeats: int) -> Summary:
-        """The numbers of all blocks; every element seen stands for as many as it is repeated."""
+        """Return the numbers of all blocks; every element seen stands for as many as it is repeated."""
         some = self.finite > 0
         return Summary(
             minimum=self.least if some else None,

@@ -1,4 +1,4 @@
-"""Who listens to device prints: `capture_prints` keeps those of every run inside, a terminal shows them."""
+"""Receivers of device prints: `capture_prints` keeps those of every run inside, a terminal shows them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LivePrints(Sequence["Print"]):
         self._kept = self.now
 
     def __call__(self, prefix: str | None = None) -> Prints:
-        """The prints so far, with ``prefix`` only those printed under it."""
+        """Return the prints so far, with ``prefix`` only those printed under it."""
         return self.now if prefix is None else self.now[prefix]
 
     @overload
@@ -94,10 +94,10 @@ class LivePrints(Sequence["Print"]):
 
 @contextmanager
 def capture_prints() -> Iterator[LivePrints]:
-    """The device prints of every run inside, by whatever way in, also of one that fails.
+    """Capture the device prints of every run inside, by whatever way in, also of one that fails.
 
     ``with nkitools.capture_prints() as prints:`` gives a sequence of `Print` that grows with each print and keeps what
-    it has when the block ends. Nested blocks each get them. What is printed reaches stdout as it would without.
+    it has when the block ends. Nested blocks each get them. Prints reach stdout as they would without.
     """
     with collect_runs() as runs:
         prints = LivePrints(lambda: runs)
@@ -108,13 +108,13 @@ def capture_prints() -> Iterator[LivePrints]:
 
 
 Show = Callable[["Print", bool], bool]
-"""Shows a print; told whether its way in prints to stdout itself, and says whether it has taken that over."""
+"""Shows a print. Takes whether the way in prints to stdout, returns whether it has taken that over."""
 
 _show: ContextVar[Show | None] = ContextVar("nkitools_show", default=None)
 
 
 def shown_by() -> Show | None:
-    """Who shows device prints as they come; None: nobody but their way in."""
+    """Return the function that shows device prints as they come; None: only their way in prints them."""
     return _show.get()
 
 

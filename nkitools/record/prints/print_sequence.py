@@ -118,7 +118,7 @@ class Prints(list[Print]):
     # --- keeping ---------------------------------------------------------------------------------------------------
 
     def append(self, one: Print) -> None:
-        """Keep a print: it is told its order, and a value beyond the limit is reduced to its summary and corners."""
+        """Keep a print with its order; a value beyond the limit is reduced to its summary and corners."""
         if one.is_whole and not self._takes(one.value.nbytes):
             one = self._reduced(one)
         if one.order < 0:
@@ -138,7 +138,7 @@ class Prints(list[Print]):
             super().append(replace(self._reduced(one), order=len(self)))
 
     def _takes(self, nbytes: int) -> bool:
-        """Whether there is room for so many bytes, which are then taken."""
+        """Return whether there is room for so many bytes, which are then taken."""
         if self._limit is None:  # when the first one comes: a run that prints nothing asks for no option
             self._limit = print_limit()
             self._left = _IN_ALL * self._limit
@@ -154,26 +154,28 @@ class Prints(list[Print]):
 
 
 def joined(sequences: Iterable[Sequence[Print]]) -> Prints:
-    """The prints of several runs, one run after the other."""
+    """Return the prints of several runs, one run after the other."""
     return Prints(one for each in sequences for one in each)
 
 
 def as_prints(prints: list[Print]) -> Prints:
-    """The same list where it is one of these, else one with the same prints."""
+    """Return the same list where it is one of these, else one with the same prints."""
     return prints if isinstance(prints, Prints) else Prints(prints)
 
 
 def print_limit() -> int:
-    """The option ``print_limit`` in bytes: up to so many the value of a print is kept, of a run 16 times as many."""
+    """Return the option ``print_limit`` in bytes: up to so many the value of a print is kept, of a run 16 times as
+    many.
+    """
     return int(float(str(options.value("print_limit"))) * 2**20)
 
 
 def is_file(path: str, asked: str) -> bool:
-    """Whether ``asked``, a name or the end of a path, means the file ``path``."""
+    """Return whether ``asked``, a name or the end of a path, means the file ``path``."""
     wanted = os.path.normpath(asked)
     return path == wanted or path.endswith(os.sep + wanted)
 
 
 def is_among(value: int | None, wanted: Any) -> bool:
-    """Whether a counter has the value that is wanted, or one of several."""
+    """Return whether a counter has the value that is wanted, or one of several."""
     return value in wanted if isinstance(wanted, Collection) else value == wanted

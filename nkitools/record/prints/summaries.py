@@ -52,19 +52,21 @@ class Summary:
 
 
 def as_matrix(values: Array) -> Array:
-    """The array in two dimensions: the first one (on chip the partitions) by all others."""
+    """Return the array in two dimensions: the first one (on chip the partitions) by all others."""
     return values.reshape(values.shape[0], -1) if values.ndim else values.reshape(1, 1)
 
 
 def as_numbers(values: Array) -> Array:
-    """The elements as numbers that NumPy reckons with: float32 (float64 as it is); of packed dtypes the codes."""
+    """Return the elements as numbers that NumPy reckons with: float32 (float64 as it is); of packed dtypes the
+    codes.
+    """
     if values.dtype.names:
         values = values.view(f"u{values.dtype.itemsize}")
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
 
 
 def summary_of(values: Array, unwritten: Array | None = None, *, means_only: bool = False) -> Summary:
-    """The summary of an array, ``unwritten`` being a mask of the elements that hold nothing.
+    """Return the summary of an array, ``unwritten`` being a mask of the elements that hold nothing.
 
     ``means_only``: of the blocks, as `blocks_of` says.
     """
@@ -96,7 +98,7 @@ def summary_of(values: Array, unwritten: Array | None = None, *, means_only: boo
 
 
 def _plain_summary(values: Array, *, means_only: bool) -> Summary | None:
-    """The same at less cost where every element is a finite number; None where one is not."""
+    """Return the same at less cost where every element is a finite number; None where one is not."""
     numbers = as_numbers(values)
     total = float(np.sum(numbers, dtype=np.float64))
     if not values.size or not math.isfinite(total):
@@ -109,15 +111,15 @@ def _plain_summary(values: Array, *, means_only: bool) -> Summary | None:
 
 
 def starts_of(size: int, blocks: int) -> Array:
-    """Where blocks of (nearly) equal size begin."""
+    """Return where blocks of (nearly) equal size begin."""
     count = max(1, min(size, blocks))
     return np.arange(count) * size // count
 
 
 def blocks_of(values: Array, unwritten: Array | None, rows: int, columns: int, *, means_only: bool = False) -> Blocks:
-    """The array by at most so many rows and columns of blocks.
+    """Return the array by at most so many rows and columns of blocks.
 
-    ``means_only``: whoever asks does without the extremes, which take most of the time; they may be the means then.
+    ``means_only``: the extremes, which take most of the time, are not needed; they may be the means then.
     """
     numbers = as_numbers(as_matrix(values))
     down, across, sizes = _cut(*numbers.shape, rows, columns)
@@ -137,7 +139,7 @@ def blocks_of(values: Array, unwritten: Array | None, rows: int, columns: int, *
 
 @lru_cache(maxsize=256)
 def _cut(rows: int, columns: int, down: int, across: int) -> tuple[Array, Array, Array]:
-    """Where the blocks of a matrix begin, down and across, and how many elements each has."""
+    """Return where the blocks of a matrix begin, down and across, and how many elements each has."""
     first, second = starts_of(rows, down), starts_of(columns, across)
     sizes = np.outer(np.diff(first, append=rows), np.diff(second, append=columns))
     for each in (first, second, sizes):
@@ -146,7 +148,7 @@ def _cut(rows: int, columns: int, down: int, across: int) -> tuple[Array, Array,
 
 
 def _careful_blocks(numbers: Array, missing: Array | None, down: Array, across: Array) -> Blocks:
-    """The same where some elements are no numbers."""
+    """Return the same where some elements are no numbers."""
     counts = np.isfinite(numbers) if missing is None else np.isfinite(numbers) & ~missing
     nan, infinite = np.isnan(numbers), np.isinf(numbers)
     if missing is None:

@@ -2,11 +2,11 @@
 
 An array is ``{"array": {"dtype", "shape", "data"}}``. ``dtype`` is the name that NumPy or ml_dtypes give it, or
 ``{"fields": [[name, dtype], ...]}`` of a structured one (packed x4 types are that); ``data`` is the base64 of its
-elements in C order, little-endian, so that every bit of a NaN is kept. ``"packing": "zlib"`` says that the bytes were
+elements in C order, little-endian, so that every bit of a NaN is kept. ``"packing": "zlib"`` means that the bytes were
 compressed first (RFC 1950); ``mask``, of masked arrays, is an array of booleans. Other values are as JSON has them, or
 ``{"tuple": [...]}``, ``{"list": [...]}``, ``{"dict": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"fields": [[name,
-value], ...], "of": class}`` of dataclasses and other containers of arrays, and ``{"text": ..., "of": class}`` of what
-has no form here, of which only the text is kept (`Described`).
+value], ...], "of": class}`` for dataclasses and other containers of arrays, and ``{"text": ..., "of": class}`` for a
+value without a form here, whose text alone is kept (`Described`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORTH = 0.9
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """What stood where a value has not been kept: its class and its text."""
+    """The stand-in for a value that has not been kept: its class and its text."""
 
     of: str
     text: str
@@ -44,7 +44,9 @@ class Described:
 
 
 def encoded_array(array: Array, *, compress: bool) -> dict[str, Any]:
-    """An array (0 dimensions and masks too) without the key ``array`` around it; TypeError for texts and objects."""
+    """Return an array (0 dimensions and masks too) without the key ``array`` around it; TypeError for texts and
+    objects.
+    """
     if not _has_form(array.dtype):
         raise TypeError(f"an array of {array.dtype} has no saved form; convert it to numbers")
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
@@ -65,7 +67,7 @@ def encoded_array(array: Array, *, compress: bool) -> dict[str, Any]:
 
 
 def decoded_array(encoded: Mapping[str, Any]) -> Array:
-    """The array, writable and of its own memory. ValueError where bytes and shape do not fit."""
+    """Return the array, writable and of its own memory. ValueError where bytes and shape do not fit."""
     dtype = _dtype(encoded["dtype"])
     shape = tuple(_size(size) for size in encoded["shape"])
     nbytes = math.prod(shape) * dtype.itemsize
@@ -84,7 +86,7 @@ def decoded_array(encoded: Mapping[str, Any]) -> Array:
 
 
 def _compressed(data: bytes) -> bytes | None:
-    """``data`` compressed; None where that is not worth while."""
+    """Return ``data`` compressed; None where that is not worth while."""
     if len(data) > 2 * _SAMPLE:
         middle = len(data) // 2
         sample = data[middle : middle + _SAMPLE]
@@ -131,7 +133,7 @@ def _size(size: Any) -> int:
 
 
 def encoded_value(value: Any, *, compress: bool) -> Any:
-    """A value of any kind: see above."""
+    """Return a value of any kind: see above."""
     if value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and type(value) is int):
         return value
     if type(value) is float:
@@ -162,7 +164,7 @@ def _encoded_container(value: Any, *, compress: bool) -> Any:
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
-    """The parts of a named tuple, a dataclass, or an object of NKI that carries arrays."""
+    """Return the parts of a named tuple, a dataclass, or an object of NKI that carries arrays."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -177,7 +179,7 @@ def _class_name(value: Any) -> str:
 
 
 def as_array(value: Any) -> Array | None:
-    """A NumPy, torch or jax array, or a NumPy number, as a NumPy array."""
+    """Return a NumPy, torch or jax array, or a NumPy number, as a NumPy array."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic):
@@ -191,7 +193,7 @@ def as_array(value: Any) -> Array | None:
 
 
 def _torch_array(tensor: Any) -> Array:
-    """A torch tensor of any dtype: through its bits where NumPy alone has no such dtype."""
+    """Return a torch tensor of any dtype: through its bits where NumPy alone has no such dtype."""
     import torch
 
     tensor = tensor.contiguous()
@@ -203,7 +205,9 @@ def _torch_array(tensor: Any) -> Array:
 
 
 def decoded_value(encoded: Any) -> Any:
-    """What `encoded_value` was given: arrays of frameworks as NumPy's, other objects as namespaces or `Described`."""
+    """Return what `encoded_value` was given: arrays of frameworks as NumPy's, other objects as namespaces or
+    `Described`.
+    """
     if isinstance(encoded, list):
         raise ValueError("a list without its kind")
     if not isinstance(encoded, Mapping):
@@ -224,7 +228,9 @@ def decoded_value(encoded: Any) -> Any:
 
 
 def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
-    """The parts of a value that are no containers, each with its place (``outputs[0].mean``); arrays as NumPy's."""
+    """Yield the parts of a value that are no containers, each with its place (``outputs[0].mean``); arrays as
+    NumPy's.
+    """
     array = as_array(value)
     if array is not None:
         yield path, array
@@ -247,7 +253,9 @@ def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
 
 
 def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:
-    """A dataclass of ours by the fields of its constructor: tuples are lists, arrays and other numbers as above."""
+    """Return a dataclass of ours by the fields of its constructor: tuples are lists, arrays and other numbers as
+    above.
+    """
     return {
         name: _encoded_field(getattr(value, name), compress=compress)
         for name in field_names(cast("Hashable", type(value)))
@@ -256,7 +264,7 @@ def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:
 
 @cache
 def field_names(kind: Hashable) -> tuple[str, ...]:
-    """The fields of a dataclass that its constructor takes."""
+    """Return the fields of a dataclass that its constructor takes."""
     return tuple(field.name for field in dataclasses.fields(cast("Any", kind)) if field.init)
 
 
@@ -280,7 +288,7 @@ def _encoded_field(value: Any, *, compress: bool) -> Any:
 
 
 def decoded_fields(kind: type[_T], encoded: Mapping[str, Any]) -> _T:
-    """The dataclass again; fields that this version does not know are left out."""
+    """Return the dataclass again; fields that this version does not know are left out."""
     key = cast("Hashable", kind)
     hints = _hints(key)
     return kind(**{name: _decoded_field(hints[name], encoded[name]) for name in field_names(key) if name in encoded})

@@ -20,7 +20,7 @@ from nkitools.rules.finding import Finding, error_of
 
 
 class SavedRunError(ValueError):
-    """What was to be a saved run is none, is damaged, or is of a later version."""
+    """The error of a file that is no saved run, is damaged, or is of a later version."""
 
 
 class SavedError(Exception):
@@ -33,7 +33,7 @@ class SavedError(Exception):
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run that ``run.save(path)`` has written.
+    """Return the run that ``run.save(path)`` has written.
 
     It answers as the run did: outputs, prints, findings, instructions, sources. Arrays of torch and jax are NumPy's,
     and other objects among the outputs are namespaces of their fields, or their texts. Raises `SavedRunError` (a
@@ -111,7 +111,7 @@ def _run(plain: Mapping[str, Any]) -> Run:
 
 
 def _error(plain: Mapping[str, Any] | None, findings: list[Finding]) -> BaseException | None:
-    """A `KernelError` where there was one, else a stand-in with its class's name."""
+    """Return a `KernelError` where there was one, else a stand-in with its class's name."""
     if plain is None:
         return None
     name, text, place = str(plain["type"]), str(plain["text"]), plain["finding"]

@@ -32,7 +32,7 @@ _WRITES = ("writes", "inputs", "results")
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """What is kept of a plan (see `nkitools.issue.plan`); of ``touches`` and ``chooses`` whether there were any."""
+    """The saved part of a plan (see `nkitools.issue.plan`); ``touches`` and ``chooses`` are kept as truth values."""
 
     name: str
     engine: str
@@ -50,7 +50,7 @@ class SavedPlan:
 
 
 def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
-    """A record without its prints and findings, which are the run's."""
+    """Return a record without its prints and findings, which are the run's."""
     tables = _Tables(record)
     columns = tables.columns()
     loops = np.array(record._loop_rows, np.int64).reshape(-1, 3)
@@ -86,7 +86,7 @@ class _Tables:
         self.layouts: Array = np.unique(self._columns.layouts)
 
     def storage(self, number: int) -> int:
-        """The place of a storage; -1 for none, and for one that the record does not know."""
+        """Return the place of a storage; -1 for none, and for one that the record does not know."""
         return self._places.get(number, -1)
 
     def _unnamed(self) -> dict[int, StorageRecord]:
@@ -100,7 +100,7 @@ class _Tables:
         return found
 
     def columns(self) -> dict[str, Array]:
-        """The columns of instructions and of operands."""
+        """Return the columns of instructions and of operands."""
         columns = self._columns
         return {
             "plan": _places(columns.plans, self.record.plans),
@@ -120,7 +120,7 @@ def _places(values: Array, among: Collection[int]) -> Array:
 
 
 def _column(values: Array, compress: bool) -> dict[str, Any]:
-    """A column of integers in as few bytes each as they need."""
+    """Return a column of integers in as few bytes each as they need."""
     kinds = (np.int8, np.int16, np.int32)
     fits = (
         kind
@@ -162,7 +162,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
 
 
 def _packed_writes(record: Record, tables: _Tables, compress: bool) -> dict[str, Any]:
-    """What was kept of the values that instructions wrote, where somebody watched."""
+    """Return the values that instructions wrote, where the run was watched."""
     packed: dict[str, Any] = {"reduced_writes": record.reduced_writes}
     for name in _WRITES:
         kept = [encoded_fields(each, compress=compress) for each in getattr(record, name)]
@@ -208,7 +208,7 @@ class SavedRecord(Record):
         self._read_writes(packed)
 
     def _fill(self, packed: Mapping[str, Any]) -> None:
-        """The rows of instructions and operands."""
+        """Fill the rows of instructions and operands."""
         columns = {name: decoded_array(each).astype(np.int64) for name, each in packed["columns"].items()}
         layouts = np.array([layout_from(each).id for each in packed["layouts"]], np.int64)
         plans, sites, states = columns["plan"], columns["site"], columns["loop"]
@@ -232,7 +232,7 @@ class SavedRecord(Record):
 
 
 def layout_from(packed: Mapping[str, Any]) -> Layout:
-    """The layout that was packed."""
+    """Return the layout that was packed."""
     shape, strides = _numbers(packed["shape"]), _numbers(packed["strides"])
     if len(shape) != len(strides):
         raise ValueError("a layout has as many strides as sizes")

@@ -1,10 +1,10 @@
 """A run as JSON: the layout of version 1, which ``run.schema.json`` beside this file states for machines.
 
 The keys of a file, all of which are always there, ``format`` first. New keys may come at any time, and readers skip
-what they do not know; where a key leaves or changes its meaning ``version`` grows.
+unknown ones; where a key leaves or changes its meaning ``version`` grows.
 
 - ``format``: ``"nkitools-run"``; ``version``: 1; ``made_by``: the version of nkitools
-- ``kernel``, ``target``, ``chip``, ``precision``: as of the `Run`; ``settings``: what else it was started with
+- ``kernel``, ``target``, ``chip``, ``precision``: as in the `Run`; ``settings``: the other settings of its launch
 - ``error``: null, or ``{"type", "text", "finding"}``: the exception that ended it, and the place of its finding in
   ``findings`` (else the finding itself, or null)
 - ``outputs``: a value (see `nkitools.record.saved.encoding`): arrays are ``{"array": ...}``,
@@ -12,14 +12,14 @@ what they do not know; where a key leaves or changes its meaning ``version`` gro
 - ``prints``, ``findings``: a list of objects with the fields of `Print` and `Finding`; arrays are ``{"array": ...}``
 - ``allowed``: objects ``{"finding", "reason"}``; ``expected``: the places, among findings and then allowed ones, of
   those that a test asked for
-- ``ranks``: whether each of ``records`` is that of a communicating rank; ``records``: what was issued, see
+- ``ranks``: whether each of ``records`` is that of a communicating rank; ``records``: the issued instructions, see
   `nkitools.record.saved.packing`. In each ``writes``, ``inputs`` and ``results`` are objects with the fields of
-  `nkitools.record.watch.watching.Written`, empty where nobody watched; their ``storage`` is a place in its ``storages``
-- ``reference``: null, or ``{"values", "rtol", "atol"}``: what the outputs should have been, a value like ``outputs``
+  `nkitools.record.watch.watching.Written`, empty without a watch; their ``storage`` is a place in its ``storages``
+- ``reference``: null, or ``{"values", "rtol", "atol"}``: the expected outputs, a value like ``outputs``
 - ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
 - ``sources``: the text of the author's files, as they were when the run was saved, by their paths
 
-A file is ASCII and strict JSON: what JSON has no numbers for is written as a text.
+A file is ASCII and strict JSON: numbers that JSON does not have are written as texts.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ VERSION = 1
 
 
 def run_as_json(run: Run, *, compress: bool = True) -> str:
-    """The run as one line of JSON: `Run.to_json`."""
+    """Return the run as one line of JSON: `Run.to_json`."""
     return json.dumps(run_as_plain(run, compress=compress), allow_nan=False, separators=(",", ":"))
 
 
 def run_as_plain(run: Run, *, compress: bool = True) -> dict[str, Any]:
-    """The run as dictionaries, lists, texts and numbers, laid out as above."""
+    """Return the run as dictionaries, lists, texts and numbers, laid out as above."""
     judged = [*run.findings, *run.allowed]
     places = {id(finding): place for place, finding in enumerate(judged)}
     reasons = run.reasons
@@ -98,7 +98,7 @@ def _reference(run: Run, compress: bool) -> dict[str, Any] | None:
 
 
 def _own_fields(run: Run) -> list[str]:
-    """The fields of a run of a kind of its own that other runs do not have."""
+    """Return the fields of a run of a kind of its own that other runs do not have."""
     common = {field.name for field in dataclasses.fields(Run)}
     return [field.name for field in dataclasses.fields(run) if field.name not in common]
 
@@ -112,7 +112,9 @@ def _own_version() -> str:
 
 
 def sources_of(run: Run) -> dict[str, str]:
-    """The text of every file that an instruction, a print or a finding names, as it is now, where it can be read."""
+    """Return the text of every file that an instruction, a print or a finding names, as it is now, where it can be
+    read.
+    """
     found = {}
     for file in sorted(set(_files_of(run))):
         linecache.checkcache(file)

@@ -38,19 +38,20 @@ class WatchWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Probe:
-    """What one watch records: ``name`` is a tensor's (with ``*`` and ``?``: those that fit), or ``file.py:57``."""
+    """One watch: ``name`` is a tensor's (with ``*`` and ``?`` as wildcards), or ``file.py:57``."""
 
     name: str
     condition: Callable[[Print], object] | None = None
 
     @property
     def is_line(self) -> bool:
-        """Whether it is a line that is watched, and no tensor."""
+        """Return whether a line is watched, and no tensor."""
         return _LINE.fullmatch(self.name) is not None
 
     def named(self, names: Iterable[str], places: Iterable[tuple[str, int]]) -> str | None:
-        """What a write is called that this looks at: one of its tensor's ``names``, or the line, where it is one of
-        ``places`` (that of the instruction and those of the calls around it); None for other writes."""
+        """Return what a write is called that this looks at: one of its tensor's ``names``, or the line, where it is one
+        of ``places`` (that of the instruction and those of the calls around it); None for other writes.
+        """
         line = _LINE.fullmatch(self.name)
         if line is not None:
             is_there = any(number == int(line["line"]) and is_file(file, line["file"]) for file, number in places)
@@ -60,7 +61,7 @@ class Probe:
         return self.name if self.name in names else None
 
     def prints(self, written: Written, names: Sequence[str]) -> Print | None:
-        """The write as a print, with the tensor's name as prefix, or the line; None where it is not wanted."""
+        """Return the write as a print, with the tensor's name as prefix, or the line; None where it is not wanted."""
         prefix = self.named(names, ((written.file, written.line), *written.callers))
         if prefix is None:
             return None
@@ -104,7 +105,9 @@ class Probes:
         self.counts.update({probe.name: 0 for probe in self.probes})
 
     def wants(self, record: Record, position: int, storage: int, tensor: str, site: Site) -> bool:
-        """Whether some probe looks at a write: by the variables that hold its tensor at this moment, or by the line."""
+        """Return whether some probe looks at a write: by the variables that hold its tensor at this moment, or by the
+        line.
+        """
         frame = author_frame(2)
         names = list(dict.fromkeys(filter(None, (*names_in_kernel(frame, storage), tensor))))
         moment = record.moment or moment_of(frame)
@@ -131,11 +134,11 @@ class Probes:
                     record.keep_print(one)
 
     def begun(self, run: Run) -> None:
-        """A run begins."""
+        """Begin to watch a run."""
         run.probes.append(self)
 
     def ended(self, run: Run) -> None:
-        """It has ended, also where it failed: what is left is printed."""
+        """Print the remaining values of a run that has ended, also of one that failed."""
         for record in run.records or ((run.record,) if run.record is not None else ()):
             self.look(record, record.count)
             self._seen.pop(id(record), None)
@@ -152,7 +155,7 @@ class Probes:
         self.lines.update(plain["lines"])
 
     def complaints(self) -> list[str]:
-        """A sentence for each watch that has recorded nothing, with the names that are near."""
+        """Return a sentence for each watch that has recorded nothing, with the names that are near."""
         return [self._complaint(name) for name, count in self.counts.items() if not count]
 
     def _complaint(self, name: str) -> str:
@@ -169,7 +172,7 @@ class Probes:
 
 
 def probes_of(watch: Any) -> Probes:
-    """The probes that a ``watch`` argument or option asks for. TypeError, ValueError say what is none."""
+    """Return the probes that a ``watch`` argument or option asks for. TypeError, ValueError say what is none."""
     if isinstance(watch, str):
         watch = [name.strip() for name in watch.split(",") if name.strip()]
     if not isinstance(watch, (Mapping, Iterable)):
@@ -210,7 +213,7 @@ def probing(watch: Any, *, of_option: bool = False) -> Iterator[Probes]:
 
 
 def option_probes(runs: Iterable[Run]) -> Probes | None:
-    """What the option ``watch`` has recorded in these runs together; None where it asks for nothing."""
+    """Return what the option ``watch`` has recorded in these runs together; None where it asks for nothing."""
     together: Probes | None = None
     for run in runs:
         for probes in run.probes:

@@ -1,8 +1,7 @@
-"""What instructions write, kept as values for whoever watches: a page that shows tiles, a probe on a named tensor.
+"""Values that instructions write, kept for watches: a page that shows tiles, a probe on a named tensor.
 
-Nothing here runs unless a watch is on: the record of a run then has an observer that looks at what each instruction
-has written. The values are kept up to a budget of bytes. What comes after it is kept as a summary, and the run counts
-those.
+Nothing here runs unless a watch is on: the record of a run then has an observer that looks at the writes of each
+instruction. The values are kept up to a budget of bytes. Later values are kept as summaries, and the run counts those.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ Wanted = Callable[[str, str, int], bool]
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """What an instruction has written into one of its destinations, as it is right after the instruction.
+    """The value that an instruction has written into one of its destinations, as it is right after the instruction.
 
-    ``position``: which instruction of its record that is, -1 for what was there before the first one (`Record.inputs`).
+    ``position``: which instruction of its record that is, -1 for values from before the first one (`Record.inputs`).
     ``value``: the elements of the destination, in the dtype that they have there (in full precision float32), or None
     where the budget was used up: then only the ``summary`` is left, which every other write has, too (of its blocks the
     means are kept then, not the extremes). ``unwritten``:
-    which elements nothing has ever been written to (under a mask, say), None where there are none.
-    ``storage``, ``byte_offset`` and ``strides`` (in bytes) say where in its tensor, of ``tensor_shape``, it lies. Where
+    which elements were never written (under a mask, say), None where there are none.
+    ``storage``, ``byte_offset`` and ``strides`` (in bytes) are its place in its tensor, of ``tensor_shape``. Where
     an index on the device chooses the elements (scatter), it is all of the tensor, and ``scattered``. ``callers`` are
-    the author's lines (file, line) that called the function in which ``line`` is, the innermost first.
+    the author's lines (file, line) that called the function of ``line``, the innermost first.
     """
 
     position: int
@@ -86,12 +85,14 @@ class Watcher(Protocol):
         """Return whether a write to ``tensor`` is kept; called while its instruction, at ``position``, is issued."""
 
     def look(self, record: Record, position: int) -> None:
-        """The writes up to ``position`` will change no more; called after each instruction and before each print."""
+        """Look at the writes up to ``position``, which will change no more; called after each instruction and before
+        each print.
+        """
 
 
 @dataclass(eq=False)
 class _Watch:
-    """Which writes somebody wants to keep (None: all of them, and the arguments and results), and how many bytes."""
+    """The writes to keep (None: all of them, and the arguments and results), and the budget in bytes."""
 
     wanted: Wanted | None
     budget: int
@@ -229,7 +230,7 @@ class WatchedValues(Observer):
         )
 
     def _afford(self, watches: list[int], nbytes: int) -> bool:
-        """Whether a watch that wants a value has room for it, which is then taken from all that want it."""
+        """Return whether a watch that wants a value has room for it, which is then taken from all that want it."""
         if not any(self._left[number] >= nbytes for number in watches):
             return False
         for number in watches:
@@ -241,7 +242,9 @@ class WatchedValues(Observer):
 
 
 def _copied(value: Array, unwritten: Array | None) -> Array:
-    """A copy, as the next instruction may overwrite it; with what prints show of unwritten elements: NaN, or 4."""
+    """Return a copy, as the next instruction may overwrite it; with what prints show of unwritten elements: NaN, or
+    4.
+    """
     copied = np.array(value)
     if unwritten is not None:
         if value.dtype.names:
@@ -253,7 +256,9 @@ def _copied(value: Array, unwritten: Array | None) -> Array:
 
 
 def _view_of(storage: Storage, layout: Layout, byte_offset: int) -> NkiTensor:
-    """The destination as a view; all of its tensor where the record knows only that an index chooses its elements."""
+    """Return the destination as a view; all of its tensor where the record does not have the elements that an index
+    chooses.
+    """
     strides = layout.strides
     chosen = any(stride == 0 and size > 1 for stride, size in zip(strides, layout.shape, strict=True))
     if chosen:
