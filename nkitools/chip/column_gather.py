@@ -14,7 +14,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import IndirectTensor, check_index
-from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor
+from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
 from nkitools.chip.tensor_repr import named
 from nkitools.chip.view_checks import describe, integer, wrong, wrong_call
 from nkitools.rules.finding import not_modelled, refuse
@@ -34,7 +34,7 @@ class ColumnTensor(IndirectTensor):
     offsets: Array | None  # the column of each element, while an instruction uses the view
 
     @classmethod
-    def of(cls, tensor: NkiTensor, index: Any, num_elem: Any) -> ColumnTensor:
+    def of(cls, tensor: NkiTensor, index: NkiTensor, num_elem: int | None) -> ColumnTensor:
         """``tensor.indirect(index, num_elem)``. Errors: NK109, NK201, NK301, NK607, NK609."""
         count = _checked_count(tensor, index, num_elem)
         columns = tensor if tensor.ndim == 2 else tensor.reshape((tensor.shape[0], -1))
@@ -55,7 +55,7 @@ class ColumnTensor(IndirectTensor):
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> NoReturn:
         wrong_call(self, "a view with tensor indirection is final: no other view is made of it")
 
-    def select(self, dim: int, index: Any) -> Self:
+    def select(self, dim: int, index: int | Place) -> Self:
         """NK609: final as well."""
         self._view(self.array, self.byte_offset)
 
@@ -146,7 +146,7 @@ class ColumnTensor(IndirectTensor):
         return f"<{named(self)}: columns of {named(self.columns)} at offsets of {named(self.index)}>"
 
 
-def _checked_count(tensor: NkiTensor, index: Any, num_elem: Any) -> int:
+def _checked_count(tensor: NkiTensor, index: NkiTensor, num_elem: int | None) -> int:
     """How many offsets are used, after a look at what they choose from and where they lie."""
     if not isinstance(index, NkiTensor):
         wrong_call(tensor, f"indirect's index must be a tensor in SBUF, it is {type(index).__name__}")

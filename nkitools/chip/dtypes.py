@@ -7,13 +7,14 @@ A packed x4 dtype is, in NumPy, a one-field structured dtype of its name over a 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 Kind = Literal["float", "signed", "unsigned", "bool", "packed"]
+DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"  # nl.float32, "float32", np.float32
 
 
 class DType:
@@ -60,7 +61,7 @@ class DType:
         return (as_dtype, (self.name,))
 
 
-def _numpy_dtype(value: Any) -> np.dtype[Any] | None:
+def _numpy_dtype(value: str | type | np.dtype[Any]) -> np.dtype[Any] | None:
     """What NumPy makes of ``value``; None where that is nothing."""
     try:
         with warnings.catch_warnings():
@@ -106,7 +107,7 @@ class UnknownDType(ValueError):
 _PYTHON = {float: float32, int: int32, bool: bool_}
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(value: DTypeLike) -> DType:
     """The NKI dtype that ``value`` names.
 
     A DType, a string, a NumPy or ml_dtypes dtype or type, or Python's float (float32), int (int32) or bool.

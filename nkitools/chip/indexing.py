@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.view_checks import describe, out_of_bounds, wrong
 from nkitools.rules.finding import refuse
 
@@ -18,7 +20,7 @@ class DynamicSlice:
 
     __slots__ = ("size", "start")
 
-    def __init__(self, start: Any, size: Any) -> None:
+    def __init__(self, start: int | VirtualRegister, size: int) -> None:
         self.start = start
         self.size = size
 
@@ -26,7 +28,11 @@ class DynamicSlice:
         return f"nl.ds({self.start}, {self.size})"
 
 
-def expanded(tensor: StridedView, items: tuple[Any, ...]) -> tuple[Any, ...]:
+Index: TypeAlias = int | slice | EllipsisType | DynamicSlice | VirtualRegister  # what may stand in brackets
+Key: TypeAlias = Index | tuple[Index, ...]
+
+
+def expanded(tensor: StridedView, items: tuple[Index, ...]) -> tuple[Any, ...]:
     """The indices of a key, with ``...`` replaced by as many full slices as it stands for."""
     ndim = len(tensor.shape)
     dots = [position for position, item in enumerate(items) if item is Ellipsis]
@@ -53,13 +59,13 @@ def _no_index(tensor: StridedView, value: Any) -> NoReturn:
     refuse("NK603", f"{value!r} ({type(value).__name__}) is no index of {describe(tensor)}", about=(tensor,))
 
 
-def _integer(tensor: StridedView, value: Any) -> int:
+def _integer(tensor: StridedView, value: Index) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         _no_index(tensor, value)
     return int(value)
 
 
-def resolve_index(tensor: StridedView, dim: int, item: Any) -> int:
+def resolve_index(tensor: StridedView, dim: int, item: Index) -> int:
     """An integer index as a non-negative position."""
     size = tensor.shape[dim]
     index = item if type(item) is int else _integer(tensor, item)

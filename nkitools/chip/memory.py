@@ -8,7 +8,7 @@ what was never written.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -280,7 +280,7 @@ class Storage:
         strides = [stride // unit for stride in layout.strides]
         return self._flags(layout.shape, strides, itemsize // unit, layout, byte_offset)
 
-    def _flags(self, shape: Any, strides: list[int], units: int, layout: Layout, byte_offset: int) -> Array:
+    def _flags(self, shape: Sequence[int], strides: list[int], units: int, layout: Layout, byte_offset: int) -> Array:
         if not self.packed:
             partition, rest = divmod(byte_offset, self.partition_bytes)
             byte_offset = partition * self.free_bytes + rest

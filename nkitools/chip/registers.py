@@ -50,7 +50,9 @@ class VirtualRegister:
     def __bool__(self) -> bool:
         return self.read("a loop condition") != 0
 
-    def _compute(self, other: Any, function: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:
+    def _compute(
+        self, other: int | VirtualRegister, function: Callable[[Any, Any], Any], *, swapped: bool = False
+    ) -> VirtualRegister:
         if isinstance(other, VirtualRegister):
             right = other.read("register arithmetic")
         elif isinstance(other, int):
@@ -60,29 +62,29 @@ class VirtualRegister:
         left = self.read("register arithmetic")
         return VirtualRegister(function(right, left) if swapped else function(left, right))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.sub)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.sub, swapped=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.mul)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.floordiv)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.mod)
 
-    def _host_side(self, *args: Any) -> NoReturn:
+    def _host_side(self, *args: float | VirtualRegister) -> NoReturn:
         refuse(
             "NK601",
             "a register is used in a Python expression; its value exists only on the device",
@@ -104,7 +106,7 @@ class VirtualRegister:
         return f"VirtualRegister({self.value}{', frozen' if self.frozen else ''})"
 
 
-def check_value(what: str, value: Any) -> None:
+def check_value(what: str, value: float) -> None:
     """NK609: a register holds a 32-bit number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         refuse("NK609", f"{what}: a register holds a number, it is given {type(value).__name__}")

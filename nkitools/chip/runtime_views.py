@@ -11,11 +11,12 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from nkitools.chip.dtypes import DType
+from nkitools.chip.indexing import Key
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.strided_view import StridedView
-from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor
+from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
 from nkitools.chip.view_checks import describe, dimension, pattern_start, wrong, wrong_call
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -45,7 +46,7 @@ def _scalar(tensor: NkiTensor, what: str) -> int:
     return int(tensor.read().reshape(-1)[0])
 
 
-def checked_source(tensor: NkiTensor, source: Any, what: str) -> VirtualRegister | NkiTensor:
+def checked_source(tensor: NkiTensor, source: Place, what: str) -> VirtualRegister | NkiTensor:
     """A run-time index: a register, or an integer tensor of one element in SBUF (NK201, NK301, NK609)."""
     if isinstance(source, VirtualRegister):
         return source
@@ -76,7 +77,7 @@ class IndirectTensor(NkiTensor):
         """Always: registers or tensors decide what this view addresses."""
         return True
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: Key) -> Self:
         return self._indexed(key if type(key) is tuple else (key,))
 
     def same_place(self, other: StridedView) -> bool:
@@ -287,7 +288,7 @@ class VectorTensor(IndirectTensor):
 # --- how tensors make such views -------------------------------------------------------------------------------------
 
 
-def at_index(window: NkiTensor, index: Any, stride: int, limit: int, what: str) -> DynamicTensor:
+def at_index(window: NkiTensor, index: Place, stride: int, limit: int, what: str) -> DynamicTensor:
     """``window``, moved by ``index`` times ``stride`` bytes when it is used."""
     return DynamicTensor.of(window, Term(checked_source(window, index, what), stride, limit))
 
@@ -297,7 +298,7 @@ def at_registers(window: NkiTensor, terms: list[tuple[VirtualRegister, int, int]
     return DynamicTensor.of(window, *(Term(*term) for term in terms))
 
 
-def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Any, indirect_dim: Any) -> DynamicTensor:
+def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Place, indirect_dim: int) -> DynamicTensor:
     """An access pattern that begins ``scalar_offset`` steps of ``tensor``'s dimension further on.
 
     The whole window must stay within the storage, on chip within its partitions.
@@ -333,8 +334,8 @@ def gathered(
     pairs: list[tuple[int, int]],
     start: int,
     dtype: DType,
-    vector_offset: Any,
-    indirect_dim: Any,
+    vector_offset: NkiTensor,
+    indirect_dim: int,
 ) -> VectorTensor:
     """An access pattern whose first dimension takes its rows from ``vector_offset``.
 
@@ -355,13 +356,13 @@ def gathered(
     return VectorTensor.of(window, vector_offset, pairs[0][1])
 
 
-def chosen_rows(tensor: NkiTensor, vector_offset: Any) -> VectorTensor:
+def chosen_rows(tensor: NkiTensor, vector_offset: NkiTensor) -> VectorTensor:
     """``tensor`` with dimension 0 chosen by ``vector_offset``, one row for each of its elements."""
     _check_rows(tensor, vector_offset)
     return VectorTensor.of(tensor, vector_offset, vector_offset.shape[0])
 
 
-def _check_rows(tensor: NkiTensor, vector_offset: Any) -> None:
+def _check_rows(tensor: NkiTensor, vector_offset: NkiTensor) -> None:
     """NK609, NK201: a tensor chooses among rows of an HBM tensor, once."""
     if not isinstance(vector_offset, NkiTensor):
         wrong_call(tensor, f"vector_offset must be a tensor in SBUF, it is {type(vector_offset).__name__}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Self, cast
+from typing import Any, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 
 from nkitools.chip import indexing, view_checks
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
+from nkitools.chip.argument_types import Number, Pattern, Shape
+from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.indexing import DynamicSlice as DynamicSlice
+from nkitools.chip.indexing import Key
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
@@ -20,6 +22,9 @@ from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor_refusals import NotAValue
 from nkitools.chip.tensor_repr import shown
 from nkitools.rules.finding import not_modelled, refuse
+
+Place: TypeAlias = "NkiTensor | VirtualRegister"  # an address that is known when the kernel runs
+TileOrNumber: TypeAlias = "NkiTensor | Number"
 
 _new = object.__new__
 
@@ -55,7 +60,7 @@ class NkiTensor(NotAValue, StridedView):
     def __init__(
         self,
         shape: Sequence[int],
-        dtype: Any,
+        dtype: DTypeLike,
         storage: Storage | None,
         buffer: MemoryRegion | str = MemoryRegion.sbuf,
         name: str = "",
@@ -84,11 +89,11 @@ class NkiTensor(NotAValue, StridedView):
 
     # --- indexing --------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: Key) -> Self:
         # A tile's key, t[a:b, c:d], is NumPy's as it stands once its bounds are known to be good: kernels' hot path.
         if key is Ellipsis:
             return self._view(self.array, self.byte_offset)
-        items = key if type(key) is tuple else (key,)
+        items: tuple[Any, ...] = key if type(key) is tuple else (key,)
         array = self.array
         shape = self.shape
         offset = self.byte_offset
@@ -106,7 +111,7 @@ class NkiTensor(NotAValue, StridedView):
                 return self._indexed(items)
         view = _new(type(self))
         view.storage = self.storage
-        view.array = window = array[key]
+        view.array = window = array[items]
         view.dtype = self.dtype
         view.shape = window.shape
         view.byte_offset = offset
@@ -174,7 +179,7 @@ class NkiTensor(NotAValue, StridedView):
             terms.append((register, self.array.strides[dim], self.shape[dim] - length))
         return cast("Self", RUNTIME_VIEWS.at_registers(self._indexed(tuple(static)), terms))
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Key, value: TileOrNumber) -> None:
         not_modelled(
             "assignment into a tensor (tensor[...] = value) has no documented meaning in the modern dialect",
             remedy="Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead.",
@@ -271,7 +276,7 @@ class NkiTensor(NotAValue, StridedView):
         merged = math.prod(self.shape[first : last + 1])
         return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), call)
 
-    def reshape(self, shape: Any, *more: int) -> Self:
+    def reshape(self, shape: Shape, *more: int) -> Self:
         """The same elements in another shape, without copying; on chip dimension 0 stays as it is.
 
         The sizes may also come one by one: undocumented, in public use.
@@ -314,7 +319,7 @@ class NkiTensor(NotAValue, StridedView):
 
     # --- reinterpretation ------------------------------------------------------------------------------------------
 
-    def view(self, dtype: Any) -> Self:
+    def view(self, dtype: DTypeLike) -> Self:
         """The same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
         target = _known_dtype(dtype, self)
         if target.itemsize == self.dtype.itemsize:
@@ -326,12 +331,12 @@ class NkiTensor(NotAValue, StridedView):
 
     def ap(
         self,
-        pattern: Sequence[Sequence[int]],
+        pattern: Pattern,
         offset: int | None = None,
-        scalar_offset: Any = None,
-        vector_offset: Any = None,
+        scalar_offset: Place | None = None,
+        vector_offset: NkiTensor | None = None,
         indirect_dim: int = 0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> Self:
         """An explicit access pattern ``[[stride, count], ...]`` on the storage, in elements of ``dtype``.
 
@@ -362,7 +367,7 @@ class NkiTensor(NotAValue, StridedView):
 
     # --- addresses that are known only when the kernel runs ----------------------------------------------------------
 
-    def _selected(self, dim: int, index: Any) -> Any:
+    def _selected(self, dim: int, index: Place) -> Any:
         if self.on_chip and dim == 0:
             view_checks.keep_partition(self, "a dynamic select along dimension 0")
         window = NkiTensor._indexed(self, (*[slice(None)] * dim, 0))
@@ -398,7 +403,7 @@ class MaskedTensor(NkiTensor):
         self.where = where
         return self
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: Key) -> Self:
         return self._indexed(key if type(key) is tuple else (key,))
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> NoReturn:
@@ -409,7 +414,7 @@ class MaskedTensor(NkiTensor):
         np.copyto(self.array, values, where=self.where)
 
 
-def _known_dtype(dtype: Any, tensor: NkiTensor | None = None) -> DType:
+def _known_dtype(dtype: DTypeLike, tensor: NkiTensor | None = None) -> DType:
     try:
         return as_dtype(dtype)
     except UnknownDType as error:

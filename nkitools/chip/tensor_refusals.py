@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+from nkitools.chip.argument_types import Number
 from nkitools.chip.view_checks import describe
 from nkitools.rules.finding import refuse
 
@@ -51,7 +52,7 @@ class NotAValue:
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         self._refuse("NK601", "NumPy cannot work on ", " inside a kernel; the chip would not run it")
 
-    def _no_operator(self, *others: Any) -> NoReturn:
+    def _no_operator(self, *others: StridedView | Number | np.generic) -> NoReturn:
         self._refuse(
             "NK601",
             "Python's arithmetic operators do not work on ",

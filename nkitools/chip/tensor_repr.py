@@ -7,7 +7,6 @@ address points, and no rule speaks.
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import numpy as np
 
@@ -71,10 +70,10 @@ def _digits(tensor: StridedView) -> Array:
     return tensor.array if twin is None or is_reinterpreting(tensor) else wide_window(tensor, twin)[0]
 
 
-def _decided_by(tensor: Any) -> str:
+def _decided_by(tensor: StridedView) -> str:
     """What decides where a view with a run-time address points."""
-    rows, terms = getattr(tensor, "rows", None), getattr(tensor, "terms", ())
-    if rows is not None:
-        return f": rows of {named(rows)} chosen by {named(tensor.index)}"
-    sources = [repr(each.source) if not hasattr(each.source, "storage") else named(each.source) for each in terms]
+    rows, index, terms = (getattr(tensor, name, None) for name in ("rows", "index", "terms"))
+    if rows is not None and index is not None:
+        return f": rows of {named(rows)} chosen by {named(index)}"
+    sources = [repr(each.source) if not hasattr(each.source, "storage") else named(each.source) for each in terms or ()]
     return f", moved by {' and '.join(sources)}" if sources else ", which reaches outside of its storage"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from nkitools.chip.argument_types import Pattern
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.chip.pictures import picture_of_range
@@ -68,7 +69,7 @@ def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoRet
 # --- arguments of view methods ---------------------------------------------------------------------------------------
 
 
-def integer(tensor: StridedView, value: Any, what: str) -> int:
+def integer(tensor: StridedView, value: int, what: str) -> int:
     """An integer argument; NK609 for anything else."""
     if type(value) is int:
         return value
@@ -86,7 +87,7 @@ def integers(tensor: StridedView, values: Iterable[Any], what: str) -> tuple[int
     return tuple(integer(tensor, value, f"each of {what}") for value in values)
 
 
-def dimension(tensor: StridedView, dim: Any, extra: int = 0) -> int:
+def dimension(tensor: StridedView, dim: int, extra: int = 0) -> int:
     """``dim`` as a non-negative dimension of the tensor (of ``extra`` more dimensions)."""
     ndim = len(tensor.shape) + extra
     number = integer(tensor, dim, "a dimension")
@@ -182,7 +183,7 @@ def recast(tensor: StridedView, target: DType) -> tuple[tuple[int, ...], tuple[i
 # --- access patterns -------------------------------------------------------------------------------------------------
 
 
-def pairs_of(tensor: StridedView, pattern: Any) -> list[tuple[int, int]]:
+def pairs_of(tensor: StridedView, pattern: Pattern) -> list[tuple[int, int]]:
     """An access pattern as (stride, count) pairs; NK609 for what is none."""
     if not isinstance(pattern, (list, tuple)) or not pattern:
         wrong_call(tensor, f"ap's pattern must be a list of [stride, count], it is {pattern!r}")

@@ -20,6 +20,7 @@ from nkitools.engines.operators import Operator
 _NOT_INTEGER = frozenset({"divide", "power", "rsqrt", "reciprocal"})
 
 Step = Callable[[Any, Any, Array], Any]
+Operand = Array | float | None  # a tile, a vector or a number; None beside an operator of one operand
 
 
 # --- one tile --------------------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def _put_wrapped(destination: Array, values: Array, dtype: DType) -> None:
 # --- bits ------------------------------------------------------------------------------------------------------------
 
 
-def bits(value: Any, dtype: DType) -> Array:
+def bits(value: Array | int, dtype: DType) -> Array:
     """The bits of a tile or an integer, as unsigned integers of ``dtype``'s width (a narrower one is extended)."""
     width = dtype.itemsize
     holder = np.dtype(f"u{width}")
@@ -145,13 +146,13 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
     if len(steps) == 1:
         (only,) = steps
 
-        def single(destination: Array, data: Array, operand0: Any, operand1: Any = None) -> None:
+        def single(destination: Array, data: Array, operand0: Operand, operand1: Operand = None) -> None:
             only(data, _float32_operand(operand0, ndim), destination)
 
         return single
     first, second = steps
 
-    def double(destination: Array, data: Array, operand0: Any, operand1: Any) -> None:
+    def double(destination: Array, data: Array, operand0: Operand, operand1: Operand) -> None:
         later = _float32_operand(operand1, ndim)
         if isinstance(later, np.ndarray):
             later = later.copy()  # it may lie in the destination
@@ -178,7 +179,7 @@ def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ..
 
 
 def steps_in_integers(
-    steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...], working: Any
+    steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...], working: type[np.generic]
 ) -> Callable[..., None]:
     """The steps in 64 bits, the result cut to the 32 of ``dtype`` as native arithmetic does (see `working_dtype`)."""
 
@@ -213,14 +214,14 @@ def steps_on_bits(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...])
     return compute
 
 
-def column(operand: Any, ndim: int) -> Any:
+def column(operand: Array, ndim: int) -> Any:
     """A (partitions, 1) vector so that it broadcasts over all free dimensions; numbers as they are."""
     if operand.ndim in (0, ndim):
         return operand
     return operand.reshape(operand.shape[0], *[1] * (ndim - 1))
 
 
-def _float32_operand(operand: Any, ndim: int) -> Any:
+def _float32_operand(operand: Operand, ndim: int) -> Any:
     if isinstance(operand, np.ndarray):
         return column(to_float32(operand), ndim)
     return None if operand is None else np.float32(operand)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Number
 from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.numeric_flags import EVIDENCE, Unfit
 from nkitools.chip.numerics import FLOAT32_MAX, Array, cast, put_floats, to_float32
@@ -32,7 +33,7 @@ def widened(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...]) 
     ``shape`` is the shape in which the operation is computed (the first operand's).
     """
 
-    def compute(destination: Array, *operands: Any) -> None:
+    def compute(destination: Array, *operands: Array | float) -> None:
         direct = dtype is float32 and destination.shape == shape
         out = destination if direct else np.empty(shape, np.float32)
         function(*(to_float32(each) if isinstance(each, np.ndarray) else each for each in operands), out=out)
@@ -47,7 +48,7 @@ def like(array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else array.reshape(shape)
 
 
-def constant(number: Any, dtype: DType) -> Any:
+def constant(number: Number, dtype: DType) -> Any:
     """A number as an element of ``dtype``: integers exactly, the rest by way of float32."""
     if dtype.kind == "packed":
         return np.zeros((), dtype.dtype)
@@ -57,7 +58,7 @@ def constant(number: Any, dtype: DType) -> Any:
     return cast(np.asarray(number, np.float32), dtype)
 
 
-def note_unfit(number: Any, became: Any, dtype: DType) -> None:
+def note_unfit(number: float, became: float, dtype: DType) -> None:
     """Note that a number written into elements of ``dtype`` is not among what they hold (NK304).
 
     Rounding is no matter; an infinity, and the largest float32, which stands for one, may become an infinity.

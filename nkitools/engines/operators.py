@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from scipy import special
@@ -19,6 +19,7 @@ from scipy import special
 from nkitools.chip.numerics import Array
 
 Compute = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ def _logical(function: Compute) -> Compute:
     return compute
 
 
-def _logical_reduce(function: Any) -> Compute:
+def _logical_reduce(function: np.ufunc) -> Compute:
     def reduce(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
         return np.asarray(function.reduce(np.not_equal(x, 0), axis=axis, keepdims=keepdims), np.float32)
 
@@ -91,7 +92,7 @@ def _by_magnitude(closer: Compute) -> Compute:
     return compute
 
 
-def _reducer(ufunc: Any) -> Compute:
+def _reducer(ufunc: np.ufunc) -> Compute:
     def reduce(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
         return np.asarray(ufunc.reduce(x, axis=axis, keepdims=keepdims))
 
@@ -119,7 +120,7 @@ def _relu(x: Array, out: Array) -> Array:
     return np.asarray(np.maximum(x, 0, out=out))
 
 
-def _bypass(x: Array, y: Any, out: Array) -> Array:
+def _bypass(x: Array, y: Array, out: Array) -> Array:
     np.copyto(out, x)
     return out
 
@@ -358,10 +359,10 @@ _NUMPY_TOKENS: dict[Any, str] = {
 }
 
 
-def token(name: str) -> Callable[[Any], Any]:
+def token(name: str) -> Callable[[Function], Function]:
     """Make a function also the token of the operator or activation ``name`` (``nl.add``, ``nl.exp``)."""
 
-    def mark(function: Any) -> Any:
+    def mark(function: Function) -> Function:
         setattr(function, _TOKEN, name)
         return function
 

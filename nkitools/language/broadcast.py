@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from nkitools.chip.argument_types import Shape
+from nkitools.chip.dtypes import DTypeLike
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -16,7 +16,7 @@ from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
 
-def broadcast(tensor: NkiTensor, shape: Any) -> NkiTensor:
+def broadcast(tensor: NkiTensor, shape: Shape) -> NkiTensor:
     """``tensor`` broadcast to ``shape``: free dimensions as a view, partitions by copies. Errors: NK109, NK609."""
     sizes = checked_shape(shape, "broadcast_to")
     if tensor.shape == sizes:
@@ -34,7 +34,7 @@ def broadcast(tensor: NkiTensor, shape: Any) -> NkiTensor:
     return spread(tensor, sizes)
 
 
-def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
+def broadcast_to(x: NkiTensor, shape: Shape, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return a tile (SBUF or PSUM) broadcast to ``shape``, of equally many dimensions, each equal or of size 1.
 
     ``x`` itself where nothing changes, else a new SBUF tile, of ``x``'s dtype unless ``dtype`` is given. Which

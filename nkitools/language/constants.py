@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import Core, current_core
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float8_e8m0fnu, uint8
+from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, float8_e8m0fnu, uint8
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array, cast
 from nkitools.chip.tensor import NkiTensor
@@ -39,7 +39,7 @@ SUPPORTED = (
 )
 
 
-def shared_constant(constant: Any) -> NkiTensor:
+def shared_constant(constant: Array | str | os.PathLike[str]) -> NkiTensor:
     """Return a tensor in shared HBM with the values of ``constant``, of its shape and dtype, as they are at this
     moment.
 
@@ -65,7 +65,7 @@ def shared_constant(constant: Any) -> NkiTensor:
     return NkiTensor.whole(storage)
 
 
-def shared_identity_matrix(n: int, dtype: Any = uint8, dst: NkiTensor | None = None) -> NkiTensor:
+def shared_identity_matrix(n: int, dtype: DTypeLike = uint8, dst: NkiTensor | None = None) -> NkiTensor:
     """Return the identity matrix [n, n] in SBUF: a new tile, or ``dst`` (SBUF, [n, n]), which is filled and returned.
 
     ``n``: up to 128. ``dtype``: any that has a 0; where ``dst`` is given its own dtype is what it gets. AWS's sentence
@@ -89,7 +89,7 @@ def shared_identity_matrix(n: int, dtype: Any = uint8, dst: NkiTensor | None = N
     return tile
 
 
-def _embedded(core: Core, key: Any, values: Array, dtype: DType) -> Storage:
+def _embedded(core: Core, key: int | tuple[int, DType], values: Array, dtype: DType) -> Storage:
     """Return the storage of a constant, made by the first program that asks for it."""
     storage = core.shared.constants.get(key)
     if storage is None:
@@ -100,7 +100,7 @@ def _embedded(core: Core, key: Any, values: Array, dtype: DType) -> Storage:
     return storage
 
 
-def _values(constant: Any) -> Array:
+def _values(constant: Array | str | os.PathLike[str]) -> Array:
     """NK609: the array that was given, or that the file holds, with at least one dimension and element."""
     values = _read(constant) if isinstance(constant, (str, os.PathLike)) else constant
     if not isinstance(values, np.ndarray):
@@ -114,7 +114,7 @@ def _values(constant: Any) -> Array:
     return values
 
 
-def _read(path: Any) -> Any:
+def _read(path: str | os.PathLike[str]) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -139,13 +139,13 @@ def _element_type(values: Array, *, from_file: bool) -> DType:
     )
 
 
-def _size(n: Any) -> int:
+def _size(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         refuse("NK609", f"nl.shared_identity_matrix: n must be an integer, at least 1; it is {n!r}")
     return int(n)
 
 
-def _checked(dst: Any, size: int) -> NkiTensor:
+def _checked(dst: NkiTensor, size: int) -> NkiTensor:
     """NK609, NK201, NK109: a tile for the matrix."""
     if not isinstance(dst, NkiTensor):
         refuse("NK609", f"nl.shared_identity_matrix: dst must be a tile, it is {type(dst).__name__}")

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
+from nkitools.chip.argument_types import Bound
 from nkitools.chip.core import current_core
 from nkitools.chip.registers import VirtualRegister
 from nkitools.issue.instruction_names import DeviceLoop
 from nkitools.rules.finding import refuse
 
 
-def _bound(what: str, role: str, value: Any) -> int:
+def _bound(what: str, role: str, value: Bound) -> int:
     if isinstance(value, VirtualRegister):
         return value.integer(what)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -20,7 +21,7 @@ def _bound(what: str, role: str, value: Any) -> int:
     return value
 
 
-def _step(what: str, step: Any) -> int:
+def _step(what: str, step: Bound) -> int:
     if isinstance(step, bool) or not isinstance(step, int) or step < 1:
         shown = "a register" if isinstance(step, VirtualRegister) else repr(step)
         refuse("NK609", f"{what}: step must be a positive integer known when the kernel is built, it is {shown}")
@@ -36,7 +37,7 @@ def _outside_no_reorder(what: str) -> None:
         )
 
 
-def _iterations(what: str, lower: Any, upper: Any, step: Any) -> Iterator[VirtualRegister]:
+def _iterations(what: str, lower: Bound, upper: Bound, step: int) -> Iterator[VirtualRegister]:
     """Yield the counters of a dynamic loop. What is wrong with its call is said at the call, not at the first
     iteration.
     """
@@ -60,7 +61,7 @@ def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
             record.loop = parent
 
 
-def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[VirtualRegister]:
+def dynamic_range(start: Bound, stop: Bound | None = None, step: int = 1) -> Iterator[VirtualRegister]:
     """Yield a loop on the device: ``start`` and ``stop`` are integers or registers, the counter is a frozen register.
 
     Errors: NK401, NK601, NK609. Source: nki.language.dynamic_range (NKI 0.6), dynamic loops deep dive.
@@ -69,7 +70,7 @@ def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[Virtu
     return _iterations("nl.dynamic_range", lower, upper, step)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[VirtualRegister], Any], step: int = 1) -> None:
+def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[VirtualRegister], Any], step: int = 1) -> None:
     """Call ``body_fun(i)`` with a register for each i from ``lower`` to ``upper`` (exclusive).
 
     What the body writes to i does not change the loop.
@@ -97,12 +98,12 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Virt
             loop.first = False
 
 
-def _body(what: str, body_fun: Any) -> None:
+def _body(what: str, body_fun: Callable[..., Any]) -> None:
     if not callable(body_fun):
         refuse("NK609", f"{what}: body_fun must be a function of a register, it is {type(body_fun).__name__}")
 
 
-def _condition(what: str, role: str, value: Any) -> VirtualRegister:
+def _condition(what: str, role: str, value: VirtualRegister) -> VirtualRegister:
     if not isinstance(value, VirtualRegister):
         refuse("NK609", f"{what}: {role} must be a register, it is {type(value).__name__}")
     return value

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Memory, Number, Shape
 from nkitools.chip.core import CORE, current_core
+from nkitools.chip.dtypes import DTypeLike
 from nkitools.chip.memory import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa.move import dma_copy, memset
@@ -24,7 +26,7 @@ shared_hbm = MemoryRegion.shared_hbm
 _FILL_CHUNK = 8192
 
 
-def region(buffer: Any) -> MemoryRegion:
+def region(buffer: Memory) -> MemoryRegion:
     """Return a memory by its object, in the legacy dialect by its name, too (the modern one: NK608); NK609 for
     others.
     """
@@ -58,7 +60,7 @@ def checked_shape(shape: Any, what: str) -> tuple[int, ...]:
     return found
 
 
-def _checked_address(address: Any) -> tuple[int, int] | None:
+def _checked_address(address: tuple[int, int] | None) -> tuple[int, int] | None:
     if address is None:
         return None
     if not isinstance(address, (tuple, list)) or len(address) != 2 or not all(hasattr(a, "__index__") for a in address):
@@ -66,7 +68,9 @@ def _checked_address(address: Any) -> tuple[int, int] | None:
     return address[0].__index__(), address[1].__index__()
 
 
-def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", address: Any = None) -> NkiTensor:
+def ndarray(
+    shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "", address: tuple[int, int] | None = None
+) -> NkiTensor:
     """Return a new tensor, not initialised.
 
     On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``, as the docstrings of
@@ -92,7 +96,7 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "", a
     return NkiTensor.whole(storage)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor filled with a number (a memset; in HBM a memset on chip and copies from there).
 
     Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.full (NKI 0.6).
@@ -111,17 +115,19 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = sbuf, name: str 
     return tensor
 
 
-def zeros(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+def zeros(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of zeros. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros (NKI 0.6)."""
     return full(shape, 0, dtype, buffer, name)
 
 
-def ones(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+def ones(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of ones. Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.ones (NKI 0.6)."""
     return full(shape, 1, dtype, buffer, name)
 
 
-def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
+def zeros_like(
+    x: NkiTensor, dtype: DTypeLike | None = None, buffer: Memory | None = None, name: str | None = ""
+) -> NkiTensor:
     """Zeros of the shape (and dtype, where not given) of ``x``, in SBUF unless ``buffer`` says otherwise.
 
     "Defaults to sbuf", says the reference, where that of nl.empty_like says "same as x"; we take both at their word.
@@ -131,7 +137,9 @@ def zeros_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | 
     return zeros(x.shape, dtype or x.dtype, sbuf if buffer is None else buffer, name)
 
 
-def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | None = "") -> NkiTensor:
+def empty_like(
+    x: NkiTensor, dtype: DTypeLike | None = None, buffer: Memory | None = None, name: str | None = ""
+) -> NkiTensor:
     """Return a new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised.
 
     Errors: NK110, NK301, NK609. Source: nki.language.empty_like (NKI 0.6).
@@ -140,6 +148,6 @@ def empty_like(x: NkiTensor, dtype: Any = None, buffer: Any = None, name: str | 
     return ndarray(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)
 
 
-def _check_like(what: str, x: Any) -> None:
+def _check_like(what: str, x: NkiTensor) -> None:
     if not isinstance(x, NkiTensor):
         refuse("NK609", f"{what}: x must be a tensor, it is {type(x).__name__}")

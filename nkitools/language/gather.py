@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from nkitools.chip.dtypes import DTypeLike
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa.gather import nc_n_gather
 from nkitools.isa.move import tensor_copy
@@ -13,7 +12,7 @@ from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import not_modelled, refuse
 
 
-def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: Any = 0, dtype: Any = None) -> NkiTensor:
+def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: DTypeLike | None = None) -> NkiTensor:
     """``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices``.
 
     It is a nisa.nc_n_gather ("used to be nl.gather_flattened", release notes of SDK 2.27), and where another dtype than

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.argument_types import Bound
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.rules.finding import refuse
 
 
-def ds(start: Any, size: Any) -> DynamicSlice:
+def ds(start: Bound, size: int) -> DynamicSlice:
     """Return the elements ``start`` to ``start + size - 1`` of a dimension, as an index; ``start`` may be a register.
 
     Errors: NK609. Source: nki.language.ds (NKI 0.6).

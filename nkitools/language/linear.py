@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nkitools.chip.dtypes import float32
+from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.isa.matmul import nc_matmul, nc_transpose
@@ -15,7 +13,7 @@ from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
 
-def _two_dimensional(what: str, **tiles: Any) -> None:
+def _two_dimensional(what: str, **tiles: NkiTensor) -> None:
     for role, tile in tiles.items():
         if not isinstance(tile, NkiTensor):
             refuse("NK609", f"nl.{what}: {role} must be a tile, it is {type(tile).__name__}")
@@ -23,7 +21,7 @@ def _two_dimensional(what: str, **tiles: Any) -> None:
             refuse("NK110", f"nl.{what}: `{role}` must have 2 dimensions, it is {describe(tile)}", about=(tile,))
 
 
-def transpose(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+def transpose(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return a PSUM tile with the partition and free dimension of ``x`` (2-D, up to 128 x 128, SBUF) swapped.
 
     Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.transpose (NKI 0.6).

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from nkitools.chip.dtypes import float32
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.argument_types import Axes
+from nkitools.chip.dtypes import DTypeLike, float32
+from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import engine, reduce_cmd
-from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Operator, token
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Function, Operator, token
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal as _reciprocal
 from nkitools.isa.elementwise import tensor_scalar, tensor_tensor
@@ -29,12 +30,24 @@ REMAINDERS = {name: Operator(name, "arithmetic", getattr(np, name)) for name in 
 _BINARY = {**OPERATORS, **REMAINDERS}
 
 
+class OfTwo(Protocol):
+    """A function of two tiles, or of a tile and a number."""
+
+    def __call__(self, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor: ...
+
+
+class OfOne(Protocol):
+    """A function of one tile."""
+
+    def __call__(self, x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor: ...
+
+
 def is_number(value: Any) -> bool:
     """Return whether a value is an immediate rather than a tile."""
     return isinstance(value, _NUMBERS)
 
 
-def _operands(what: str, *values: Any) -> None:
+def _operands(what: str, *values: TileOrNumber) -> None:
     for value in values:
         if not isinstance(value, NkiTensor) and not is_number(value):
             refuse("NK609", f"nl.{what} takes tiles and numbers, it is given {type(value).__name__}")
@@ -71,12 +84,12 @@ def _is_vector(x: NkiTensor) -> bool:
     return x.dtype is float32 and x.layout.free_elements == 1
 
 
-def binary_into(dst: NkiTensor, what: str, x: Any, y: Any) -> None:
+def binary_into(dst: NkiTensor, what: str, x: TileOrNumber, y: TileOrNumber) -> None:
     """``dst = x <what> y`` by the instruction that fits: tensor_scalar for a number or vector, else tensor_tensor."""
     operator = _BINARY[what]
-    if is_number(x):
+    if isinstance(x, _NUMBERS):
         tensor_scalar(dst, y, operator, x, reverse0=True)
-    elif is_number(y):
+    elif isinstance(y, _NUMBERS):
         tensor_scalar(dst, x, operator, y)
     elif x.shape == y.shape:
         tensor_tensor(dst, x, y, operator)
@@ -88,27 +101,25 @@ def binary_into(dst: NkiTensor, what: str, x: Any, y: Any) -> None:
         tensor_tensor(dst, spread(x, dst.shape), spread(y, dst.shape), operator)
 
 
-def binary(what: str, x: Any, y: Any, dtype: Any) -> NkiTensor:
+def binary(what: str, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None) -> NkiTensor:
     """Return a new SBUF tile of ``x <what> y``."""
     _operands(what, x, y)
-    if is_number(x) or is_number(y):
-        shape = y.shape if is_number(x) else x.shape
-    else:
-        shape = x.shape if x.shape == y.shape else broadcast_shape(what, x, y)
+    tiles = [each for each in (x, y) if isinstance(each, NkiTensor)]
+    shape = tiles[0].shape if tiles[0].shape == tiles[-1].shape else broadcast_shape(what, *tiles)
     dst = ndarray(shape, result_dtype(dtype, x, y), sbuf)
     binary_into(dst, what, x, y)
     return dst
 
 
-def _binary(name: str, sentence: str) -> Callable[..., NkiTensor]:
-    def function(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+def _binary(name: str, sentence: str) -> OfTwo:
+    def function(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
         return binary(name, x, y, dtype)
 
     return _described(function, name, sentence)
 
 
-def _comparison(name: str, sentence: str) -> Callable[..., NkiTensor]:
-    def function(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+def _comparison(name: str, sentence: str) -> OfTwo:
+    def function(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
         result = binary(name, x, y, dtype)
         assertable(result)
         return result
@@ -116,7 +127,7 @@ def _comparison(name: str, sentence: str) -> Callable[..., NkiTensor]:
     return _described(function, name, f"{sentence} ``assert`` takes the result as true where no element is 0.")
 
 
-def _described(function: Callable[..., NkiTensor], name: str, sentence: str) -> Callable[..., NkiTensor]:
+def _described(function: Function, name: str, sentence: str) -> Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{sentence} Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result "
@@ -124,8 +135,7 @@ def _described(function: Callable[..., NkiTensor], name: str, sentence: str) -> 
         "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609. "
         f"Source: nki.language.{name} (NKI 0.6)."
     )
-    marked: Callable[..., NkiTensor] = token(name)(function)
-    return marked
+    return token(name)(function)
 
 
 add = _binary("add", "``x + y``.")
@@ -153,10 +163,10 @@ left_shift = _binary("left_shift", "``x << y`` of integers.")
 right_shift = _binary("right_shift", "``x >> y`` of integers, filling with zeros.")
 
 
-def tile_function(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> Callable[..., NkiTensor]:
+def tile_function(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> OfOne:
     """``nl.<name>(x, dtype=None)``: a new SBUF tile of the shape of ``x`` that ``into(dst, x)`` fills."""
 
-    def function(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+    def function(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
         _operands(name, x)
         dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
         into(dst, x)
@@ -170,12 +180,11 @@ def tile_function(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor
     return function
 
 
-def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> Callable[..., NkiTensor]:
-    marked: Callable[..., NkiTensor] = token(name)(tile_function(name, f"{sentence} Also an operator token.", into))
-    return marked
+def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]) -> OfOne:
+    return token(name)(tile_function(name, f"{sentence} Also an operator token.", into))
 
 
-def _activated(name: str, sentence: str) -> Callable[..., NkiTensor]:
+def _activated(name: str, sentence: str) -> OfOne:
     function = ACTIVATIONS[name]
     return _unary(name, sentence, lambda dst, x: activation(dst, function, x))
 
@@ -219,20 +228,20 @@ logical_not = _unary(
 # --- reductions ------------------------------------------------------------------------------------------------------
 
 
-def flag(what: str, role: str, value: Any) -> bool:
+def flag(what: str, role: str, value: bool) -> bool:
     """NK609: True or False, or the number that stands for it."""
     if not isinstance(value, (bool, np.bool_, int)):
         refuse("NK609", f"nl.{what}: {role} must be True or False, it is {value!r}")
     return bool(value)
 
 
-def check_tile(what: str, role: str, value: Any) -> None:
+def check_tile(what: str, role: str, value: NkiTensor) -> None:
     """NK609: an operand is a tensor."""
     if not isinstance(value, NkiTensor):
         refuse("NK609", f"nl.{what}: {role} must be a tile, it is {type(value).__name__}")
 
 
-def reduction_axes(what: str, x: NkiTensor, axis: Any) -> tuple[int, ...]:
+def reduction_axes(what: str, x: NkiTensor, axis: Axes) -> tuple[int, ...]:
     """NK609: the axes, those from the end counted from the start; nisa.tensor_reduce refuses what ``x`` has not."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     if not given or any(not isinstance(each, _WHOLE) or isinstance(each, bool) for each in given):
@@ -246,7 +255,7 @@ def _reduced_shape(x: NkiTensor, axes: tuple[int, ...], keepdims: bool) -> tuple
 
 
 def reduced(
-    what: str, operator: str, x: Any, axis: Any, dtype: Any, keepdims: bool, *, negate: bool = False
+    what: str, operator: str, x: NkiTensor, axis: Axes, dtype: DTypeLike | None, keepdims: bool, *, negate: bool = False
 ) -> NkiTensor:
     """Return a new SBUF tile of ``x`` reduced along its last free dimensions, at least 2-D, of its dtype or of
     ``dtype``.
@@ -262,7 +271,7 @@ def reduced(
 
 
 @token("add")
-def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+def sum(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the sum along the last free dimension(s), in float32.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.sum (NKI 0.6).
@@ -271,7 +280,7 @@ def sum(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> N
 
 
 @token("maximum")
-def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+def max(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the maximum along the last free dimension(s).
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.max (NKI 0.6).
@@ -280,7 +289,7 @@ def max(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> N
 
 
 @token("minimum")
-def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+def min(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the minimum along the last free dimension(s).
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.min (NKI 0.6).
@@ -289,7 +298,7 @@ def min(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> N
 
 
 @token("multiply")
-def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+def prod(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the product along the last free dimension(s), in float32.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.prod (NKI 0.6).
@@ -297,7 +306,7 @@ def prod(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> 
     return reduced("prod", "multiply", x, axis, dtype, keepdims)
 
 
-def all(x: NkiTensor, axis: Any, dtype: Any = None) -> NkiTensor:
+def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
     """1 where all elements along the last free dimension(s) are not 0, else 0: a reduction by nl.logical_and.
 
     Not-a-number is not 0. The reduced dimensions are gone; the result is in SBUF, of the tile's dtype or of ``dtype``.
@@ -306,7 +315,7 @@ def all(x: NkiTensor, axis: Any, dtype: Any = None) -> NkiTensor:
     return reduced("all", "logical_and", x, axis, dtype, False)
 
 
-def mean(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the mean along the last free dimension(s): a sum in float32, times 1 / n.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.mean (NKI 0.6).
@@ -324,7 +333,7 @@ def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     tensor_scalar(dst, total, OPERATORS["multiply"], total.size / x.size)
 
 
-def var(x: NkiTensor, axis: Any, dtype: Any = None, keepdims: bool = False) -> NkiTensor:
+def var(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the variance along the last free dimension(s), of the population: the mean of ``(x - mean(x)) ** 2``, in
     float32.
 
@@ -350,7 +359,7 @@ def var_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     mean_into(dst, distances, axes)
 
 
-def softmax(x: NkiTensor, axis: Any = -1, dtype: Any = None) -> NkiTensor:
+def softmax(x: NkiTensor, axis: Axes = -1, dtype: DTypeLike | None = None) -> NkiTensor:
     """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s), in float32; the shape of ``x``, in SBUF.
 
     Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.softmax (NKI 0.6).

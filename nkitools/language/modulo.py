@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.dtypes import DTypeLike
+from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.language.math import binary
 from nkitools.rules.finding import report
 
 
-def mod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+def mod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return the remainder of ``x / y`` with the sign of ``y``, as Python's ``%``: in ``[0, y)``, or ``(y, 0]``.
 
     Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result is in SBUF, of the
@@ -23,7 +22,7 @@ def mod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
     return binary("mod", x, y, dtype)
 
 
-def fmod(x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+def fmod(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return the remainder of ``x / y`` with the sign of ``x``, as C's ``fmod``; everything else as in nl.mod.
 
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK615. Source: nki.language.fmod (NKI 0.6).

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nkitools.chip.dtypes import float32
+from nkitools.chip.argument_types import Axes, Number
+from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
@@ -22,11 +21,11 @@ _SQUARE = ACTIVATIONS["square"]
 def rms_norm(
     x: NkiTensor,
     w: NkiTensor,
-    axis: Any,
-    n: Any,
-    epsilon: Any = 1e-06,
-    dtype: Any = None,
-    compute_dtype: Any = None,
+    axis: Axes,
+    n: Number,
+    epsilon: Number = 1e-06,
+    dtype: DTypeLike | None = None,
+    compute_dtype: DTypeLike | None = None,
 ) -> NkiTensor:
     """``x / RMS(x) * w`` with ``RMS(x) = sqrt(sum(x ** 2) / n + epsilon)``: a new SBUF tile of the shape of ``x``.
 
@@ -55,7 +54,7 @@ def rms_norm(
     return dst
 
 
-def _check_numbers(n: Any, epsilon: Any) -> None:
+def _check_numbers(n: Number, epsilon: Number) -> None:
     for role, number, least in (("n", n, "more than 0"), ("epsilon", epsilon, "at least 0")):
         if not is_number(number) or isinstance(number, bool) or not (number > 0 or (role == "epsilon" and number == 0)):
             refuse("NK609", f"nl.rms_norm: {role} must be a number, {least}; it is {number!r}")

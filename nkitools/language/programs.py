@@ -9,6 +9,7 @@ from typing import Any, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
+from nkitools.chip.argument_types import Axes
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, current_core
 from nkitools.chip.full_precision_shadow import digits_of
@@ -33,7 +34,7 @@ def program_id(axis: int = 0) -> int:
     return program[position] if program else 0
 
 
-def num_programs(axes: Any = 0) -> int:
+def num_programs(axes: Axes | None = 0) -> int:
     """Return number of programs along ``axes`` of the launch grid (an int or ints; None: in all of it); 1 where there
     is none.
 
@@ -55,7 +56,7 @@ def program_ndim() -> int:
     return len(current_core("nl.program_ndim").grid)
 
 
-def _axis(what: str, sizes: tuple[int, ...], axis: Any) -> int:
+def _axis(what: str, sizes: tuple[int, ...], axis: int) -> int:
     whole = isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)
     if not whole or axis < 0 or (sizes and axis >= len(sizes)):
         refuse("NK609", f"{what}: axis {axis!r} does not exist in a launch grid of {len(sizes)} dimensions")
@@ -70,7 +71,7 @@ class LoopRange(Sequence[int]):
         self.range = numbers
 
     @classmethod
-    def of(cls, kind: str, start: Any, stop: Any, step: Any) -> LoopRange:
+    def of(cls, kind: str, start: Any, stop: int | None, step: Any) -> LoopRange:
         """Return the range that ``nl.<kind>(start, stop, step)`` asks for. Errors: NK609."""
         try:
             return cls(kind, range(start) if stop is None else range(start, stop, step))
@@ -148,7 +149,7 @@ def static_range(start: int, stop: int | None = None, step: int = 1) -> LoopRang
     return LoopRange.of("static_range", start, stop, step)
 
 
-def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
+def print_tensor(prefix: str, tensor: NkiTensor) -> None:
     """Record a device print of a tensor: its values as they are now, its place, and the loop counters around it.
 
     Elements that were never written show as what AWS's simulator leaves there: NaN, or 4 in integers. In full precision
@@ -159,7 +160,7 @@ def print_tensor(prefix: Any, tensor: NkiTensor) -> None:
 
 
 def print_values(
-    prefix: Any, tensor: NkiTensor, value: Array, unwritten: Array | None, mask: Array | None = None
+    prefix: str, tensor: NkiTensor, value: Array, unwritten: Array | None, mask: Array | None = None
 ) -> None:
     """Record a device print of these values without the elements in ``mask``, as those of a tensor."""
     core = current_core("nl.device_print")

@@ -5,13 +5,11 @@ Source: legacy API common fields, "NKI Type Promotion" (SDK 2.26); the modern re
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nkitools.chip import dtypes
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
+from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.rules.finding import refuse
 
 _FLOAT_RANK = (
@@ -30,7 +28,7 @@ _MIXED_FLOATS = {
 }
 
 
-def known_dtype(dtype: Any) -> DType:
+def known_dtype(dtype: DTypeLike) -> DType:
     """``dtype`` as a DType; NK301 where NKI has no such dtype."""
     try:
         return as_dtype(dtype)
@@ -53,7 +51,7 @@ def promote(first: DType, second: DType) -> DType:
     return dtypes.float32 if common.itemsize > 4 else as_dtype(common)
 
 
-def result_dtype(dtype: Any, *operands: Any) -> DType:
+def result_dtype(dtype: DTypeLike | None, *operands: TileOrNumber) -> DType:
     """``dtype`` where given, else the promotion of the tensor operands' dtypes (numbers do not count)."""
     if dtype is not None:
         return known_dtype(dtype)

@@ -6,11 +6,10 @@ seed gives the same numbers in every run.
 
 from __future__ import annotations
 
-from typing import Any
-
+from nkitools.chip.argument_types import Memory, Shape
 from nkitools.chip.core import current_core
-from nkitools.chip.dtypes import uint32
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.dtypes import DTypeLike, uint32
+from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa import random
 from nkitools.isa.elementwise import tensor_scalar
@@ -24,7 +23,7 @@ _SHIFT, _MULTIPLY = OPERATORS["right_shift"], OPERATORS["multiply"]
 _COLUMNS = 2048  # of a tile on its way to HBM
 
 
-def rand(shape: Any, dtype: Any, buffer: Any = sbuf, name: str | None = "") -> NkiTensor:
+def rand(shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:
     """Return a new tensor of random numbers, uniform in [0, 1): multiples of 2**-24, cast once to ``dtype``.
 
     A dtype with fewer digits than float32 rounds some of them up to 1. ``buffer``: SBUF, PSUM, or HBM, which is filled
@@ -78,7 +77,7 @@ def random_seed(seed: NkiTensor) -> None:
     random.set_rng_seed(seed)
 
 
-def dropout(x: NkiTensor, rate: Any, dtype: Any = None) -> NkiTensor:
+def dropout(x: NkiTensor, rate: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return ``x`` with each element made zero with probability ``rate``: a new SBUF tile of its dtype, or of
     ``dtype``.
 

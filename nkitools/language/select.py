@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nkitools.chip.dtypes import DType, bool_, uint8, uint16, uint32
+from nkitools.chip.dtypes import DType, DTypeLike, bool_, uint8, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa.elementwise import tensor_scalar
 from nkitools.isa.move import fill, tensor_copy
@@ -19,7 +17,7 @@ from nkitools.rules.finding import refuse
 _PREDICATES = (bool_, uint8, uint16, uint32)
 
 
-def where(condition: NkiTensor, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
+def where(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
     """``x`` where ``condition`` is not 0, else ``y``: a new SBUF tile of their dtype (promoted), or of ``dtype``.
 
     ``condition``: a tile of floats (1.0 and 0.0, as nl.less and its like give), or of any other dtype; NaN is not 0.
@@ -36,7 +34,7 @@ def where(condition: NkiTensor, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
     return dst
 
 
-def where_into(dst: NkiTensor, condition: NkiTensor, x: Any, y: Any) -> None:
+def where_into(dst: NkiTensor, condition: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> None:
     """``dst`` = ``x`` where ``condition`` is not 0, else ``y``; ``dst`` has the broadcast shape, and is no operand."""
     predicate = spread(_predicate(condition), dst.shape)
     chosen = spread(_converted(x, dst.dtype), dst.shape) if isinstance(x, NkiTensor) else x
@@ -47,7 +45,7 @@ def where_into(dst: NkiTensor, condition: NkiTensor, x: Any, y: Any) -> None:
     tensor_copy_predicated(dst, chosen, predicate)
 
 
-def _shape(condition: Any, x: Any, y: Any) -> tuple[int, ...]:
+def _shape(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> tuple[int, ...]:
     """NK609, NK102, NK109, NK111: the shape of the tiles, broadcast."""
     if not isinstance(condition, NkiTensor):
         refuse("NK609", f"nl.where: condition must be a tile, it is {type(condition).__name__}")

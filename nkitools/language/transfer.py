@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -18,13 +16,13 @@ from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse, report
 
 
-def _tensor(value: Any, what: str) -> NkiTensor:
+def _tensor(value: NkiTensor, what: str) -> NkiTensor:
     if not isinstance(value, NkiTensor):
         refuse("NK609", f"{what} must be a tensor, it is {type(value).__name__}")
     return value
 
 
-def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
+def load(src: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return a new SBUF tile with the values of an HBM tensor, of its shape (1-D becomes a column) and dtype, or of
     ``dtype``.
 
@@ -37,7 +35,7 @@ def load(src: NkiTensor, dtype: Any = None) -> NkiTensor:
     return tile
 
 
-def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:
+def load_transpose2d(src: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return a new SBUF tile with the values of a 2-D HBM tensor [F, P] transposed to [P, F], of its dtype, or of
     ``dtype``.
 
@@ -60,7 +58,7 @@ def load_transpose2d(src: NkiTensor, dtype: Any = None) -> NkiTensor:
     return converted
 
 
-def _in_hbm(what: str, src: Any, remedy: str) -> NkiTensor:
+def _in_hbm(what: str, src: NkiTensor, remedy: str) -> NkiTensor:
     """NK609, NK201: a tensor in HBM."""
     tensor = _tensor(src, f"{what}: src")
     if tensor.buffer not in HBM:
@@ -99,7 +97,7 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
 
 
 @token("copy")
-def copy(x: NkiTensor, dtype: Any = None) -> NkiTensor:
+def copy(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
     """Return a copy in SBUF of a tile in SBUF or PSUM, of its shape and dtype, or of ``dtype``.
 
     Errors: NK101, NK107, NK108, NK110, NK201, NK301, NK609. Source: nki.language.copy (NKI 0.6).
