@@ -13,6 +13,8 @@ import pytest
 
 from nkitools.chip import generations
 
+pytestmark = pytest.mark.process
+
 REPOSITORY = Path(__file__).parents[2]
 KIB = 1024
 

@@ -343,6 +343,7 @@ def test_what_the_documents_do_not_allow_is_refused(name: str) -> None:
             inside(make)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "module", ["nkitools.launch.arguments", "nkitools.issue.instruction", "nkitools.language.creation"]
 )
