@@ -1,55 +1,72 @@
-"""The page of what is modelled, written from the modules that stand in for AWS's.
+"""The page of what is modelled, written from the table of versions.
 
 ``python -m docs.generate_coverage`` prints it; the Sphinx build writes it beside the other reference pages.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Sequence
+
+from nkitools.dialects import versions
+from nkitools.dialects.versions import Row
 
 INTRODUCTION = """\
 # What is modelled
 
 The names of AWS's modules that this version of nkitools runs, and the documented ones that it refuses by name (NK607).
-A parameter or a form that is not modelled is refused by name in the same way.
+A parameter or a form that is not modelled is refused by name in the same way. The modern `nki` is that of NKI {modern},
+`neuronxcc.nki` that of {legacy}; the option `nki_version` chooses between versions.
 """
 
-MODULES = {
-    "nki.isa": "nkitools.dialects.modern.isa",
-    "nki.language": "nkitools.dialects.modern.language",
-    "nki.collectives": "nkitools.dialects.modern.collectives",
-    "neuronxcc.nki.isa": "nkitools.dialects.legacy.isa",
-    "neuronxcc.nki.language": "nkitools.dialects.legacy.language",
-}
+MODULES = (
+    *("nki.isa", "nki.language", "nki.collectives"),
+    *("neuronxcc.nki.isa", "neuronxcc.nki.language"),
+)
 
 
 def coverage_page() -> str:
-    """The whole page in Markdown: an introduction, and two lists for each module."""
-    return "\n".join([INTRODUCTION, *(_section(name) for name in MODULES)])
+    """Return the whole page in Markdown: an introduction, and for each module its names and what versions differ in."""
+    legacy = versions.release_of(versions.LEGACY)
+    introduction = INTRODUCTION.format(modern=", ".join(versions.versions_of()), legacy=legacy)
+    return "\n".join([introduction, *(_section(name) for name in MODULES)])
 
 
 def modelled(name: str) -> list[str]:
-    """The names of AWS's module ``name`` that work here."""
-    module = _module(name)
-    return sorted(set(module.__all__) - module.DOCUMENTED)
+    """Return the names of AWS's module ``name`` that work here."""
+    return sorted(row.name for row in versions.names_of(name).values() if row.is_modelled)
 
 
 def not_modelled(name: str) -> list[str]:
-    """The documented names of AWS's module ``name`` that are refused."""
-    return sorted(_module(name).DOCUMENTED)
+    """Return the documented names of AWS's module ``name`` that are refused."""
+    return sorted(row.name for row in versions.names_of(name).values() if row.home == "-")
 
 
-def _module(name: str) -> ModuleType:
-    return import_module(MODULES[name])
+def changes(name: str) -> list[Row]:
+    """Return the rows of AWS's module ``name`` that say since or until when."""
+    return [row for row in versions.rows() if row.module == name and (row.since or row.until or row.deprecated)]
 
 
 def _section(name: str) -> str:
-    refused = not_modelled(name)
+    refused, changed = not_modelled(name), changes(name)
     lines = [f"## {name}", "", f"Modelled: {_listed(modelled(name))}.", ""]
     if refused:
         lines += [f"Not modelled yet: {_listed(refused)}.", ""]
+    if changed:
+        lines += [*_table(changed), ""]
     return "\n".join(lines)
+
+
+def _table(changed: Sequence[Row]) -> list[str]:
+    """Return the table of what versions differ in."""
+    head = [
+        "| name | since | until before | deprecated since | default before | instead |",
+        "|---|---|---|---|---|---|",
+    ]
+    cells = (
+        (f"`{row.name}`", row.since, row.until.replace("?", "earlier"), row.deprecated, row.default, row.instead)
+        for row in changed
+    )
+    return [*head, *(f"| {' | '.join(each)} |" for each in cells)]
 
 
 def _listed(names: list[str]) -> str:

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 from nkitools.chip.generations import CHIPS, DEFAULT_CHIP, GENERATIONS
+from nkitools.dialects import versions
 
 Value = str | bool | None
 
@@ -86,6 +87,15 @@ _TABLE = (
         choices=(*CHIPS, *(name for name in GENERATIONS if name not in CHIPS)),
         help="chip generation to simulate (default: NEURON_PLATFORM_TARGET_OVERRIDE, else NKI_NC_VERSION, else "
         f"{DEFAULT_CHIP})",
+    ),
+    Option(
+        name="nki_version",
+        flag="--nki-version",
+        ini="nki_version",
+        env="NKITOOLS_NKI_VERSION",
+        choices=versions.choices(),
+        default=versions.AUTO,
+        help="NKI version whose names and signatures hold; auto: the newest, where what it removed runs, with NK618",
     ),
     Option(
         name="rules",

@@ -24,6 +24,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
     """Without an override or a variable every option has the default of its row."""
     assert {name: options.value(name) for name in options.OPTIONS} == {
         "chip": None,
+        "nki_version": "auto",
         "rules": "error",
         "precision": None,
         "simulator": "builtin",
@@ -106,9 +107,10 @@ def test_a_bad_override_is_refused_before_the_body_runs() -> None:
 def test_every_name_follows_its_pattern() -> None:
     """Flags, ini keys and variables are prefixed and spell the option's own name."""
     for option in options.OPTIONS.values():
-        assert option.ini == f"nki_{option.name}"
+        short = option.name.removeprefix("nki_")
+        assert option.ini == f"nki_{short}"
         assert option.env == f"NKITOOLS_{option.name.upper()}"
-        assert option.flag in (None, f"--nki-{option.name.replace('_', '-')}")
+        assert option.flag in (None, f"--nki-{short.replace('_', '-')}")
 
 
 @pytest.mark.process

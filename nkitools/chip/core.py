@@ -68,6 +68,7 @@ class Core:
     input_ids: frozenset[int] = frozenset()
     shared_count: int = 0
     constant_count: int = 0
+    nki_version: str = "auto"  # a choice of the option ``nki_version``
     no_reorder: int = 0
     device_loop: Any = None
     baton: Any = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nkitools import options
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ _FAILING = ("error", "warning")
     type=click.Choice(["auto", "modern", "legacy"]),
     help="The dialect of files whose imports do not show it; modern refuses neuronxcc.nki.  [default: auto]",
 )
+@click.option(
+    "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.pass_context
 def lint_paths(
@@ -38,6 +42,7 @@ def lint_paths(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     dialect: str | None,
+    nki_version: str | None,
     paths: tuple[Path, ...],
 ) -> None:
     """Check the sources of the kernels in PATHs (files and directories), and the project's functions that they call.
@@ -49,7 +54,8 @@ def lint_paths(
     """
     settings = _settings(paths[0], select, ignore, dialect)
     files = _files(paths, settings)
-    report = _lint(files, settings)
+    with options.override(nki_version=_version(nki_version)):
+        report = _lint(files, settings)
     found = [replace(each, file=_relative(each.file)) for each in report.findings if settings.wants(each)]
     if not files:
         click.echo(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
@@ -69,6 +75,13 @@ def _settings(path: Path, select: tuple[str, ...], ignore: tuple[str, ...], dial
             ignore=settings.ignore | rule_ids(_split(ignore)),
             dialect=dialect or settings.dialect,
         )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _version(said: str | None) -> str:
+    try:
+        return said or str(options.value("nki_version"))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 

@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from nkitools.report.run_counts import Tally
 
 
+_READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "stand_in")
+
+
 # Whatever follows the script is the script's, also what looks like an option.
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @click.option("--chip", type=click.Choice(options.OPTIONS["chip"].choices), help=options.OPTIONS["chip"].help)
+@click.option(
+    "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help
+)
 @click.option("--rules", type=click.Choice(options.OPTIONS["rules"].choices), help=options.OPTIONS["rules"].help)
 @click.option(
     "--precision", type=click.Choice(options.OPTIONS["precision"].choices), help=options.OPTIONS["precision"].help
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 def run_script(
     context: click.Context,
     chip: str | None,
+    nki_version: str | None,
     rules: str | None,
     precision: str | None,
     save: Path | None,
@@ -49,7 +56,8 @@ def run_script(
     exit code is the script's own, or 1 if it died of an exception or ended well with findings of severity error.
     --save keeps the run in a file; where several kernels run, FILE.json becomes FILE-1.json, FILE-2.json, ...
     """
-    said = {"chip": chip, "rules": rules, "precision": precision, "watch": ",".join(watch) or None}
+    said = {"chip": chip, "nki_version": nki_version, "rules": rules, "precision": precision}
+    said["watch"] = ",".join(watch) or None
     with options.override(**{name: value for name, value in said.items() if value is not None}), saving(save) as saved:
         code, tally = _run_watched(script, args, _stand_in_policy())
     _show(tally)
@@ -59,7 +67,7 @@ def run_script(
 def _stand_in_policy() -> str:
     """Return the option ``stand_in``; every option that a run may read is checked before it begins."""
     try:
-        values = {name: options.value(name) for name in ("chip", "rules", "precision", "print_limit", "stand_in")}
+        values = {name: options.value(name) for name in _READ_BY_RUNS}
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return str(values["stand_in"])

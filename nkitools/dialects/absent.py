@@ -1,13 +1,12 @@
-"""Names that a dialect lacks: documented and not modelled yet (NK607), removed by AWS (NK608), or unknown (NK607)."""
+"""Names that a dialect lacks: documented and not modelled yet (NK607), of another version (NK608), unknown (NK607)."""
 
 from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES
@@ -15,7 +14,6 @@ from nkitools.rules.finding import Finding, KernelError, NotModelled, finding_he
 
 _REMEDY = "Use one of the names that dir() of the module lists, or a newer version of nkitools."
 _MODULE_REMEDY = "Import what you need of nki, nki.isa and nki.language, or run this file with AWS's own packages."
-_NONE: Mapping[str, str] = MappingProxyType({})
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
@@ -32,27 +30,29 @@ class NotModelledModule(NotModelled, ModuleNotFoundError):
 
 
 class RemovedAttribute(KernelError, AttributeError):
-    """A name of an earlier NKI version (NK608): an AttributeError too, so that hasattr works."""
+    """A name of another NKI version (NK608): an AttributeError too, so that hasattr works."""
 
 
 class RemovedImport(KernelError, ImportError):
     """The same in ``from module import name``."""
 
 
-def missing(module: str, name: str, documented: frozenset[str], removed: Mapping[str, str] = _NONE) -> Any:
-    """What ``module.name`` is where the dialect has no such thing.
+def missing(module: str, name: str, public: Iterable[str], documented: frozenset[str] = frozenset()) -> type:
+    """Return what ``module.name`` is where the dialect has no such thing; ``public`` are the names that it has.
 
-    A documented name is a placeholder that refuses to be used (NK607). A removed one (with what to do instead) is an
-    AttributeError with NK608, every other one with NK607.
+    A documented name is a placeholder that refuses to be used (NK607). Every other one is an AttributeError with NK607.
     """
-    if name in documented:
-        return _placeholder(module, name)
+    if name not in documented:
+        _refuse(module, name, public)
+    return _placeholder(module, name)
+
+
+def _refuse(module: str, name: str, public: Iterable[str]) -> NoReturn:
     if name.startswith("__"):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    if name in removed:
-        _raise(finding_here(RULES["NK608"], f"{module}.{name} was removed from NKI", removed[name]))
+    near = get_close_matches(name, public, n=1)
     message = f"{module} has no `{name}`: neither AWS's documentation nor nkitools knows that name"
-    return _raise(finding_here(RULES["NK607"], message, _near(name, documented) + _REMEDY))
+    raise_absent(finding_here(RULES["NK607"], message, (f"Did you mean {near[0]}? " if near else "") + _REMEDY))
 
 
 def refuse_module(name: str) -> NoReturn:
@@ -66,14 +66,8 @@ def refuse_module(name: str) -> NoReturn:
     raise error
 
 
-def _near(name: str, documented: frozenset[str]) -> str:
-    """``Did you mean …?`` where the module that asks has a name like it."""
-    public = sys._getframe(2).f_globals.get("__all__", ())
-    near = get_close_matches(name, (*public, *documented), n=1)
-    return f"Did you mean {near[0]}? " if near else ""
-
-
-def _raise(finding: Finding) -> NoReturn:
+def raise_absent(finding: Finding) -> NoReturn:
+    """Raise the finding about a name as what the import, or the attribute, must raise."""
     if _is_imported():
         raise (RemovedImport if finding.rule == "NK608" else NotModelledImport)(finding)
     raise (RemovedAttribute if finding.rule == "NK608" else NotModelledAttribute)(finding)

@@ -53,16 +53,19 @@ def _checked(
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             wrong = error
-        _wrong_call(called, function, wrong)
+        wrong_call(called, inspect.signature(function), function.__qualname__, wrong)
 
     return checked
 
 
-def _wrong_call(name: str, function: Callable[..., Any], error: TypeError) -> NoReturn:
+def wrong_call(name: str, form: inspect.Signature, raised_by: str, error: TypeError) -> NoReturn:
+    """Refuse a call that does not fit its form (NK609), or that passes an argument which is gone (NK608).
+
+    ``raised_by`` is what the error's text calls the function.
+    """
     core = CORE.get()
     argument, instead = removed_argument(error)
     if instead and (core is None or not core.dialect.has_removed_arguments):
         refuse("NK608", f"{name}: the argument `{argument}` was removed from NKI", remedy=instead)
-    form = str(inspect.signature(function)).replace("'", "")
-    text = str(error).replace(f"{function.__qualname__}()", f"{name}()")
-    refuse("NK609", text, remedy=f"The call form is {name}{form}.")
+    text = str(error).replace(f"{raised_by}()", f"{name}()")
+    refuse("NK609", text, remedy=f"The call form is {name}{str(form).replace(chr(39), '')}.")

@@ -122,4 +122,4 @@ def _packed(values: Array, dtype: DType) -> Array:
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuron_dtypes", name, frozenset())
+    return missing("neuron_dtypes", name, __all__)

@@ -77,16 +77,17 @@ class _DialectLoader(Loader):
         if module.__name__ not in _SOURCES:
             return
         source = importlib.import_module(f"{_ROOM}.{_SOURCES[module.__name__]}")
-        names = list(source.__all__)
-        for name in names:
-            setattr(module, name, getattr(source, name))
+        for name in source.__all__:
+            if name in vars(source):  # a name of some versions is looked up when it is asked for
+                setattr(module, name, vars(source)[name])
         module.__doc__ = source.__doc__
-        module.__all__ = names  # type: ignore[attr-defined]
 
         if module.__name__.endswith("nki.dtype"):
             module.__class__ = _AnnotationModule
 
         def absent(name: str) -> Any:
+            if name == "__all__":
+                return [each for each in source.__all__ if hasattr(source, each)]
             if f"{module.__name__}.{name}" in (*_SOURCES, *_UNKNOWN):
                 return importlib.import_module(f"{module.__name__}.{name}")
             found = vars(source).get("__getattr__")
@@ -112,7 +113,7 @@ def _unknown_name(module: str, name: str) -> Any:
 
     if f"{module}.{name}" in (*_SOURCES, *_UNKNOWN):
         return importlib.import_module(f"{module}.{name}")
-    return missing(module, name, frozenset())
+    return missing(module, name, ())
 
 
 class _ParentLoader(Loader):

@@ -345,7 +345,11 @@ class Instruction:
     @cached_property
     def call_form(self) -> str:
         """The signature, as a remedy shows it."""
-        shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(self.signature))
+        return self.form_of(self.signature)
+
+    def form_of(self, signature: inspect.Signature) -> str:
+        """Return how the instruction is called by a signature, as a sentence."""
+        shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(signature))
         return f"The call form is nisa.{self.name}{shown}."
 
 

@@ -122,16 +122,24 @@ def _shown(size: Any) -> str:
     return repr(size.item() if isinstance(size, np.generic) else size) if plain else f"a {type(size).__name__}"
 
 
-def as_launch(kernel: Any, *, grid: Any = None, chip: str | None = None, rules: str | None = None) -> Launch:
-    """Any kernel or plain function (of the modern dialect) as a launch, with what the caller decides put over it."""
+def as_launch(
+    kernel: Any,
+    *,
+    grid: Any = None,
+    chip: str | None = None,
+    nki_version: str | None = None,
+    rules: str | None = None,
+) -> Launch:
+    """Return any kernel or plain function (of the modern dialect) as a launch, with what the caller decides over it."""
     sizes = None if grid is None else grid_of(grid)
     if isinstance(kernel, KernelObject):
         launch = (kernel if sizes is None else kernel.with_grid(sizes)).launch()
     else:
         signature_of(kernel)
         launch = Launch(kernel, name_of(kernel), grid=() if sizes is None else lnc_grid(name_of(kernel), sizes))
-    if chip is not None:
-        launch = replace(launch, chip=chip)
-    if rules is not None:
-        launch = replace(launch, rules=rules)
-    return launch
+    return replace(
+        launch,
+        chip=launch.chip if chip is None else chip,
+        nki_version=launch.nki_version if nki_version is None else nki_version,
+        rules=launch.rules if rules is None else rules,
+    )

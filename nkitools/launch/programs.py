@@ -16,6 +16,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.versions import AUTO
 from nkitools.history.after_run_rules import judge
 from nkitools.history.races import report_races
 from nkitools.launch import settings
@@ -60,6 +61,7 @@ class Launch:
     name: str
     grid: tuple[int, ...] = ()
     chip: str | None = None
+    nki_version: str | None = None
     rules: str | None = None
     precision: str | None = None
     usual_precision: str = "precise"
@@ -84,14 +86,16 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     level = settings.resolve_level(launch.rules)
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
+    version = settings.resolve_nki_version(launch.nki_version)
     record = watched_record()
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
-    run.settings = settings.described(level, launch.grid, seed)
+    run.settings = settings.described(level, launch.grid, seed, version)
     with session(run, level) as findings:
         reporter = Reporter(findings, record)
         with reporting(reporter if launch.reported is None else launch.reported(reporter)), ready(launch, reporter):
-            run.outputs = Programs(launch, generation_of(chip), record, reporter, precision).run(args, kwargs, seed)
+            programs = Programs(launch, generation_of(chip), record, reporter, precision, nki_version=version)
+            run.outputs = programs.run(args, kwargs, seed)
     return run
 
 
@@ -127,11 +131,13 @@ class Programs:
         reporter: Reporter,
         precision: str,
         *,
+        nki_version: str = AUTO,
         world: World | None = None,
         is_shared: Callable[[Array], bool] = lambda array: False,
     ) -> None:
         self.launch = launch
         self.generation = generation
+        self.nki_version = nki_version
         self.record = record
         self.reporter = reporter
         self.full_precision = precision == "full"
@@ -208,6 +214,7 @@ class Programs:
             input_ids=frozenset(storage.id for storage in self.arguments.storages),
             baton=baton,
             team=tuple(range(self.first, self.first + len(self.programs))),
+            nki_version=self.nki_version,
             world=self.world,
             rank=self.record.rank,
         )

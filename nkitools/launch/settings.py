@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from nkitools import options
+from nkitools.dialects import versions
 
 LEVELS = options.OPTIONS["rules"].choices
 PRECISIONS = ("precise", "full")
@@ -51,6 +52,14 @@ def resolve_precision(precision: str | None, default: str = "precise") -> str:
     return str(chosen)
 
 
-def described(level: str, grid: tuple[int, ...], seed: int | None) -> dict[str, Any]:
+def resolve_nki_version(version: str | None) -> str:
+    """Return the NKI version asked for: the argument, else the option (``--nki-version``, ``NKITOOLS_NKI_VERSION``)."""
+    chosen: Any = options.value("nki_version") if version is None else version
+    if chosen not in versions.choices():
+        raise ValueError(f"nki_version: must be one of {', '.join(versions.choices())}, it is {chosen!r}")
+    return str(chosen)
+
+
+def described(level: str, grid: tuple[int, ...], seed: int | None, version: str) -> dict[str, Any]:
     """Return what a run keeps of how it was launched, beside chip and precision."""
-    return {"rules": level, "grid": list(grid), "schedule_seed": seed}
+    return {"rules": level, "grid": list(grid), "schedule_seed": seed, "nki_version": versions.exact(version)}

@@ -20,6 +20,7 @@ def simulate(
     *arrays: Any,
     grid: Any = None,
     chip: str | None = None,
+    nki_version: str | None = None,
     ranks: int | None = None,
     rules: str | None = None,
     watch: Any = None,
@@ -28,7 +29,8 @@ def simulate(
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
 
     ``grid``: the launch grid, an int or ints (of a modern kernel the LNC degree, 1 or 2); ``chip``: ``trn1 inf2 trn2
-    trn3`` or ``gen2 gen3 gen4`` (default: the option, AWS's environment variables, else trn2); ``rules``: ``"error"``
+    trn3`` or ``gen2 gen3 gen4`` (default: the option, AWS's environment variables, else trn2); ``nki_version``: the
+    NKI version whose names and signatures hold (default: the option, else ``auto``, the newest); ``rules``: ``"error"``
     raises `KernelError` at the first error-level finding, ``"report"`` collects and goes on (outputs None where
     nothing can be computed), ``"off"`` runs bare. Other keywords go to the kernel; a parameter of the kernel that is
     called like one of these is passed by position. Arrays are NumPy's, torch's (on CPU) or jax's, and results come in
@@ -51,7 +53,7 @@ def simulate(
                 f"kernel: simulate needs a kernel or a function, it is given {type(kernel).__name__}. "
                 "Call nkitools.simulate(kernel, *arrays)."
             )
-        launch = as_launch(kernel, grid=grid, chip=chip, rules=rules)
+        launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules)
         if ranks is not None:
             started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs)
         else:

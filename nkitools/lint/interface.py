@@ -10,16 +10,18 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
+from nkitools.dialects import versions
 from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
 from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
-from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS
+from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, platform_target
+from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import source_of
+from nkitools.dialects.version_forms import narrowed, version_here
 from nkitools.issue.instruction import Instruction
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import KernelError
-from nkitools.rules.removed import ARGUMENTS
 
 # Keywords that legacy functions take beside those of their signatures, `UNDOCUMENTED` aside.
 _BESIDE = frozenset({"buffer", "dge_mode", "max_free_vec_size", "name", "perf_mode"})
@@ -31,7 +33,7 @@ _OF_JIT = {
 
 
 class Dialects:
-    """The interface of both dialects."""
+    """The interface of both dialects, the modern one under the NKI version that the option says."""
 
     def missing(self, name: str) -> tuple[str, str, str] | None:
         """Return rule, message and remedy where NKI certainly has no ``name``, else None."""
@@ -43,13 +45,16 @@ class Dialects:
             return None
         named = [each.arg for each in node.keywords if each.arg is not None]
         if name == "nki.jit" and "platform_target" in named:
-            return "NK608", "nki.jit(platform_target=...) was removed in NKI 0.3", ARGUMENTS["platform_target"]
+            return "NK608", *platform_target()
         if name in _OF_JIT:
             return _unknown(name, named, _OF_JIT[name], "")
         signature = _signature(name)
         if signature is None:
             return None
         form = self.form(name)
+        other = _of_another_version(name, named)
+        if other is not None:
+            return *other[:2], other[2] or form
         try:
             signature.bind(*[None] * len(node.args), **dict.fromkeys(named))
         except TypeError as error:
@@ -109,11 +114,15 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
     return None, words
 
 
-@cache
 def _missing(name: str) -> tuple[str, str, str] | None:
+    return _missing_in(name, version_here())
+
+
+@cache
+def _missing_in(name: str, version: str) -> tuple[str, str, str] | None:
     module, rest = _split(name)
     foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
-    if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in module.__all__:
+    if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in _plain(module):
         return None
     try:
         getattr(module, rest[0])
@@ -128,12 +137,37 @@ def _missing(name: str) -> tuple[str, str, str] | None:
     return None
 
 
-@cache
+def _plain(module: ModuleType) -> set[str]:
+    """The public names that every version has."""
+    return {name for name in module.__all__ if name in vars(module)}
+
+
+def _of_another_version(name: str, named: list[str]) -> tuple[str, str, str] | None:
+    """Rule, message and remedy where a call names an argument that the version does not have."""
+    version = version_here()
+    for row in _changes(name):
+        if row.parameter in named and not row.default and not row.is_in(version):
+            rule = "NK608" if row.is_gone(version) else "NK609"
+            return rule, f"{short(name)}: the argument `{row.parameter}` {row.absence(version)}", row.instead
+    return None
+
+
+def _changes(name: str) -> tuple[versions.Row, ...]:
+    module, _, function = name.rpartition(".")
+    return tuple(row for row in versions.parameters_of(module, function) if row.owner != "*")
+
+
 def _signature(name: str) -> inspect.Signature | None:
+    found = _whole_signature(name)
+    return found if found is None else narrowed(found, _changes(name), version_here())
+
+
+@cache
+def _whole_signature(name: str) -> inspect.Signature | None:
     module, rest = _split(name)
     if module is None or len(rest) != 1 or rest[0] not in module.__all__:
         return None
-    found: Any = getattr(module, rest[0])
+    found: Any = whole(vars(module), rest[0])
     if isinstance(found, Instruction):
         return found.signature
     if isinstance(found, FunctionType) or hasattr(type(found), "__signature__") or hasattr(found, "__signature__"):

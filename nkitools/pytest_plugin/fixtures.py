@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run
 
 # What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
-_OF_SIMULATION = ("rules", "watch")
+_OF_SIMULATION = ("nki_version", "rules", "watch")
 # What of its keywords does not reach the kernel.
 _OF_LAUNCHES = ("grid", "chip", "ranks", *_OF_SIMULATION)
 
@@ -43,7 +43,8 @@ def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     Takes an NKI kernel or a JAX function with Pallas calls. The test becomes two, ``[sim]`` and ``[hw]``.
     ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
     whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``,
-    ``ranks`` and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed by position.
+    ``nki_version``, ``ranks`` and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed
+    by position.
     """
     return KernelRunner(_nki_target, pytestconfig.stash[RECORDER])
 

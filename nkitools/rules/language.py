@@ -1,6 +1,7 @@
 """The language rules: what an NKI kernel may say, and to which chip."""
 
 from nkitools.chip.generations import incomplete_chips
+from nkitools.dialects import versions
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.removed import REPLACEMENTS
 
@@ -119,7 +120,8 @@ RULES = [
             "AWS does not document it, and a guess would be worse than a refusal."
         ),
         source=(
-            "nkitools itself; what AWS documents is the API reference of NKI 0.6 (SDK 2.32) and of SDK 2.26 (legacy)"
+            f"nkitools itself; what AWS documents is the API reference of NKI {versions.versions_of()[-1]} "
+            f"({versions.release_of(versions.MODERN)}) and of {versions.release_of(versions.LEGACY)} (legacy)"
         ),
         remedy=(
             "Use the documented call that the message names; otherwise run this kernel on AWS's simulator or on the "
@@ -132,8 +134,8 @@ RULES = [
         severity="error",
         reason=(
             "Names of earlier NKI versions, such as nl.arange, nl.mgrid, nl.par_dim and nisa.tensor_copy_dynamic_src, "
-            "no longer exist in the modern dialect, and neither compiler takes a kernel that mixes nki with "
-            "neuronxcc.nki."
+            "no longer exist in the modern dialect, an NKI version lacks what a later one brought, and neither "
+            "compiler takes a kernel that mixes nki with neuronxcc.nki."
         ),
         source=(
             "NKI Migration Guides, Migrating from NKI 0.1.0 to NKI 0.2.0, and Removed APIs of NKI 0.4.0 (SDK 2.32)"

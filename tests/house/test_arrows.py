@@ -12,12 +12,13 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "nkitools"
 
-# What every room may name: tables of chips, ids, texts and options, which name no other room.
-FOR_ALL = frozenset({"chip.generations", "options", "rules.catalogue", "rules.finding"})
+# What every room may name: tables of chips and NKI versions, ids, texts and options, which name no other room.
+FOR_ALL = frozenset({"chip.generations", "dialects.versions", "options", "rules.catalogue", "rules.finding"})
 
 # room: the rooms that it may name besides those for all. Lazy imports and imports for type checking count.
 ARROWS: dict[str, set[str]] = {
     "chip.generations": set(),
+    "dialects.versions": set(),
     "options": set(),
     "rules.catalogue": {"rules"},  # gathers the families, which are data; see the test of what is light
     "rules.finding": set(),
@@ -125,9 +126,9 @@ def reach(module: str, seen: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("room", sorted(FOR_ALL))
 def test_what_all_may_name_stands_on_the_standard_library(room: str) -> None:
-    """Tables of chips, catalogue, findings and options reach rule texts and the standard library, nothing else."""
+    """Tables, catalogue, findings and options reach rule texts and the standard library, nothing else."""
     reached = reach(f"nkitools.{room}", set())
-    reached.discard("nkitools.chip")  # the package of the tables, an empty one
+    reached -= {"nkitools.chip", "nkitools.dialects"}  # the packages of the tables, empty ones
     assert {room_of(name) for name in reached if is_ours(name)} <= FOR_ALL | {"rules"}
     assert {name.partition(".")[0] for name in reached if not is_ours(name)} <= sys.stdlib_module_names
 

@@ -1,39 +1,17 @@
-"""``nki.collectives`` 0.6: communication between the ranks of a run, ``nkitools.simulate(kernel, ..., ranks=N)``."""
+"""``nki.collectives``: communication between the ranks of a run, ``nkitools.simulate(kernel, ..., ranks=N)``."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nkitools.dialects.absent import missing
-from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.modern.objects import NKIObject
-from nkitools.isa.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
-from nkitools.isa.collectives_permute import (
-    collective_permute,
-    collective_permute_implicit,
-    collective_permute_implicit_current_processing_rank_id,
-    collective_permute_implicit_reduce,
-    rank_id,
-)
-from nkitools.isa.collectives_variable import all_gather_v, all_to_all_v
+from nkitools.dialects.public import find, publish
 from nkitools.issue import replica_groups
 
-__all__ = [
-    "ReplicaGroup",
-    "all_gather",
-    "all_gather_v",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_v",
-    "collective_permute",
-    "collective_permute_implicit",
-    "collective_permute_implicit_current_processing_rank_id",
-    "collective_permute_implicit_reduce",
-    "rank_id",
-    "reduce_scatter",
-]
-
-DOCUMENTED: frozenset[str] = frozenset()  # what this version refuses: nothing
+if TYPE_CHECKING:
+    from nkitools.isa.collectives import *
+    from nkitools.isa.collectives_permute import *
+    from nkitools.isa.collectives_variable import *
 
 
 class ReplicaGroup(replica_groups.ReplicaGroup, NKIObject):
@@ -43,8 +21,8 @@ class ReplicaGroup(replica_groups.ReplicaGroup, NKIObject):
     """
 
 
-globals().update(with_call_forms("nki.collectives", {name: globals()[name] for name in __all__}))
+publish(globals(), "nki.collectives")
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.collectives", name, DOCUMENTED)
+    return find(globals(), "nki.collectives", name)

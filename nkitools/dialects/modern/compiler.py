@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from nkitools.dialects.absent import missing
+from nkitools.dialects.public import find
 
 __all__: list[str] = []
 
-_LEGACY = (
-    "Import it from neuronxcc.nki.compiler for a kernel of the legacy dialect; in the modern one place tensors with "
-    "nl.ndarray(..., address=(partition, byte))."
-)
-REMOVED = {
-    "allocated": _LEGACY,
-    "enable_stack_allocator": _LEGACY,
-    "force_auto_alloc": _LEGACY,
-    "multi_buffer": _LEGACY,
-    "no_reorder": "Use nl.no_reorder.",
-    "psum": _LEGACY,
-    "sbuf": _LEGACY,
-    "skip_middle_end_transformations": _LEGACY,
-}
-
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.compiler", name, frozenset(), REMOVED)
+    return find(globals(), "nki.compiler", name)

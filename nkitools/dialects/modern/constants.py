@@ -11,4 +11,4 @@ __all__ = ["dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version",
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.isa.constants", name, frozenset())
+    return missing("nki.isa.constants", name, __all__)

@@ -13,4 +13,4 @@ __all__ = ["DType", *DTYPES]
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.dtype", name, frozenset())
+    return missing("nki.dtype", name, __all__)

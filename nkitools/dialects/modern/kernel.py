@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from nkitools.dialects.versions import AUTO, parameters_of
 from nkitools.launch.kernel import KernelObject, lnc_grid
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.schedule import Schedule, schedule_of
@@ -115,13 +116,16 @@ def _check_function(sentence: str, value: Any) -> None:
         refuse("NK609", f"{sentence}, it is given {type(value).__name__}")
 
 
+def platform_target() -> tuple[str, str]:
+    """Return what there is to say (NK608) of ``nki.jit(platform_target=...)``, and what to write instead."""
+    (row,) = (each for each in parameters_of("nki", "jit") if each.parameter == "platform_target")
+    return f"nki.jit(platform_target=...) {row.absence(AUTO)}", row.instead
+
+
 def _check_keywords(keywords: dict[str, Any]) -> None:
     if "platform_target" in keywords:
-        refuse(
-            "NK608",
-            "nki.jit(platform_target=...) was removed in NKI 0.3",
-            remedy="Set NEURON_PLATFORM_TARGET_OVERRIDE, or pass chip= to nkitools.simulate (--nki-chip to pytest).",
-        )
+        message, instead = platform_target()
+        refuse("NK608", message, remedy=instead)
     unknown = sorted(set(keywords) - COMPILER_KEYWORDS)
     if unknown:
         known = ", ".join(sorted(COMPILER_KEYWORDS))

@@ -12,4 +12,4 @@ DOCUMENTED = frozenset({"compile_kernel"})
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.compiler.kernel_builder", name, DOCUMENTED)
+    return missing("nki.compiler.kernel_builder", name, __all__, DOCUMENTED)

@@ -46,4 +46,4 @@ __all__ = ["mutable", "mutable_tensor", "scalar", "tensor"]
 
 
 def __getattr__(name: str) -> Any:
-    return missing("nki.typing", name, frozenset())
+    return missing("nki.typing", name, __all__)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from nkitools import options
+from nkitools.dialects import versions
 from nkitools.lint.abstract_values import Api, Constant, Mask, Register, Tensor, Value
 from nkitools.lint.context import Context
 from nkitools.lint.return_types import Arguments, parts
 from nkitools.rules.catalogue import removed_memory
 
 _SIMULATED = ("fmod", "mod")
-_DEPRECATED = {
-    "language.dynamic_range": "Use nl.fori_loop, with the body of the loop as a function of the counter.",
-    "language.tile_size.total_available_sbuf_size": "Use nl.tile_size.sbuf_fmax_bytes, the bytes of a partition, or "
-    "sbuf_size_bytes, those of all of them.",
-}
 _MEMORIES = frozenset({"hbm", "private_hbm", "psum", "sbuf", "shared_hbm"})
 
 
@@ -37,10 +34,9 @@ def named(context: Context, node: ast.Attribute, function: Api) -> None:
 
 
 def _named(context: Context, node: ast.expr, function: Api) -> bool:
-    legacy, module, member = parts(function.name)
-    instead = None if legacy else _DEPRECATED.get(f"{module}.{member}")
-    if instead is not None:
-        context.find("NK618", node, f"{function.short} is deprecated", instead)
+    notice = versions.notice(function.name, str(options.value("nki_version")))
+    if notice is not None:
+        context.find("NK618", node, *notice)
     missing = None if context.interface is None else context.interface.missing(function.name)
     if missing is not None:
         rule, message, remedy = missing

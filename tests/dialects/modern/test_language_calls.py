@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.dialects import versions
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 
@@ -145,7 +146,7 @@ def test_every_function_of_the_reference_is_called_here() -> None:
     """All 103 of them, and no others."""
     assert sorted(CALLS) == sorted(FUNCTIONS)
     assert len(FUNCTIONS) == 103
-    assert not nl.DOCUMENTED
+    assert [row.name for row in versions.names_of("nki.language").values() if row.home == "-"] == []
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -6,10 +6,10 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from nkitools.dialects.absent import missing
 from nkitools.dialects.legacy.aws_names.allocation import psum, sbuf
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.kernel_state import FORCE_AUTO_ALLOC, SKIP_MIDDLE_END, STACK_ALLOCATOR, switched
+from nkitools.dialects.public import find
 from nkitools.rules.finding import refuse
 
 
@@ -69,8 +69,6 @@ def multi_buffer(factor: Any = 2) -> MultiBuffer:
     return MultiBuffer(number)
 
 
-DOCUMENTED = frozenset({"allocation_scope"})
-
 __all__ = [
     "enable_stack_allocator",
     "force_auto_alloc",
@@ -83,4 +81,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuronxcc.nki.compiler", name, DOCUMENTED)
+    return find(globals(), "neuronxcc.nki.compiler", name)

@@ -13,4 +13,4 @@ TileIndex = Index
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuronxcc.nki.compiler.backends.neuron.indexing", name, frozenset())
+    return missing("neuronxcc.nki.compiler.backends.neuron.indexing", name, __all__)

@@ -13,4 +13,4 @@ local_tile = Tensor
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuronxcc.nki.compiler.backends.neuron.tensor", name, frozenset())
+    return missing("neuronxcc.nki.compiler.backends.neuron.tensor", name, __all__)

@@ -11,4 +11,4 @@ __all__ = ["dge_mode", "dma_engine", "engine", "nc_version", "oob_mode", "reduce
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuronxcc.nki.isa.constants", name, frozenset())
+    return missing("neuronxcc.nki.isa.constants", name, __all__)

@@ -16,4 +16,4 @@ def sizeinbytes(dtype: Any) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuronxcc.nki.language.constants", name, frozenset())
+    return missing("neuronxcc.nki.language.constants", name, __all__)

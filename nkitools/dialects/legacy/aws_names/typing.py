@@ -50,4 +50,4 @@ __all__ = ["mutable_tensor", "scalar", "tensor"]
 
 
 def __getattr__(name: str) -> Any:
-    return missing("neuronxcc.nki.typing", name, frozenset())
+    return missing("neuronxcc.nki.typing", name, __all__)

@@ -1,0 +1,87 @@
+"""The public names of a dialect's module, made from the table of versions (`nkitools.dialects.versions`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
+from types import FunctionType
+from typing import Any
+
+from nkitools.dialects import absent, versions
+from nkitools.dialects.call_form import with_call_forms
+from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, version_here, versioned_function
+from nkitools.dialects.versions import Row
+from nkitools.issue.instruction import Instruction
+from nkitools.rules.catalogue import RULES
+from nkitools.rules.finding import finding_here
+
+
+def publish(
+    namespace: dict[str, Any],
+    module: str,
+    *,
+    check: Callable[[str], None] | None = None,
+    outside: str = "",
+) -> None:
+    """Put the names that the table has for AWS's ``module`` into ``namespace``, the globals of the dialect's module.
+
+    Plain functions refuse wrong calls (`with_call_forms`, which ``check`` and ``outside`` are for). Names that some
+    version lacks are left to `find`, which asks for the version. ``__all__`` lists the names of every version.
+    """
+    rows = {name: row for name, row in versions.names_of(module).items() if row.is_modelled}
+    found = {name: _versioned(_definition(namespace, row), row) for name, row in rows.items()}
+    prefix = versions.short_of(module)
+    found |= with_call_forms(prefix, found, check, outside)
+    namespace.update({name: value for name, value in found.items() if not rows[name].differs})
+    namespace["_of_some_versions"] = {name: value for name, value in found.items() if rows[name].differs}
+    namespace["__all__"] = sorted(found)
+
+
+def find(namespace: dict[str, Any], module: str, name: str) -> Any:
+    """Return ``module.name``, which is no plain global of the dialect's module.
+
+    Errors: NK608 for a name of another NKI version, NK607 for what is not modelled or unknown (`absent.missing`).
+    """
+    some = namespace.get("_of_some_versions", {})
+    row = versions.names_of(module).get(name)
+    version = version_here() if row is not None else ""
+    if row is not None and not row.is_in(version):
+        message = f"{module}.{name} {row.absence(version)}"
+        absent.raise_absent(finding_here(RULES["NK608"], message, row.instead or OTHER_VERSION))
+    if name in some:
+        return some[name]
+    documented = frozenset(each.name for each in versions.names_of(module).values() if each.home == "-")
+    return absent.missing(module, name, namespace["__all__"], documented)
+
+
+def whole(namespace: dict[str, Any], name: str) -> Any:
+    """Return what the dialect's module has under a name of its ``__all__``, whatever the version."""
+    return namespace[name] if name in namespace else namespace["_of_some_versions"][name]
+
+
+def names(module: str, version: str) -> list[str]:
+    """Return the names of ``module`` that ``version`` has."""
+    return sorted(row.name for row in versions.names_of(module).values() if row.is_modelled and row.is_in(version))
+
+
+def _definition(namespace: dict[str, Any], row: Row) -> Any:
+    """Return what nkitools defines for a public name."""
+    home, _, inside = row.home.partition(":")
+    if home == namespace["__name__"]:
+        return namespace[row.name]
+    return attrgetter(inside or row.name)(import_module(home))
+
+
+def _versioned(value: Any, row: Row) -> Any:
+    """Return a function or instruction that follows the version of the run, where versions differ about it."""
+    changes = tuple(each for each in versions.parameters_of(row.module, row.name) if each.owner != "*")
+    if not changes and not row.differs and not row.deprecated:
+        return value
+    if isinstance(value, Instruction):
+        return VersionedInstruction(value, row, changes)
+    if isinstance(value, FunctionType):
+        return versioned_function(value, row, changes)
+    if changes:
+        raise TypeError(f"versions.tsv: {row.short} is no function, so that its parameters cannot differ")
+    return value
