@@ -237,7 +237,7 @@ class _Check:
             outputs = self._interpreted(outputs, chip, silently=heard)
         elif not watched and self.untraceable is not None:
             raise self.untraceable
-        if "device" in modes and launch.sees_tpu(run):
+        if "device" in modes and launch.sees_tpu(run.left_out):
             outputs = launch.device_outputs(self.fn, self.args, self.kwargs)
         run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
         return calls

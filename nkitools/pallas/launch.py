@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
-
-if TYPE_CHECKING:
-    from nkitools.pallas.checking import CheckedRun
 
 TARGET = "pallas-interpret"
 
@@ -71,11 +68,11 @@ def interpreted_outputs(
     return outputs
 
 
-def sees_tpu(result: CheckedRun) -> bool:
+def sees_tpu(left_out: dict[str, str]) -> bool:
     """Return whether JAX sees a TPU; ``left_out`` says what it sees where there is none."""
     platforms = sorted({str(device.platform) for device in jax_module().devices()})
     if "tpu" not in platforms:
-        result.left_out["device"] = f"no TPU: jax.devices() has {', '.join(platforms)} only"
+        left_out["device"] = f"no TPU: jax.devices() has {', '.join(platforms)} only"
     return "tpu" in platforms
 
 

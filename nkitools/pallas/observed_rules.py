@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,16 +10,20 @@ from nkitools.pallas import write_shadow
 from nkitools.pallas.calls import Operand, show_shape
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.source_places import NOWHERE, Place
-from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Shadow
+from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Shadow, Told
 
-if TYPE_CHECKING:
-    from nkitools.pallas.interpreter_events import Watch
+
+class FoundInRun(Protocol):
+    """The findings of an observed run."""
+
+    told: Told  # certain
+    suspected: Told  # certain only if the results depend on undefined memory
 
 
 class WatchedRules:
     """Judges the accesses of one kernel."""
 
-    def __init__(self, watch: Watch, grid: WatchedGrid) -> None:
+    def __init__(self, watch: FoundInRun, grid: WatchedGrid) -> None:
         self._watch = watch
         self._grid = grid
         self._races: list[tuple[Shadow, int, Place, tuple[int, ...]]] = []

@@ -1,7 +1,7 @@
 """The rules of Neuron custom C++ operators: TCM, cores, shapes and signatures."""
 
 from nkitools.chip.generations import chips_with
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 _CHIPS = chips_with("custom_operators")
 _REFERENCE = "Custom Operators API Reference Guide"

@@ -1,6 +1,6 @@
 """The data rules: what is read must have been written, inside of its tensor, and results must be complete."""
 
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 RULES = [
     Rule(

@@ -1,6 +1,6 @@
 """The dtype rules: which element types and operators an instruction takes."""
 
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 RULES = [
     Rule(

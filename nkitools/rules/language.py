@@ -2,8 +2,8 @@
 
 from nkitools.chip.generations import incomplete_chips
 from nkitools.dialects import versions
-from nkitools.rules.catalogue import Rule
 from nkitools.rules.removed import REPLACEMENTS
+from nkitools.rules.rule import Rule
 
 RULES = [
     Rule(

@@ -1,6 +1,6 @@
 """The memory rules: which memory and which engine an operand goes with, and where tensors may be placed."""
 
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 RULES = [
     Rule(

@@ -1,6 +1,6 @@
 """The order rules: what must come before what."""
 
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 RULES = [
     Rule(

@@ -1,6 +1,6 @@
 """The Pallas rules: what a TPU and its compiler take, and what may not happen while a kernel runs."""
 
-from nkitools.rules.catalogue import TPU_CHIPS, Rule
+from nkitools.rules.rule import TPU_CHIPS, Rule
 
 
 def _rule(identifier: str, slug: str, *, reason: str, source: str, remedy: str, severity: str = "error") -> Rule:

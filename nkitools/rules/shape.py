@@ -1,7 +1,7 @@
 """The shape rules: how large a tile may be, and which shapes fit together in one instruction."""
 
 from nkitools.chip.generations import chips_with
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 RULES = [
     Rule(

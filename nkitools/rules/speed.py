@@ -1,6 +1,6 @@
 """The speed rules: hints about what the documents call inefficient, where a line spends much of a run on it."""
 
-from nkitools.rules.catalogue import Rule
+from nkitools.rules.rule import Rule
 
 _WHEN = " Said of a line with at least 256 of them, which take at least a quarter of"
 

@@ -11,7 +11,8 @@ import numpy as np
 from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine, whole
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
+from nkitools.dialects.legacy.indexing.masks import Box
 from nkitools.rules.finding import Drawing, KernelError, refuse
 
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."

@@ -9,15 +9,13 @@ and end up in the constant.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.dialects.legacy.indexing.masks import Mask, compare, not_affine
+from nkitools.dialects.legacy.indexing.masks import Box, Mask, compare, not_affine
 from nkitools.rules.finding import refuse
-
-Box: TypeAlias = tuple[tuple[int, int], ...]  # first and end position along each axis of a tile
 
 
 def whole(value: Any) -> int | None:

@@ -14,23 +14,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 from nkitools.dialects.legacy.kernels.kernel_state import FORM
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import report
 
-if TYPE_CHECKING:
-    from nkitools.dialects.legacy.indexing.masks import Mask
-
 _SILENT = ("CACHE", "EXTENDED_ARG", "NOT_TAKEN")  # nothing that the author wrote
+
+
+class Comparison(Protocol):
+    """A mask, as far as this file joins it with another one."""
+
+    def __and__(self, other: Any, /) -> Any: ...
+
+
+_Mask = TypeVar("_Mask", bound=Comparison)
 
 
 @dataclass(frozen=True)
 class Waiting:
     """A comparison on the left of ``and``: the frame that asked for its truth, and where the right side's code lies."""
 
-    mask: Mask
+    mask: Comparison
     frame: FrameType
     right: range
 
@@ -40,7 +46,7 @@ class Waiting:
         return self.frame.f_lasti in self.right
 
 
-def waits(mask: Mask) -> bool:
+def waits(mask: Comparison) -> bool:
     """Whether the truth value that is asked for is that of the left side of an ``and`` of two comparisons (NK620)."""
     form, frame = FORM.get(), author_frame(2)
     if form is None or frame is None:
@@ -56,14 +62,14 @@ def waits(mask: Mask) -> bool:
     return True
 
 
-def with_left_side(mask: Mask) -> Mask:
+def with_left_side(mask: _Mask) -> _Mask:
     """A mask that the author has just made, and the comparison that waits for it."""
     form = FORM.get()
     if form is None or form.joining is None or form.joining.frame is not author_frame(2) or not form.joining.is_there:
         return mask
-    left: Mask = form.joining.mask
+    joined: _Mask = form.joining.mask & mask
     form.joining = None
-    return left & mask
+    return joined
 
 
 def was_lost() -> bool:

@@ -12,7 +12,7 @@ import linecache
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_lef
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
-if TYPE_CHECKING:
-    from nkitools.dialects.legacy.indexing.indices import Box, Index
+Box: TypeAlias = tuple[tuple[int, int], ...]  # first and end position along each axis of a tile
 
 _FORM = "Compare affine expressions of indices, loop counters and program ids with <, <=, >, >= or ==, and join with &."
 
@@ -32,11 +31,25 @@ def not_affine(reason: str) -> NoReturn:
     refuse("NK604", f"a mask must be comparisons of affine expressions joined with &; {reason}", remedy=_FORM)
 
 
+class Affine(Protocol):
+    """An affine expression over the axes of a tile; see `nkitools.dialects.legacy.indexing.indices.Index`."""
+
+    constant: int
+    coefficients: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int: ...
+    def values(self, box: Box) -> Array: ...
+    def __neg__(self) -> Affine: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Constraint:
     """``expression >= 0``, or ``expression == 0``."""
 
-    expression: Index
+    expression: Affine
     equality: bool
 
     @property
@@ -159,7 +172,7 @@ class Mask:
         lanes = Lanes(tuple(box))
         return lanes if lanes.empty or not rest else _with_predicate(lanes, rest)
 
-    def _check_axes(self, expression: Index, axes: list[int], shape: tuple[int, ...], what: str) -> None:
+    def _check_axes(self, expression: Affine, axes: list[int], shape: tuple[int, ...], what: str) -> None:
         if axes and expression.ndim != len(shape):
             not_affine(f"{what}: it has {expression.ndim} dimensions, the tile has {len(shape)}: {list(shape)}")
         for axis in axes:
@@ -181,7 +194,7 @@ def _with_predicate(lanes: Lanes, rest: list[Constraint]) -> Lanes:
     return Lanes(lanes.box, where)
 
 
-def compare(left: Index, symbol: str, right: Any) -> Mask:
+def compare(left: Affine, symbol: str, right: Any) -> Mask:
     """The mask ``left <symbol> right``."""
     if symbol == "!=":
         not_affine("it compares with !=")

@@ -18,8 +18,8 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import translated
 from nkitools.dialects.legacy.indexing.access import Access, access_of, bare_index_error
-from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine, whole
-from nkitools.dialects.legacy.indexing.masks import not_affine
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
+from nkitools.dialects.legacy.indexing.masks import Box, not_affine
 from nkitools.dialects.legacy.tiles.result_tiles import Tile
 from nkitools.engines.enums import oob_mode
 from nkitools.rules.finding import not_modelled, refuse

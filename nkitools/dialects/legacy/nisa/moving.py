@@ -12,8 +12,8 @@ from nkitools.dialects.legacy.aws_names.enums import dge_mode as dge_modes
 from nkitools.dialects.legacy.aws_names.enums import engine as engines
 from nkitools.dialects.legacy.aws_names.enums import oob_mode as oob_modes
 from nkitools.dialects.legacy.aws_names.enums import translated
-from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine, whole
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import OffsetAccess, RowAccess
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
 from nkitools.dialects.legacy.kernels.keywords import check_keywords

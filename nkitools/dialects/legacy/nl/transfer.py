@@ -13,8 +13,7 @@ from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import dge_mode, oob_mode, translated
-from nkitools.dialects.legacy.indexing.indices import Box
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_rows
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
 from nkitools.dialects.legacy.kernels.keywords import check_keywords

@@ -17,7 +17,8 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.tensor_repr import named, state
 from nkitools.dialects.legacy.indexing.access import out_of_bounds
-from nkitools.dialects.legacy.indexing.indices import Box, whole
+from nkitools.dialects.legacy.indexing.indices import whole
+from nkitools.dialects.legacy.indexing.masks import Box
 from nkitools.dialects.legacy.tiles.assignment import assign
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.tensor import Tensor

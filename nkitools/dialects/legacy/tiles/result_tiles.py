@@ -13,8 +13,7 @@ from nkitools.chip.masked_out import inherit
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.indexing.indices import Box
-from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, not_affine
 from nkitools.issue.guards import MAX_DIMENSIONS
 
 # dst and the operands as the instruction gets them: views and numbers

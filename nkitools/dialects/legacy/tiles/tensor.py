@@ -15,8 +15,8 @@ from nkitools.chip.tensor_repr import named
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.absent import NotModelledAttribute
 from nkitools.dialects.legacy.indexing.access import Access, access_of
-from nkitools.dialects.legacy.indexing.indices import Box, Index, NonAffine
-from nkitools.dialects.legacy.indexing.masks import Lanes, Mask, not_affine
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, Mask, not_affine
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
 from nkitools.dialects.legacy.indexing.slicing import basic_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
