@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
+from nkitools.record.notebook import offer_notebook_frame
 
 if TYPE_CHECKING:
     from nkitools import customop, mx, pallas, strategies
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
     from nkitools.record.prints.print_listeners import capture_prints
     from nkitools.record.prints.print_sequence import Prints
-    from nkitools.record.run import Run
+    from nkitools.record.run import Run, load_run
     from nkitools.record.run_listeners import collect_runs
-    from nkitools.record.saved.loading import SavedRunError, load_run
+    from nkitools.record.saved.loading import SavedRunError
     from nkitools.record.watch.probes import WatchWarning
     from nkitools.record.watch.watching import watching
     from nkitools.report.page.document import page, write_page
@@ -43,8 +44,7 @@ _LAZY = {
     "expect_finding": "nkitools.expect",
     "SavedRunError": "nkitools.record.saved.loading",
     "compare_runs": "nkitools.report.run_diff",
-    "load_run": "nkitools.record.saved.loading",
-    "in_frame": "nkitools.report.page.document",
+    "load_run": "nkitools.record.run",
     "page": "nkitools.report.page.document",
     "save_timeline": "nkitools.report.perfetto",
     "watching": "nkitools.record.watch.watching",
@@ -96,3 +96,13 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     raise AttributeError(f"module 'nkitools' has no attribute {name!r}")
+
+
+def _notebook_frame(run: Run) -> str:
+    """Return the page of a run in a frame, with the room of reports imported when a notebook first asks for it."""
+    from nkitools.report.page.document import in_frame
+
+    return in_frame(run)
+
+
+offer_notebook_frame(_notebook_frame)

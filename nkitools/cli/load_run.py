@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 def read_run(path: str) -> Run:
     """Return the run saved in a file; UsageError, exit code 2, where there is none."""
-    from nkitools.record.saved.loading import SavedRunError, load_run
+    from nkitools.record.run import load_run
+    from nkitools.record.saved.loading import SavedRunError
 
     try:
         return load_run(path)

@@ -75,7 +75,7 @@ def _stand_in_policy() -> str:
 
 def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, Tally]:
     from nkitools.cli.script import execute
-    from nkitools.record.prints.print_listeners import showing_prints
+    from nkitools.record.prints.print_display import showing_prints
     from nkitools.record.run_listeners import collect_runs
     from nkitools.record.watch.probes import option_probes
     from nkitools.report.prints import show_print

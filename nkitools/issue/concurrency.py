@@ -12,7 +12,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.plan import WRITTEN
-from nkitools.record.record import Part
+from nkitools.record.rows import Part
 
 SHARED = MemoryRegion.shared_hbm
 

@@ -10,14 +10,14 @@ from nkitools.pallas import write_shadow
 from nkitools.pallas.calls import Operand, show_shape
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.source_places import NOWHERE, Place
-from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Shadow, Told
+from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
 
 class FoundInRun(Protocol):
     """The findings of an observed run."""
 
-    told: Told  # certain
-    suspected: Told  # certain only if the results depend on undefined memory
+    certain: Observed
+    suspected: Observed  # these matter only if the results depend on undefined memory
 
 
 class WatchedRules:

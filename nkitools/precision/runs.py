@@ -15,7 +15,7 @@ from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
 from nkitools.launch.nested_arguments import mapped, mapped_by_name
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.precision.difference import exact
-from nkitools.record.prints.print_listeners import showing_prints
+from nkitools.record.prints.print_display import showing_prints
 from nkitools.record.run import Run
 
 

@@ -96,7 +96,7 @@ class Agreeing:
             run.save(place / f"{number}.{side}")
 
     def _compare(self) -> tuple[int, int]:
-        from nkitools.record.saved.loading import load_run
+        from nkitools.record.run import load_run
         from nkitools.report.agreement import agreement
 
         same = different = 0

@@ -40,7 +40,7 @@ class LiveTerminal:
         if self._reporter is None or hasattr(self._config, "workerinput"):
             yield
             return
-        from nkitools.record.prints.print_listeners import showing_prints
+        from nkitools.record.prints.print_display import showing_prints
         from nkitools.record.run_listeners import attend_runs
 
         self._nodeid, self._said = nodeid, ""

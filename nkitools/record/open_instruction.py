@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nkitools.chip.memory import Storage
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.rows import Rows, is_destination, with_destination
+from nkitools.record.rows import Part, Rows, is_destination, with_destination
 from nkitools.record.source_sites import author_frame
-
-if TYPE_CHECKING:
-    from nkitools.record.observers import Observer
-    from nkitools.record.record import Part
 
 
 @dataclass(slots=True, eq=False)
@@ -41,13 +37,17 @@ class OpenRows(Rows):
 
     def __init__(self) -> None:
         super().__init__()
-        self.observers: tuple[Observer, ...] = ()
         self.parts: dict[int, dict[int, Part]] = {}  # by position and operand
         self.moment: Moment | None = None  # while an instruction is added that was open: when it was issued
         self.open: OpenInstruction | None = None
         self._assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
         self._value: Storage | None = None  # the tile that the running call returns
         self._writers = 0  # how many instructions have written to it
+
+    @property
+    def is_observed(self) -> bool:
+        """Return whether an observer looks on, for which the moment of an open instruction is kept."""
+        return False
 
     @property
     def commit(self) -> Callable[[Any, int, list[int]], None]:
@@ -117,7 +117,7 @@ class OpenRows(Rows):
             self.close()
             self._writers += 1
             self.open = OpenInstruction(plan, site, operands, self.loop, self._value, self._writers == 1)
-            if self.observers:
+            if self.is_observed:
                 self.open.moment = moment_of(author_frame(2))
         else:
             self.commit(plan, site, operands)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nkitools.record.observers import Observer
-from nkitools.record.record import Record
+from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Row
 
 

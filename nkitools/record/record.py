@@ -12,23 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
-from nkitools.chip.numerics import Array
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.record.instruction_record import InstructionRecord, OperandRecord
 from nkitools.record.loop_counters import qualified
 from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.device_print import Print
-from nkitools.record.prints.print_listeners import shown_by
+from nkitools.record.prints.print_display import shown_by
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.rows import Access, Row
-from nkitools.record.run import InstructionRecord, OperandRecord
+from nkitools.record.rows import Access, Part, Row
 from nkitools.record.source_sites import Site, Sites
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
-    from nkitools.record.observers import Observer
-    from nkitools.record.watch.watching import Written
+    from nkitools.record.watch.written import Written
 
 
 @dataclass(slots=True)  # not frozen: that would take as long as the rest of an allocation's history
@@ -54,14 +51,25 @@ class Meeting:
     storage: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Elements of a storage: those of a view where ``lanes`` is true, or of its ``rows`` in dimension 0 only."""
+class Observer:
+    """Looks at a record while its run goes on: values for watches, checksums for races, pauses between programs.
 
-    layout: Layout
-    byte_offset: int
-    lanes: Array | None = None
-    rows: Array | None = None
+    This one does nothing; an observer overrides what it needs.
+
+    Each method gets the record, so that an observer refers to none and keeps none alive.
+    """
+
+    def allocated(self, record: Record, storage: Storage) -> None:
+        """Look at a storage that was just made, or at one that holds an argument."""
+
+    def issued(self, record: Record, row: Row) -> None:
+        """Look at what the last instruction has done; the record has its row already."""
+
+    def printed(self, record: Record) -> None:
+        """Get ready for a device print, which the record keeps next."""
+
+    def returned(self, record: Record, tensors: Sequence[NkiTensor]) -> None:
+        """Look at the kernel's results, once all programs have ended."""
 
 
 class Record(OpenRows):
@@ -74,6 +82,7 @@ class Record(OpenRows):
 
     def __init__(self) -> None:
         super().__init__()
+        self.observers: tuple[Observer, ...] = ()
         # Empty unless a watch observes the run (`nkitools.record.watch.watching`).
         self.writes: list[Written] = []
         self.inputs: list[Written] = []
@@ -106,6 +115,11 @@ class Record(OpenRows):
     def observe(self, observer: Observer) -> None:
         """Let an observer look at the run from here on; before the first program begins."""
         self.observers += (observer,)
+
+    @property
+    def is_observed(self) -> bool:
+        """Return whether an observer looks on."""
+        return bool(self.observers)
 
     @property
     def commit(self) -> Callable[[Any, int, list[int]], None]:

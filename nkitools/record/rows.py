@@ -132,6 +132,16 @@ class Planned:
         return cls(plan, 1 + OPERAND_WORDS * len(plan.written))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Elements of a storage: those of a view where ``lanes`` is true, or of its ``rows`` in dimension 0 only."""
+
+    layout: Layout
+    byte_offset: int
+    lanes: Array | None = None
+    rows: Array | None = None
+
+
 class Rows:
     """The instructions of one run, a row and a loop state each."""
 

@@ -10,8 +10,7 @@ from weakref import WeakValueDictionary
 from zlib import crc32
 
 from nkitools.chip.memory import MemoryRegion, Storage
-from nkitools.record.observers import Observer
-from nkitools.record.record import Record
+from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -158,3 +160,14 @@ class Sites:
 
     def __getitem__(self, number: int) -> Site:
         return self.all[number] if number >= 0 else UNKNOWN
+
+
+def source_texts(files: Iterable[str]) -> dict[str, str]:
+    """Return the text of each of ``files`` as it is now, without those that cannot be read."""
+    found = {}
+    for file in sorted(set(files)):
+        linecache.checkcache(file)
+        lines = linecache.getlines(file)
+        if lines:
+            found[file] = "".join(lines)
+    return found

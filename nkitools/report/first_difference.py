@@ -15,7 +15,7 @@ from nkitools.report.tolerance import Tolerance, diverging, numbers_of
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
     from nkitools.record.run import Run
-    from nkitools.record.watch.watching import Written
+    from nkitools.record.watch.written import Written
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from nkitools.record.prints.device_print import Print
 from nkitools.record.run import must_be_run
 
 if TYPE_CHECKING:
+    from nkitools.record.instruction_record import InstructionRecord
     from nkitools.record.record import Record
-    from nkitools.record.run import InstructionRecord, Run
+    from nkitools.record.run import Run
 
 STEP = 1000  # nanoseconds, the smallest unit of a trace
 LABEL = "order, not time"

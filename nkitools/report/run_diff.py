@@ -22,7 +22,8 @@ from nkitools.report.first_difference import Diverging, Place, place_of, prints_
 from nkitools.report.tolerance import Tolerance
 
 if TYPE_CHECKING:
-    from nkitools.record.run import InstructionRecord, Run
+    from nkitools.record.instruction_record import InstructionRecord
+    from nkitools.record.run import Run
     from nkitools.rules.finding import Finding
 
 

@@ -15,8 +15,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.launch import programs
-from nkitools.record.observers import Observer
-from nkitools.record.record import Record
+from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Row, Rows
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)

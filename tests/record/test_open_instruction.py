@@ -10,8 +10,8 @@ import numpy as np
 from nkitools.chip.dtypes import float32
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import NkiTensor
-from nkitools.record.record import Part, Record
-from nkitools.record.rows import words_of
+from nkitools.record.record import Record
+from nkitools.record.rows import Part, words_of
 
 
 def tile() -> NkiTensor:

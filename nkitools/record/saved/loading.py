@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.run import Run
+from nkitools.record.run_contents import RunContents
 from nkitools.record.saved.encoding import decoded_fields, decoded_value
 from nkitools.record.saved.packing import SavedRecord
 from nkitools.record.saved.saving import FORMAT, VERSION
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding, error_of
+
+_Run = TypeVar("_Run", bound=RunContents)
 
 
 class SavedRunError(ValueError):
@@ -32,22 +32,8 @@ class SavedError(Exception):
     finding: Finding | None = None
 
 
-def load_run(path: str | os.PathLike[str]) -> Run:
-    """Return the run that ``run.save(path)`` has written.
-
-    It answers as the run did: outputs, prints, findings, instructions, sources. Arrays of torch and jax are NumPy's,
-    and other objects among the outputs are namespaces of their fields, or their texts. Raises `SavedRunError` (a
-    ValueError) for what is no whole saved run that this version can read, OSError where the file cannot be read.
-    """
-    content = Path(path).read_bytes()
-    try:
-        return run_from_json(content)
-    except SavedRunError as error:
-        raise SavedRunError(f"{os.fspath(path)}: {error}") from error.__cause__
-
-
-def run_from_json(text: str | bytes) -> Run:
-    """`Run.from_json`."""
+def run_from_json(text: str | bytes, kind: type[_Run]) -> _Run:
+    """Return `Run.from_json` of ``text``, a run of class ``kind``."""
     plain = _parsed(text)
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise SavedRunError("this is JSON, but no saved run of nkitools (those begin with its format)")
@@ -60,7 +46,7 @@ def run_from_json(text: str | bytes) -> Run:
             f"version {VERSION}. Install a later one (pip install --upgrade nkitools), or save the run again with this."
         )
     try:
-        return _run(plain)
+        return _run(plain, kind)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise SavedRunError(f"a saved run that is damaged: {what}") from error
@@ -78,7 +64,7 @@ def _parsed(text: str | bytes) -> Any:
         raise SavedRunError(f"a saved run that is cut off or damaged (of it {size} are there): {error}") from error
 
 
-def _run(plain: Mapping[str, Any]) -> Run:
+def _run(plain: Mapping[str, Any], kind: type[_Run]) -> _Run:
     findings = [decoded_fields(Finding, each) for each in plain["findings"]]
     allowed = [(decoded_fields(Finding, each["finding"]), str(each["reason"])) for each in plain["allowed"]]
     judged = [*findings, *(finding for finding, _ in allowed)]
@@ -87,7 +73,7 @@ def _run(plain: Mapping[str, Any]) -> Run:
     for record in records:
         record.prints = prints
     reference = plain["reference"]
-    run = Run(
+    run = kind(
         str(plain["kernel"]),
         str(plain["target"]),
         str(plain["chip"]),

@@ -223,7 +223,7 @@ class SavedRecord(Record):
 
     def _read_writes(self, packed: Mapping[str, Any]) -> None:
         if any(packed[name] for name in _WRITES):
-            from nkitools.record.watch.watching import Written
+            from nkitools.record.watch.written import Written
 
             self.writes, self.inputs, self.results = (
                 [decoded_fields(Written, each) for each in packed[name]] for name in _WRITES

@@ -14,8 +14,8 @@ unknown ones; where a key leaves or changes its meaning ``version`` grows.
   those that a test asked for
 - ``ranks``: whether each of ``records`` is that of a communicating rank; ``records``: the issued instructions, see
   `nkitools.record.saved.packing`. In each ``writes``, ``inputs`` and ``results`` are objects with the fields of
-  `nkitools.record.watch.watching.Written`, empty without a watch; their ``storage`` is a place in its ``storages``
-- ``reference``: null, or ``{"values", "rtol", "atol"}``: the expected outputs, a value like ``outputs``
+  `nkitools.record.watch.written.Written`, empty where nobody watched; their ``storage`` is a place in its ``storages``
+- ``reference``: null, or ``{"values", "rtol", "atol"}``: what the outputs should have been, a value like ``outputs``
 - ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
 - ``sources``: the text of the author's files, as they were when the run was saved, by their paths
 
@@ -26,31 +26,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import linecache
 import os
 import uuid
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-from nkitools.record.run import Run
+from nkitools.record.run_contents import RunContents
 from nkitools.record.saved.encoding import encoded_fields, encoded_value
 from nkitools.record.saved.packing import packed_record
-from nkitools.record.source_sites import is_internal
 
 FORMAT = "nkitools-run"
 VERSION = 1
 
 
-def run_as_json(run: Run, *, compress: bool = True) -> str:
+def run_as_json(run: RunContents, *, compress: bool = True) -> str:
     """Return the run as one line of JSON: `Run.to_json`."""
     return json.dumps(run_as_plain(run, compress=compress), allow_nan=False, separators=(",", ":"))
 
 
-def run_as_plain(run: Run, *, compress: bool = True) -> dict[str, Any]:
+def run_as_plain(run: RunContents, *, compress: bool = True) -> dict[str, Any]:
     """Return the run as dictionaries, lists, texts and numbers, laid out as above."""
     judged = [*run.findings, *run.allowed]
     places = {id(finding): place for place, finding in enumerate(judged)}
@@ -80,7 +77,7 @@ def run_as_plain(run: Run, *, compress: bool = True) -> dict[str, Any]:
     }
 
 
-def _error(run: Run) -> dict[str, Any] | None:
+def _error(run: RunContents) -> dict[str, Any] | None:
     if run.error is None:
         return None
     finding = getattr(run.error, "finding", None)
@@ -90,16 +87,16 @@ def _error(run: Run) -> dict[str, Any] | None:
     return {"type": type(run.error).__name__, "text": str(run.error), "finding": place}
 
 
-def _reference(run: Run, compress: bool) -> dict[str, Any] | None:
+def _reference(run: RunContents, compress: bool) -> dict[str, Any] | None:
     found = run.reference
     if found is None:
         return None
     return {"values": encoded_value(found.values, compress=compress), "rtol": found.rtol, "atol": found.atol}
 
 
-def _own_fields(run: Run) -> list[str]:
+def _own_fields(run: RunContents) -> list[str]:
     """Return the fields of a run of a kind of its own that other runs do not have."""
-    common = {field.name for field in dataclasses.fields(Run)}
+    common = {field.name for field in dataclasses.fields(RunContents)}
     return [field.name for field in dataclasses.fields(run) if field.name not in common]
 
 
@@ -108,32 +105,10 @@ def _own_version() -> str:
     return version_of("nkitools")
 
 
-# --- sources ---------------------------------------------------------------------------------------------------------
-
-
-def sources_of(run: Run) -> dict[str, str]:
-    """Return the text of every file that an instruction, a print or a finding names, as it is now, where it can be
-    read.
-    """
-    found = {}
-    for file in sorted(set(_files_of(run))):
-        linecache.checkcache(file)
-        lines = linecache.getlines(file)
-        if lines:
-            found[file] = "".join(lines)
-    return found
-
-
-def _files_of(run: Run) -> Iterable[str]:
-    places = (each.file for each in (*run.prints, *run.findings, *run.allowed))
-    sites = (site.file for record in run.all_records for site in record.sites.all)
-    return (file for file in (*places, *sites) if file and not is_internal(file))
-
-
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def save_run(run: Run, path: str | os.PathLike[str], *, compress: bool = True) -> None:
+def save_run(run: RunContents, path: str | os.PathLike[str], *, compress: bool = True) -> None:
     """`Run.save`: the file is there whole or not at all."""
     text = run_as_json(run, compress=compress) + "\n"
     path = Path(os.path.realpath(path))

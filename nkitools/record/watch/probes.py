@@ -25,7 +25,8 @@ from nkitools.record.run import Run
 from nkitools.record.run_listeners import attend_runs
 from nkitools.record.source_sites import Site, author_frame
 from nkitools.record.tensor_names import names_in_kernel
-from nkitools.record.watch.watching import Written, watching
+from nkitools.record.watch.watching import watching
+from nkitools.record.watch.written import Written
 
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
 _PATTERN = re.compile(r"[*?\[]")

@@ -21,7 +21,7 @@ from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.record.saved.encoding import leaves
 from nkitools.record.source_sites import UNKNOWN, Site
-from nkitools.record.watch.watching import Written
+from nkitools.record.watch.written import Written
 from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
 from nkitools.report.page.occupancy import capacities, lives_of, programs_at

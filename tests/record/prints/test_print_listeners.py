@@ -11,7 +11,7 @@ import nkitools
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import language as nl
 from nkitools.record import run_listeners
-from nkitools.record.prints import print_listeners
+from nkitools.record.prints import print_display
 from nkitools.record.prints.device_print import Print
 
 X = np.arange(4, dtype=np.float32).reshape(2, 2)
@@ -92,7 +92,7 @@ class TestShowing:
             told.append((one.place().partition(", test")[0], echoes))
             return "m=0" in one.place()
 
-        with print_listeners.showing_prints(show):
+        with print_display.showing_prints(show):
             printing(X)
             nkitools.simulate(printing, X)
         printing(X)
@@ -105,6 +105,6 @@ class TestShowing:
 
     def test_nobody_shows_them_afterwards(self) -> None:
         """Whether the block ends well or not."""
-        with pytest.raises(RuntimeError), print_listeners.showing_prints(lambda one, echoes: True):
+        with pytest.raises(RuntimeError), print_display.showing_prints(lambda one, echoes: True):
             failing(X)
-        assert print_listeners.shown_by() is None
+        assert print_display.shown_by() is None

@@ -16,7 +16,8 @@ from nkitools.dialects.modern import collectives
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.record import Record
-from nkitools.record.watch.watching import Written, watching
+from nkitools.record.watch.watching import watching
+from nkitools.record.watch.written import Written
 from tests.history.test_races import line_of
 
 X = np.arange(3 * 128 * 4, dtype=np.float32).reshape(3 * 128, 4)

@@ -1,0 +1,137 @@
+"""The contents of a run: what came out of a kernel, and everything that happened on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from nkitools.record.instruction_record import InstructionRecord
+from nkitools.record.prints.print_sequence import Prints, as_prints
+from nkitools.record.source_sites import is_internal, source_texts
+from nkitools.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from nkitools.record.expected_outputs import Reference
+    from nkitools.record.record import Record
+    from nkitools.record.watch.written import Written
+
+
+class Instructions(Sequence[InstructionRecord]):
+    """The issued instructions, in order (of ranks one after the other); read from the compact records when asked
+    for.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return sum(record.count for record in self._records)
+
+    @overload
+    def __getitem__(self, index: int) -> InstructionRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[InstructionRecord]: ...
+    def __getitem__(self, index: int | slice) -> InstructionRecord | list[InstructionRecord]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(f"instruction {index} of a run of {len(self)} instructions")
+        records = iter(self._records)
+        record = next(records)
+        while position >= record.count:
+            position -= record.count
+            record = next(records)
+        return record.instruction(position)
+
+    def __iter__(self) -> Iterator[InstructionRecord]:
+        for record in self._records:
+            for position in range(record.count):
+                yield record.instruction(position)
+
+
+class WatchCounts(Protocol):
+    """What a watch has recorded in a run, see `nkitools.record.watch.probes.Probes`."""
+
+    of_option: bool
+
+    def as_plain(self) -> dict[str, Any]: ...
+
+
+@dataclass(eq=False)
+class RunContents:
+    """The fields of a `Run`."""
+
+    kernel: str
+    target: str
+    chip: str = ""
+    precision: str = "precise"
+    outputs: Any = None
+    prints: Prints = field(default_factory=Prints)
+    findings: list[Finding] = field(default_factory=list)
+    expected: list[Finding] = field(default_factory=list)
+    error: BaseException | None = None
+    record: Record | None = field(default=None, repr=False)
+    records: tuple[Record, ...] = field(default=(), repr=False)  # of the ranks
+    set_aside: list[tuple[Finding, str]] = field(default_factory=list, repr=False)  # accepted findings, and why
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    kept_sources: dict[str, str] | None = field(default=None, repr=False)
+    reference: Reference | None = field(default=None, repr=False)
+    probes: list[WatchCounts] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
+
+    def __post_init__(self) -> None:
+        self.prints = as_prints(self.prints)
+
+    @property
+    def instructions(self) -> Instructions:
+        """Return the issued instructions: name, engine, operands, file and line of each."""
+        return Instructions(self.all_records)
+
+    @property
+    def writes(self) -> list[Written]:
+        """Return the watched writes of the instructions, in order (of ranks one after the other)."""
+        return [each for record in self.all_records for each in record.writes]
+
+    @property
+    def reduced_writes(self) -> int:
+        """Return how many values, those of arguments and results too, are summaries only, as the budget was used up."""
+        return sum(record.reduced_writes for record in self.all_records)
+
+    @property
+    def allowed(self) -> list[Finding]:
+        """Return the findings of accepted rules (`allow_findings`); they are not among ``findings``."""
+        return [finding for finding, _ in self.set_aside]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Return why the findings in ``allowed`` are accepted, by the rule's id; '' without a stated reason."""
+        return {finding.rule: reason for finding, reason in self.set_aside}
+
+    @property
+    def all_records(self) -> tuple[Record, ...]:
+        """The record of every rank, or the one record; none where nkitools has not simulated it."""
+        return self.records or (() if self.record is None else (self.record,))
+
+    @property
+    def rounded(self) -> dict[str, int]:
+        """In full precision: which instructions took low-precision operands as rounded all the same, how many times.
+
+        Those that work on the bits of their dtype, and those given a view of another dtype than the tensor's own.
+        """
+        return dict(sum((record.rounded for record in self.all_records), Counter()))
+
+    @property
+    def findings_left_out(self) -> int:
+        """Return how many repeats of a finding at one line were counted only, since there were more than 1000."""
+        return sum(record.findings_left_out for record in self.all_records)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The text of the author's files that the run names: as they are now, of a saved run as they were then."""
+        if self.kept_sources is not None:
+            return self.kept_sources
+        places = (each.file for each in (*self.prints, *self.findings, *self.allowed))
+        sites = (site.file for record in self.all_records for site in record.sites.all)
+        return source_texts(file for file in (*places, *sites) if file and not is_internal(file))
