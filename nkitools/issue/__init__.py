@@ -1,1 +1,1 @@
-"""How an instruction is issued: its operands resolved, checked, computed and recorded."""
+"""The issue of an instruction: its operands resolved, checked, computed and recorded."""

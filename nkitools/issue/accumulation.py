@@ -1,13 +1,12 @@
-"""PSUM accumulation: what matmuls add to there, and whether anybody reads their sums.
+"""PSUM accumulation: what matmuls add to there, and whether their sums are read.
 
-NK503: on NeuronCore-v2 and v3 a matmul may add only to what a matmul has put there. Source: nki.isa.nc_matmul,
-Accumulation mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is
-undefined behavior on hardware". We judge ``accumulate=True`` only: with ``accumulate=None`` a tile of zeros that
-matmuls are added to is an idiom of AWS's own examples.
+NK503: on NeuronCore-v2 and v3 a matmul may add only to results of matmuls. Source: nki.isa.nc_matmul, Accumulation
+mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is undefined
+behavior on hardware". We judge ``accumulate=True`` only: with ``accumulate=None`` a tile of zeros that matmuls are
+added to is an idiom of AWS's own examples.
 
-NK506: the sums of matmuls are overwritten, and no instruction has read any of them. What is written in part only (a
-mask, a predicate, tensor indirection) is not judged, and of another instruction than a matmul only what overwrites them
-all.
+NK506: the sums of matmuls are overwritten, and no instruction has read any of them. A write in part (a mask, a
+predicate, tensor indirection) is not judged, nor is one by another instruction than a matmul unless it overwrites all.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strid
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """What matmuls have summed up in a region and nobody has read: by how many, from which instruction on."""
+    """The unread sum of matmuls in a region: how many matmuls, and since which instruction."""
 
     region: Region
     tensor: NkiTensor
@@ -42,7 +41,9 @@ class Sum:
     matmuls: int = 1
 
     def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
-        """Whether an access has elements in common with it; ``unless_sure`` where that is too hard to find out."""
+        """Return whether an access has elements in common with it; ``unless_sure`` where that is too hard to find
+        out.
+        """
         if array is self.array:
             return True
         if not _overlap(self.region, region):
@@ -67,7 +68,7 @@ def _region(tensor: NkiTensor) -> Region:
 
 
 def _place(tensor: NkiTensor) -> Region:
-    """The same in its memory, where the storage has a place of its own there."""
+    """Return the same in its memory, where the storage has a place of its own there."""
     storage = tensor.storage
     first, end, byte, last = _region(tensor)
     if storage.physical is None:
@@ -85,7 +86,7 @@ def _within(inner: Region, outer: Region) -> bool:
 
 
 def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
-    """Remember what an instruction reads and writes in PSUM; NK506 where it overwrites what nobody has read.
+    """Remember an instruction's reads and writes in PSUM; NK506 where it overwrites an unread sum.
 
     ``operands``: all its data, tensors and others.
     """
@@ -100,7 +101,7 @@ def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
 
 
 def note_read(tensor: NkiTensor) -> None:
-    """Forget the sums that somebody reads."""
+    """Forget the sums that an instruction reads."""
     sums = tensor.storage.sums
     if sums:
         tensor = getattr(tensor, "columns", tensor)  # all that tensor indirection chooses from
@@ -144,7 +145,7 @@ def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
 
 
 def _covers(tensor: NkiTensor, here: Region, region: Region) -> bool:
-    """Whether a write reaches every byte of a region."""
+    """Return whether a write reaches every byte of a region."""
     dense = tensor.layout.free_elements * tensor.dtype.itemsize == here[3] - here[2]
     return dense and _within(region, here)
 

@@ -1,4 +1,6 @@
-"""What all collectives share: their lists of tensors, what these must be, and how a call becomes an instruction."""
+"""The common part of all collectives: their lists of tensors, the guards of these, and how a call becomes an
+instruction.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +170,7 @@ class Collective:
         return found
 
     def put(self, destination: Array, total: Array, dst: NkiTensor) -> None:
-        """A reduction's result, cast once into its destination (which full precision has in float32)."""
+        """Write a reduction's result, cast once into its destination (which full precision has in float32)."""
         wide = self.core.full_plans is not None and destination.dtype == np.float32
         put(destination, total, float32 if wide else dst.dtype)
 
@@ -201,7 +203,7 @@ class Collective:
         agreed: dict[str, Any],
         touches: tuple[Mask, ...] = (),
     ) -> None:
-        """The same, where shapes need not agree."""
+        """Issue a collective whose shapes need not agree."""
         core, operands = self.core, [*dsts, *srcs]
         words = shared_words(operands)
         follows = both_cores(core, self.name, words)
@@ -256,7 +258,7 @@ class Collective:
 
 
 def call_form(function: Any) -> str:
-    """``The call form is nki.collectives.all_reduce(srcs, dsts, …).``"""
+    """Return ``The call form is nki.collectives.all_reduce(srcs, dsts, …).``"""
     signature = inspect.signature(function)
     bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
     shown = signature.replace(parameters=bare, return_annotation=signature.empty)
@@ -264,7 +266,7 @@ def call_form(function: Any) -> str:
 
 
 def reduced(operator: Operator, sources: Sequence[Array]) -> Array:
-    """Sources reduced in float32, in their order."""
+    """Return the sources reduced in float32, in their order."""
     total = np.array(to_float32(sources[0]), np.float32)
     for each in sources[1:]:
         operator.compute(total, to_float32(each), out=total)
@@ -272,11 +274,11 @@ def reduced(operator: Operator, sources: Sequence[Array]) -> Array:
 
 
 def _moved_already(*arrays: Array) -> None:
-    """What a kept plan computes: nothing, as the call itself has moved what there was to move."""
+    """Compute nothing: the call itself has moved the data."""
 
 
 def _forms(dsts: list[NkiTensor], srcs: list[NkiTensor]) -> dict[str, Any]:
-    """What the ranks' operands must have in common."""
+    """Return what the ranks' operands must have in common."""
     operands = [*srcs, *dsts]
     return {
         "the memory": "SBUF" if any(each.buffer is SBUF for each in operands) else "HBM",

@@ -1,10 +1,10 @@
-"""How the ranks of a group come together in a collective: who waits for whom, and what must agree.
+"""The meeting of a group's ranks in a collective: which core waits for which, and what must agree.
 
 The cores of a logical NeuronCore each issue the collective, as one program runs on both. Core c of a rank exchanges
-with core c of the other ranks; what lies in shared HBM, which both cores of a rank name alike, is moved once for both.
-So the two cores of a rank wait for each other before a collective of shared HBM and after it: each of them may have
-written a part of what is sent, and may read all of what is received. The reference says nothing of two cores; public
-production kernels, which send what both cores have written with no barrier between them, rely on this.
+with core c of the other ranks; data in shared HBM, which both cores of a rank name alike, are moved once for both.
+So the two cores of a rank wait for each other before a collective of shared HBM and after it: each core may have
+written a part of the data sent, and may read all of the data received. The reference does not mention two cores; public
+production kernels, which send the writes of both cores with no barrier between them, rely on this.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from nkitools.issue.plan import Check
 from nkitools.issue.replica_groups import rank_of
 from nkitools.record.rows import storages_of, words_of
 
-# Which rule speaks where the ranks of a group do not agree; where nothing is named, NK609.
+# The rule of a disagreement between the ranks of a group; NK609 where none is named.
 _RULES = {"the collective": "NK504", "the memory": "NK201", "dtypes": "NK301", "shapes": "NK109"}
 
 
 @dataclass(eq=False)
 class Offer:
-    """What one core brings to a collective: from where in the kernel, what must agree, and copies of what it sends."""
+    """The offer of one core to a collective: its line in the kernel, the values that must agree, and copies of its
+    data.
+    """
 
     rank: int
     number: int  # that the baton knows the program by
@@ -43,17 +45,17 @@ class Offer:
 
 @dataclass(eq=False)
 class Met:
-    """What the ranks of a group have brought, in the order of the group; ``at`` is the running rank's place in it."""
+    """The offers of a group's ranks, in the order of the group; ``at`` is the running rank's place in it."""
 
     offers: list[Offer]
     at: int
 
     def sources(self, number: int) -> list[Array]:
-        """The ranks' sources number so and so."""
+        """Return the ranks' sources number so and so."""
         return [offer.sources[number] for offer in self.offers]
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is the same for all ranks of the group, made by the first that asks."""
+        """Return what is the same for all ranks of the group, made by the first that asks."""
         shared = self.offers[0].shared
         if key not in shared:
             shared[key] = make()
@@ -86,7 +88,7 @@ def meet(check: Check, core: Core, ranks: Sequence[int], agreed: dict[str, Any],
 
     def settle(offered: dict[int, Offer]) -> None:
         for member in members:
-            standing.pop(member, None)  # whoever has been met waits no longer, though it may not run yet
+            standing.pop(member, None)  # a program that has been met waits no longer, though it may not run yet
         _compare([offered[member] for member in members])
 
     offered: dict[int, Offer] = core.baton.meet("collective", members, mine, lambda: waiting, settle)

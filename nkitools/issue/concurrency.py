@@ -1,4 +1,4 @@
-"""What the other programs of a launch have to do with an instruction's operands in shared HBM."""
+"""An instruction's operands in shared HBM, which the other programs of a launch reach, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARED = MemoryRegion.shared_hbm
 
 
 def after_others(core: Core, tensor: NkiTensor, missing: Array, touched: Array | None) -> Array | None:
-    """Which of the missing elements are still unwritten when the other programs have gone as far as they can.
+    """Return which of the missing elements are still unwritten when the other programs have gone as far as they can.
 
     What another program writes without waiting is no uninitialised read (NK401) but a race of the two programs
     (NK502), whichever of them runs first here.
@@ -39,7 +39,7 @@ def keep_parts(
     lanes: Array | None,
     kept: Callable[[NkiTensor], Array | None],
 ) -> None:
-    """Tell the record which elements of shared HBM are touched where they are not all of a view.
+    """Record which elements of shared HBM are touched where they are not all of a view.
 
     ``lanes``: the rows of a gather that are in bounds. ``kept``: the elements of a destination that are written. Under
     a mask only its lanes are read, too.

@@ -1,4 +1,4 @@
-"""What is said about a DMA's descriptors: who generates them, and which addresses that one can generate."""
+"""The guards of a DMA's descriptors: which engine generates them, and which addresses that engine can generate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _BY_VALUE = {member.value: member for member in dge_modes}
 
 
 def mode_of(dge_mode: Any) -> Any:
-    """The mode that an argument means: production kernels also pass a member's documented value (``dge_mode=3``)."""
+    """Return the mode that an argument means: production kernels also pass a member's documented value
+    (``dge_mode=3``).
+    """
     return _BY_VALUE.get(dge_mode, dge_mode) if type(dge_mode) is int else dge_mode
 
 

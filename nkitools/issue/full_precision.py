@@ -51,7 +51,7 @@ class FullPrecision:
 def in_full_precision(
     instruction: Instruction, core: Core, key: Any, values: tuple[Any, ...], plan: Plan, check: Check | None
 ) -> FullPrecision | None:
-    """How a call is computed whose declared operands have ``plan``; ``check`` has just been asked, or None.
+    """Return how a call is computed whose declared operands have ``plan``; ``check`` has just been asked, or None.
 
     None where no operand has more digits than its dtype: such a call is as in precise mode, and from now on fast.
     """
@@ -73,7 +73,7 @@ def in_full_precision(
 
 
 def _likes(tensors: Sequence[NkiTensor]) -> dict[int, NkiTensor]:
-    """The float32 likes of operands, by the identity of these; none where packed elements take part."""
+    """Return the float32 likes of operands, by the identity of these; none where packed elements take part."""
     if any(tensor.dtype.kind == "packed" for tensor in tensors):
         return {}
     found = {id(tensor): wide_of(tensor) for tensor in tensors}
@@ -87,14 +87,14 @@ def _count(instruction: Instruction, core: Core, rounded: Iterable[NkiTensor]) -
 
 
 def _shown(value: Any, role: int, wide: dict[int, NkiTensor]) -> Any:
-    """An argument with the likes in the places of its tensors."""
+    """Return an argument with the likes in the places of its tensors."""
     return [wide.get(id(each), each) for each in value] if role == SOURCES else wide.get(id(value), value)
 
 
 def _planned(
     instruction: Instruction, core: Core, key: Any, values: tuple[Any, ...], check: Check | None
 ) -> Plan | None:
-    """The plan for the likes, None where the instruction cannot take them; kept where the declared one is."""
+    """Return the plan for the likes, None where the instruction cannot take them; kept where the declared one is."""
     plans = core.full_plans
     assert plans is not None
     if key in plans:
@@ -131,7 +131,7 @@ def _unheard(rule: Rule, message: str, fatal: bool, *rest: Any) -> bool:
 
 
 class _SilentCheck(Check):
-    """What is wrong has been said of the declared operands; only when the plan computes there may be more to say."""
+    """A check without reports: the declared operands were judged before, and only the computation may add findings."""
 
     silent = True
 

@@ -121,10 +121,10 @@ def start(check: Check, tensor: NkiTensor, role: str) -> None:
 
 
 def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
-    """NK201, NK101, NK107: both ends lie in HBM or SBUF, and the source is a tile that can exist.
+    """Check both ends of a DMA: HBM or SBUF (NK201), and a source tile that can exist (NK101, NK107).
 
-    Filling a tile that is too tall or too long is not yet its use: the instruction that reads it knows better what is
-    wrong with it (NK103 to NK105).
+    Filling a tile that is too tall or too long is not yet its use: the instruction that reads it has the better finding
+    (NK103 to NK105).
     """
     for role, tensor in (("dst", dst), ("src", src)):
         memory(check, tensor, role, (*HBM, SBUF))
@@ -180,7 +180,7 @@ def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str,
 
 
 def vector_operand(check: Check, role: str, operand: Any, data: NkiTensor) -> None:
-    """A vector operand is a (partitions, 1) tile in SBUF or PSUM."""
+    """Check that a vector operand is a (partitions, 1) tile in SBUF or PSUM."""
     if not isinstance(operand, NkiTensor):
         return
     memory(check, operand, role, ON_CHIP)
@@ -199,7 +199,7 @@ def vector_operand(check: Check, role: str, operand: Any, data: NkiTensor) -> No
 
 
 def one_of(check: Check, role: str, value: Any, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
-    """NK609, NK206: an enum argument is of its enum, and among the members that the instruction knows."""
+    """Check that an enum argument is of its enum (NK609), and among the members that the instruction takes (NK206)."""
     if not isinstance(value, kind):
         check.refuse("NK609", f"`{role}` must be a nki.isa.{kind.__name__}, it is {value!r}")
     if allowed is not None and value not in allowed:

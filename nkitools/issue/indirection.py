@@ -1,4 +1,4 @@
-"""Which instructions take tensor indirection (NeuronCore-v4), in which operands, on which engines and from where.
+"""Tensor indirection (NeuronCore-v4): the instructions that take it, in which operands, on which engines, from where.
 
 Source: the paragraphs "Tensor indirection" of nki.isa (NKI 0.6).
 """
@@ -27,7 +27,7 @@ _MATMUL = frozenset({"float16", "bfloat16", "float8_e4m3", "float8_e5m2", "float
 
 @dataclass(frozen=True)
 class Ability:
-    """What an instruction takes: the operand that a scattered ``dst`` is lined up with, other inputs, its engines."""
+    """An instruction's abilities: the operand that a scattered ``dst`` is lined up with, other inputs, its engines."""
 
     main: str
     engines: tuple[str, ...]
@@ -57,7 +57,7 @@ ABILITIES = {
 
 
 def used_in(operands: Iterable[Any]) -> bool:
-    """Whether some operand is a view with tensor indirection."""
+    """Return whether some operand is a view with tensor indirection."""
     return any(isinstance(each, ColumnTensor) for each in operands)
 
 
@@ -105,7 +105,7 @@ def _check_position(check: Check, arguments: Mapping[str, Any]) -> None:
 
 
 def _check_pair(check: Check, role: str, values: NkiTensor, scales: NkiTensor) -> None:
-    """NK609: packed elements and their scales are one logical tensor, of which one index chooses."""
+    """Check that packed elements and their scales are one logical tensor with one index (NK609)."""
     first, second = (each.index if isinstance(each, ColumnTensor) else None for each in (values, scales))
     if first is None and second is None:
         return
@@ -151,7 +151,7 @@ def use(check: Check, arguments: Mapping[str, Any], plan: Plan) -> None:
 
 
 def done(arguments: Mapping[str, Any]) -> None:
-    """What an instruction has lined up is for that instruction only."""
+    """Forget the operands that an instruction has lined up, which are for that instruction only."""
     for value in arguments.values():
         if isinstance(value, ColumnTensor):
             value.offsets = None
@@ -194,5 +194,5 @@ def _same_start(check: Check, role: str, tensor: NkiTensor, other_role: str, oth
 
 
 def _start(tensor: NkiTensor) -> int | None:
-    """The first partition of a manually allocated tensor."""
+    """Return the first partition of a manually allocated tensor."""
     return tensor.layout.start_partition if tensor.storage.physical is not None else None

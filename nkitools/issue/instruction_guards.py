@@ -1,4 +1,4 @@
-"""Guards of what single instructions state: dimensions, elements, dtypes, whole GpSimd cores, 32-bit numbers."""
+"""Guards of single instructions: dimensions, elements, dtypes, whole GpSimd cores, 32-bit numbers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def integer(check: Check, role: str, number: Any, least: int = int(_INT32.min), 
 
 
 def partitions_of(tensor: NkiTensor, chosen: Any) -> Array:
-    """A mask, broadcastable to ``tensor``, of some of its partitions."""
+    """Return a mask, broadcastable to ``tensor``, of some of its partitions."""
     mask = np.zeros((tensor.shape[0], *[1] * (tensor.ndim - 1)), np.bool_)
     mask[chosen] = True
     return mask

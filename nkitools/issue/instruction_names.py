@@ -21,7 +21,7 @@ class DeviceLoop:
     @classmethod
     @contextmanager
     def begun(cls, core: Core) -> Iterator[DeviceLoop]:
-        """The loop, while it runs."""
+        """Provide the loop while it runs."""
         loop = core.device_loop = cls(core.device_loop)
         try:
             yield loop
@@ -30,11 +30,11 @@ class DeviceLoop:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first turn of it and of all loops around it."""
+        """Return whether this is the first turn of the loop and of all loops around it."""
         return self.first and (self.around is None or self.around.is_first)
 
     def holds(self, other: DeviceLoop | None) -> bool:
-        """Whether ``other`` is this loop or lies inside of it."""
+        """Return whether ``other`` is this loop or lies inside of it."""
         while other is not None:
             if other is self:
                 return True

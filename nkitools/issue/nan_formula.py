@@ -1,4 +1,4 @@
-"""What an instruction has computed for one element, as arithmetic with numbers: ``log(-1.0)``, ``0.0 / 0.0``."""
+"""The computation of one element as arithmetic with numbers: ``log(-1.0)``, ``0.0 / 0.0``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 def expression(instruction: str, settings: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """What was computed of the operands' ``values``; what is not known of them (None) is called by its name.
+    """Return what was computed of the operands' ``values``; what is not known of them (None) is called by its name.
 
     ``settings`` are the operators and other arguments.
     """

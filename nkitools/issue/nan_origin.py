@@ -1,10 +1,10 @@
-"""Where a NaN or an infinity came from (NK404): the instruction that made it of numbers which were none.
+"""The origin of a NaN or an infinity (NK404): the instruction that made it of numbers which were none.
 
-NumPy's floating-point flags, or the look at a matrix product, say that there may be one; here the operands say whether
-there is. Of an infinity all operands that its element depends on are finite. A NaN has none that is NaN; it may come of
-infinities (inf - inf) as long as none of these was reported, since it would be what that one has led to. What an
-instruction writes over one of its operands can no longer be seen: then the flags decide, which are raised for such
-origins only. Fills (nisa.memset, the numbers of the selecting instructions) raise no flags.
+NumPy's floating-point flags, or the look at a matrix product, suggest that there may be one; here the operands decide.
+An infinity counts where all operands of its element are finite. A NaN counts where none of them is NaN; they may be
+infinities (inf - inf) that were not reported, since otherwise the NaN only follows from them. Operands that the
+instruction has overwritten can no longer be seen: then the flags decide, which are raised for such origins only. Fills
+(nisa.memset, the numbers of the selecting instructions) raise no flags.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ class _Input:
 
     @property
     def is_given(self) -> bool:
-        """Whether its elements are there to be looked at."""
+        """Return whether the elements are there to be looked at."""
         return isinstance(self.array, np.ndarray) and not self.overwritten
 
     @property
     def has_infinities(self) -> bool:
-        """Whether some element is seen to be infinite."""
+        """Return whether a visible element is infinite."""
         return self.infinite is not None and bool(self.infinite.any())
 
     def at(self, sources: Mapping[From, Array]) -> Any:
@@ -114,7 +114,7 @@ class _Input:
 
 
 def _elements(value: Any) -> Any:
-    """An array, or a number as one; None for an operand that is not there."""
+    """Return an array, or a number as one; None for an operand that is not there."""
     if isinstance(value, np.ndarray):
         return value
     return np.asarray(value) if isinstance(value, (int, float, np.generic)) else None
@@ -130,7 +130,7 @@ def _shares(first: Array, second: Array) -> bool:
 def _origins(
     core: Core, plan: Plan, output: Operand, inputs: Sequence[_Input], flags: frozenset[str]
 ) -> tuple[Array, Array] | None:
-    """Which elements are NaN, and which are infinite, of operands that were not."""
+    """Return which elements are NaN, and which are infinite, of operands that were not."""
     nan, infinite = np.isnan(output.array), np.isinf(output.array)
     if output.where is not None:
         nan, infinite = nan & output.where, infinite & output.where
@@ -188,7 +188,7 @@ def _report(
 def _cause(
     plan: Plan, settings: dict[str, Any], output: Operand, inputs: Sequence[_Input], first: tuple[int, ...]
 ) -> str:
-    """What was computed for an element, or what there is to say where it depends on many."""
+    """Return the computation of an element, or a summary where the element depends on many."""
     wanted = np.zeros(output.array.shape, np.bool_)
     wanted[first] = True
     shapes = {each.name: each.array.shape for each in inputs if each.array is not None}
@@ -210,5 +210,5 @@ def _largest(array: Array) -> str:
 
 
 def first_of(where: Array) -> tuple[int, ...]:
-    """The index of the first true element."""
+    """Return the index of the first true element."""
     return tuple(int(each) for each in np.unravel_index(int(np.argmax(where)), where.shape))

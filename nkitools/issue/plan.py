@@ -39,55 +39,43 @@ DATA = frozenset(ROLES.values())
 
 _plan_ids = itertools.count()
 
-# Rules that speak about a tensor itself: said once of a storage, not again by every later instruction.
+# Rules about a tensor itself: reported once for a storage, not again by every later instruction.
 _ABOUT_STORAGE = frozenset({"NK101", "NK107", "NK110"})
 
 
 @dataclass(slots=True)
 class Plan:
-    """How one combination is executed.
+    """The execution of one combination of everything that an instruction's guards look at.
 
-    ``compute`` gets the arrays of all Dst, Src and Operand parameters in the order of the signature (immediates as
-    numbers, absent ones as None). ``lanes`` says what undefined input lanes do in the legacy dialect: ``"travel"``
-    makes the same output lanes undefined, ``"product"`` those of a matmul that they reach, ``"use"`` is a use (NK401).
-    ``wants_fresh``: compute also gets ``fresh=``, which lanes of the destination were never written (True for all,
-    False for none, else a mask); ``adds_always``: never written lanes are then a finding (NK401).
-    ``adds_to_matmuls_only``: lanes that another instruction wrote are one, too; ``overwrites``: a matmul that makes a
-    region its own. ``touches``: for each tensor operand, in the order of the signature, a mask (broadcastable to it) of
-    the lanes that are read or written, or None for all. ``chooses``, where values decide that, makes these masks of the
-    arrays that compute gets, and before it; ``touches`` is then not empty (its masks play no part) where an output may
-    be written in part. ``last_axis``: the rows of a gathered input run along the last axis of the result, not along its
-    first. ``unique_rows``: a scattered output must not name a row twice (NK505). ``names_only``: the operands are
-    neither read nor written. ``passes``: how often a matmul streams its moving operand through the array; ``tiled``: it
-    uses a part of that, beside others. ``arguments``: what the arguments are called, with each tensor of a list on its
-    own. ``written``: for each tensor operand, in the same order, whether it is an output. ``psum_reads``,
-    ``psum_writes``: which data operands (by their number) are inputs and outputs in PSUM; ``in_psum``: there are some.
+    A mask is broadcastable to its operand. Operands are in the order of the signature.
     """
 
     engine: str
     cycles: float
-    compute: Callable[..., Any]
+    compute: Callable[..., Any]  # gets the arrays of Dst, Src and Operand parameters; immediates as numbers
     elements: Elements  # which operand elements make which result elements
+    # Undefined input lanes: "travel" to the same output lanes, along a matmul's "product", or are a "use" (NK401).
     lanes: str = "use"
-    wants_fresh: bool = False
-    adds_always: bool = False
-    adds_to_matmuls_only: bool = False
-    overwrites: bool = False
-    touches: tuple[Any, ...] = ()
+    wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
+    adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
+    adds_to_matmuls_only: bool = False  # so are lanes that another instruction than a matmul wrote
+    overwrites: bool = False  # a matmul that makes a region its own
+    touches: tuple[Any, ...] = ()  # for each tensor operand a mask of the lanes read or written, or None for all
+    # Makes these masks from the arrays, before compute; ``touches`` is then not empty where outputs may be partial.
     chooses: Callable[..., tuple[Any, ...]] | None = None
-    last_axis: bool = False
-    unique_rows: bool = False
-    names_only: bool = False
-    passes: int = 1
-    tiled: bool = False
+    last_axis: bool = False  # the rows of a gathered input run along the result's last axis, not its first
+    unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
+    names_only: bool = False  # the operands are neither read nor written
+    passes: int = 1  # how often a matmul streams its moving operand through the array
+    tiled: bool = False  # a matmul that uses a part of the array, beside others
     name: str = ""
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
     operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
     registers: tuple[str, ...] = ()  # names of the arguments that are registers
-    written: tuple[bool, ...] = ()
-    psum_reads: tuple[int, ...] = ()
-    psum_writes: tuple[int, ...] = ()
-    in_psum: bool = False
+    written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
+    psum_reads: tuple[int, ...] = ()  # numbers of the data operands that are inputs in PSUM
+    psum_writes: tuple[int, ...] = ()  # numbers of the data operands that are outputs in PSUM
+    in_psum: bool = False  # there are some
     id: int = -1
 
     def number(self) -> None:
@@ -96,7 +84,7 @@ class Plan:
 
 
 class Check:
-    """What an instruction's guards talk to: the chip's table, and how to say that something is broken."""
+    """The interface of an instruction's guards: the chip's table, and the report of a broken rule."""
 
     def __init__(self, instruction: str, generation: Generation, call_form: str = "") -> None:
         self.instruction = instruction
@@ -123,5 +111,5 @@ class Check:
         refuse(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
 
     def _remedy(self, rule: str, remedy: str) -> str:
-        """What a guard says to do; where it only says that the call is wrong, the call form."""
+        """Return what a guard says to do; where it only says that the call is wrong, the call form."""
         return remedy or (self.call_form if rule == "NK609" else "")

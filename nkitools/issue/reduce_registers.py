@@ -1,6 +1,6 @@
 """The reduce registers of the Scalar and the Vector Engine: one float32 a lane, kept from instruction to instruction.
 
-A register that nothing has set holds a NaN with bits of its own, so that what continues it can be told of (NK507).
+A register that was never set holds a NaN with bits of its own, so that its use can be reported (NK507).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Lanes:
         self.lanes = slice(layout.start_partition, self.last + 1, step)
 
     def begin(self, command: commands, identity: float, initial: Any = None) -> Array:
-        """The registers made ready for what ``command`` says, as a float32 array to reduce into."""
+        """Return the registers made ready for what ``command`` says, as a float32 array to reduce into."""
         registers = self.registers()
         if command in RESETTING:
             registers[:] = identity
@@ -64,7 +64,7 @@ class Lanes:
         return registers
 
     def read(self) -> Array:
-        """The registers as they are, for an instruction that reads them without having reduced into them."""
+        """Return the registers as they are, for an instruction that reads them without having reduced into them."""
         registers = self.registers()
         self._settle(registers, "`reduce_res` receives")
         return registers
@@ -74,7 +74,7 @@ class Lanes:
         self.registers().view(np.uint32)[:] = _NOTHING
 
     def registers(self) -> Array:
-        """The running core's registers of these lanes."""
+        """Return the running core's registers of these lanes."""
         core = current_core(f"nisa.{self.instruction}")
         every = core.reduce_registers.get(self.engine)
         if every is None or every.size <= self.last:
@@ -107,7 +107,9 @@ def combine(registers: Array, operator: Operator, values: Array) -> None:
 
 
 def _folded(operator: Operator, rows: Array) -> Array:
-    """The reduction by an associative operator that NumPy does not know, neighbours first so that order is kept."""
+    """Return the reduction by an associative operator that NumPy does not know, neighbours first so that order is
+    kept.
+    """
     while rows.shape[1] > 1:
         odd = rows[:, -1:] if rows.shape[1] % 2 else rows[:, :0]
         left, right = rows[:, 0 : rows.shape[1] - 1 : 2], rows[:, 1::2]

@@ -1,9 +1,9 @@
-"""What becomes of an instruction that was refused, in a run that collects its findings and goes on.
+"""Refused instructions in a run that collects its findings and goes on.
 
-Its outputs hold NaN then (integers: 4) and count as written: one cause is told once. What is computed of them is
-followed, since a 4 is not seen to be undefined as a NaN is: no rule about values speaks of what depends on it, and an
-instruction whose place or indices do is left undone, too. What is followed are whole tensors, until something else has
-been written into all of one.
+The outputs of a refused instruction hold NaN (integers: 4) and count as written: one cause gives one finding. Results
+that depend on them are followed, since a 4 does not look undefined as a NaN does: no rule about values is judged for
+such results, and an instruction whose place or indices depend on them is left undone, too. Whole tensors are followed,
+until all of one has been overwritten.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def leave_undone(core: Core, values: Iterable[Any], roles: Iterable[int], *, wai
 
 def _poison(tensor: NkiTensor) -> None:
     storage = tensor.storage
-    if tensor.is_indirect():  # nobody knows where it would have been written
+    if tensor.is_indirect():  # the place is undefined
         storage.poison_unwritten()
         mark_whole(storage)
         return
@@ -76,7 +76,7 @@ def mark_whole(storage: Storage) -> None:
 
 
 def leave_rows_undone(core: Core, tensors: Iterable[NkiTensor], missing: Array, *, last_axis: bool) -> None:
-    """Outputs of a gather: the rows that an index which was reported has left out."""
+    """Mark the rows of a gather's outputs as undone that a reported index has left out."""
     for tensor in tensors:
         if tensor.is_indirect():
             _poison(tensor)
@@ -88,7 +88,7 @@ def leave_rows_undone(core: Core, tensors: Iterable[NkiTensor], missing: Array, 
 
 
 def refuse_undefined_places(core: Core, values: Iterable[Any], names: Iterable[str]) -> None:
-    """End an instruction, without a word, whose operands lie where nobody can say, or whose indices are undefined."""
+    """End an instruction, without a finding, whose operands lie at undefined places or whose indices are undefined."""
     for name, value in zip(names, values, strict=True):
         if isinstance(value, NkiTensor) and (
             any(each.storage.id in core.undone for each in _places(value))
@@ -98,7 +98,7 @@ def refuse_undefined_places(core: Core, values: Iterable[Any], names: Iterable[s
 
 
 def _places(tensor: NkiTensor) -> Iterator[NkiTensor]:
-    """The tensors that say where another one lies."""
+    """Yield the tensors that say where another one lies."""
     if isinstance(tensor, (VectorTensor, ColumnTensor)):
         yield tensor.index
     elif isinstance(tensor, DynamicTensor):
@@ -106,7 +106,7 @@ def _places(tensor: NkiTensor) -> Iterator[NkiTensor]:
 
 
 def depends_on_undone(core: Core, values: Iterable[Any]) -> bool:
-    """Whether some of an instruction's inputs come of one that was left undone."""
+    """Return whether some of an instruction's inputs come of one that was left undone."""
     return any(isinstance(value, NkiTensor) and value.storage.id in core.undone for value in values)
 
 
@@ -116,7 +116,7 @@ def follow(core: Core, plan: Plan, operands: Iterable[tuple[Any, int]]) -> None:
     outputs = [value for value, role in pairs if role in WRITTEN and isinstance(value, NkiTensor)]
     if depends_on_undone(core, [value for value, role in pairs if role not in WRITTEN]):
         if any(role == REGISTER for _, role in pairs):
-            raise StopRun  # it holds what nobody has defined, and decides about loops
+            raise StopRun  # its value is undefined, and decides about loops
         core.undone.update(each.storage.id for each in outputs)
     elif not (plan.touches or plan.chooses or (plan.wants_fresh and not plan.overwrites)):
         whole = [each.storage.id for each in outputs if each.direct and each.layout.nbytes == each.storage.nbytes]

@@ -11,7 +11,7 @@ from nkitools.chip.core import Core
 from nkitools.issue.plan import Check
 from nkitools.rules.finding import refuse
 
-_FORM = "Write nki.collectives.ReplicaGroup([[0, 1], [2, 3]]): lists of ranks, of which no rank is in two."
+_FORM = "Write nki.collectives.ReplicaGroup([[0, 1], [2, 3]]): lists of ranks, with no rank in two of them."
 _LISTS = (list, tuple, range)
 
 
@@ -57,7 +57,7 @@ def _wrong(sentence: str) -> NoReturn:
 
 
 def is_rank(value: Any) -> bool:
-    """Whether a value is an integer that a rank can be numbered by."""
+    """Return whether a value is an integer that a rank can be numbered by."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
 
 
@@ -65,17 +65,17 @@ def is_rank(value: Any) -> bool:
 
 
 def rank_of(core: Core) -> int:
-    """The rank that runs; a launch without ranks is rank 0 of one."""
+    """Return the rank that runs; a launch without ranks is rank 0 of one."""
     return 0 if core.world is None else core.rank or 0
 
 
 def world_size(core: Core) -> int:
-    """How many ranks run."""
+    """Return how many ranks run."""
     return 1 if core.world is None else core.world.size
 
 
 def how_to_run(count: int) -> str:
-    """What to do for more ranks than there are."""
+    """Return what to do for more ranks than there are."""
     each = ", ".join(f"(arguments of rank {rank})" for rank in range(min(count, 2)))
     return f"Run it with nkitools.simulate(kernel, {each}{', ...' if count > 2 else ''}, ranks={count})."
 
@@ -89,7 +89,8 @@ def check_rank(check: Check, core: Core, rank: int, where: str) -> None:
 
 
 def rank_list(check: Check, core: Core, group: Any, *, sized: bool = True) -> tuple[int, ...]:
-    """The running rank's own list, in its order. NK609: no replica group, unknown ranks, a rank in none of the lists.
+    """Return the running rank's own list, in its order. NK609: no replica group, unknown ranks, a rank in none of the
+    lists.
 
     ``sized``: shapes follow from the length of the lists, which is then the same for all, as all ranks run one
     instruction (the reference has one "rank_list_size").

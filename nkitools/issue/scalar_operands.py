@@ -84,7 +84,7 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
 
 
 def broadcast(operand: Any, ndim: int) -> Any:
-    """A number or vector in float32, so that it broadcasts over the free dimensions."""
+    """Return a number or vector in float32, so that it broadcasts over the free dimensions."""
     if isinstance(operand, np.ndarray):
         return column(to_float32(operand), ndim)
     return None if operand is None else np.float32(operand)

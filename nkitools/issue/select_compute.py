@@ -1,4 +1,4 @@
-"""How a choice is computed: the mask of a predicate, the values it selects, and their maximum."""
+"""The computation of a choice: the mask of a predicate, the values that it selects, and their maximum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Selecting = Callable[[Array, Array, Array, Any], Any]  # (destination, mask, on_
 
 
 def predicate_mask(reverse: Any, shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Where a predicate holds: where it is not 0, or with ``reverse`` where it is."""
+    """Return where a predicate holds: where it is not 0, or with ``reverse`` where it is."""
     hold = np.equal if reverse else np.not_equal
 
     def mask(predicate: Array) -> Array:
@@ -37,7 +37,9 @@ def predicate_mask(reverse: Any, shape: tuple[int, ...]) -> Callable[[Array], Ar
 def affine_mask(
     comparison: Operator, steps: list[tuple[int, int]], across: int, shape: tuple[int, ...]
 ) -> Callable[[int], Array]:
-    """The predicate for an offset, made anew each time: a row and a column are kept, not a mask for each offset."""
+    """Return the predicate for an offset, made anew each time: a row and a column are kept, not a mask for each
+    offset.
+    """
     pattern = np.asarray(0, np.int64)
     for step, count in steps:
         pattern = pattern[..., None] + step * np.arange(count, dtype=np.int64)
@@ -62,7 +64,7 @@ def affine_mask(
 def range_mask(
     comparisons: tuple[Operator, ...], start: int, shape: tuple[int, ...]
 ) -> Callable[[Array, Array], Array]:
-    """The predicate that an element's index, counted from ``start`` in a partition, lies between two bounds."""
+    """Return the predicate that an element's index, counted from ``start`` in a partition, lies between two bounds."""
     count = math.prod(shape[1:])
     indices = np.arange(start, start + count, dtype=np.float32)[None, :]
     compare0, compare1 = (comparison.compute for comparison in comparisons)
@@ -98,14 +100,14 @@ def selecting(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
 
 
 def _other(on_false: Any, dtype: Any, ndim: int) -> Any:
-    """The number or column of ``on_false`` as elements of ``dtype``, in memory of its own."""
+    """Return the number or column of ``on_false`` as elements of ``dtype``, in memory of its own."""
     if isinstance(on_false, np.ndarray):
         return column(np.array(through_float32(on_false, dtype)), ndim)
     return constant(np.float32(on_false), dtype)
 
 
 def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
-    """The same in float32, cast once on write; returns the float32 values."""
+    """Return the same in float32, cast once on write; returns the float32 values."""
     dtype, shape = dst.dtype, on_true.shape
     direct = dtype is float32 and dst.shape == shape and dst.layout.injective
 
@@ -124,7 +126,9 @@ def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
 def running_maximum(
     check: Check, command: reduce_cmds, data: NkiTensor, reduce_res: NkiTensor | None
 ) -> Callable[[Array, Array | None], None]:
-    """What ``command`` does with the Vector Engine's reduce registers, and what ``reduce_res`` receives of them."""
+    """Return what ``command`` does with the Vector Engine's reduce registers, and what ``reduce_res`` receives of
+    them.
+    """
     lanes = reduce_registers.Lanes(check.instruction, "vector", data)
     identity = reduce_registers.IDENTITY[MAXIMUM.name]
     dtype = None if reduce_res is None else reduce_res.dtype

@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
     @property
     def outputs(self) -> list[Operand]:
-        """What it has written."""
+        """Return the written operands."""
         return [each for each in self.operands if each.written]
 
 
@@ -51,7 +51,7 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
     evidence = core.evidence[:]
     core.evidence.clear()
     if core.undone and depends_on_undone(core, [each.value for each in operands if not each.written]):
-        return  # the refusal has been told, and its outputs are no numbers of the kernel's
+        return  # the refusal has been reported, and its outputs are no numbers of the kernel's
     call = Call(plan, operands, settings)
     flags = {each for each in evidence if isinstance(each, str)}
     unfit = [each for each in evidence if isinstance(each, Unfit)]
@@ -63,7 +63,7 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
         if isinstance(each, OutsideRange):
             _report_range(call, each)
     if any(told) or unfit:
-        # As far as they are infinities they have been spoken of, and so has what comes of them.
+        # Infinities among them have been reported, and so have their consequences.
         core.has_infinities = core.has_infinities or call.outputs[0].value.dtype.is_float
     product = next((each.values for each in evidence if isinstance(each, Product)), None)
     if (flags or product is not None) and not (unfit or any(told)):
@@ -95,14 +95,14 @@ def _report_cast(call: Call, cast: Saturated) -> bool:
         result: Array = output.array
         if result.dtype != cast.became.dtype or result.size != cast.lost.size:
             continue
-        # What was computed and not written, as beside a predicate, is not lost; nor is what nobody has defined.
+        # Values computed and not written, as beside a predicate, are not lost; nor are undefined ones.
         lost = cast.lost.reshape(result.shape) & _same(cast.became.reshape(result.shape), result)
         if output.where is not None:
             lost = lost & output.where
         values = cast.values.reshape(result.shape)
         running = current_findings()
         if running is not None and running.has_error:
-            lost = lost & (values == values)  # a NaN may stand for what could not be computed, of which was spoken
+            lost = lost & (values == values)  # a NaN may stand for a refused result, which was reported
         if lost.any():
             first = first_of(lost)
             report(
@@ -117,7 +117,7 @@ def _report_cast(call: Call, cast: Saturated) -> bool:
 
 
 def _report_range(call: Call, range_: OutsideRange) -> None:
-    """NK305: what an activation function was asked for; where there is no finite result NK404 speaks."""
+    """Report an activation function outside of its range (NK305); without a finite result NK404 reports it."""
     for output in call.outputs:
         result: Array = output.array
         if result.size != range_.outside.size:
@@ -151,7 +151,7 @@ def _same(left: Array, right: Array) -> Array:
 
 
 def _shown(number: Any) -> str:
-    """A number as an author writes it: 300.0, 127, nan."""
+    """Return a number as an author writes it: 300.0, 127, nan."""
     if isinstance(number, (bool, np.bool_)):
         return str(bool(number))
     return str(int(number)) if isinstance(number, (int, np.integer)) else str(np.float32(number))

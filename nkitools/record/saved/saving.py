@@ -1,6 +1,6 @@
 """A run as JSON: the layout of version 1, which ``run.schema.json`` beside this file states for machines.
 
-The keys of a file, all of which are always there, ``format`` first. New keys may come at any time, and readers skip
+All keys of a file are always there, ``format`` first. New keys may come at any time, and readers skip
 unknown ones; where a key leaves or changes its meaning ``version`` grows.
 
 - ``format``: ``"nkitools-run"``; ``version``: 1; ``made_by``: the version of nkitools
