@@ -51,5 +51,5 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
         stationary = ndarray(swapped.shape, x.dtype, sbuf)
         tensor_copy(stationary, swapped)
     result = ndarray((stationary.shape[1], y.shape[1]), float32, psum)
-    nc_matmul(result, stationary, y)
+    nc_matmul(result, stationary, y, accumulate=False)
     return result

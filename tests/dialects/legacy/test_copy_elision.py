@@ -237,3 +237,24 @@ def test_partly_undefined_values_stay_undefined_where_they_are_assigned(shape: A
     done = run(kernel, x, wide=False, rules="report")
     np.testing.assert_allclose(done.outputs[:5], np.exp(x[:5]), rtol=1e-5)
     assert refusal(kernel, x, wide=True).rule == "NK401"
+
+
+def test_only_a_matmul_that_adds_is_made_of_what_was_there() -> None:
+    """The first product overwrites, also a tile that was full, and `+=` adds: the element maps say so."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        out = nl.ndarray((8, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        psum = nl.zeros((8, 4), dtype=nl.float32, buffer=nl.psum)
+        psum[...] = nl.matmul(left, right, transpose_x=True)
+        psum += nl.matmul(left, right, transpose_x=True)
+        nl.store(out, psum)
+        return out
+
+    done = run(kernel, np.ones((16, 8), np.float32), np.ones((16, 4), np.float32))
+    np.testing.assert_array_equal(done.outputs, np.full((8, 4), 32, np.float32))
+    plans = [done.record.plan_at(position) for position in range(done.record.count)]
+    products = [plan for plan in plans if plan.name == "nc_matmul"]
+    operands = [[source.operand for source, _ in plan.elements.of("dst")] for plan in products]
+    assert operands == [["stationary", "moving"], ["stationary", "moving", "dst"]]
+    assert [plan.overwrites for plan in products] == [True, False]

@@ -72,10 +72,10 @@ def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options
         return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
     left, right = _evicted(left), _evicted(right)
     if chosen_left is None and chosen_right is None:
-        _nc_matmul(dst, left, right, **options)
+        _nc_matmul(dst, left, right, accumulate=False, **options)
         return Tensor.made(dst)
     box = (_free(chosen_left, stationary), _free(chosen_right, moving))
-    _nc_matmul(part(dst, dst.shape, box), left, right, **options)
+    _nc_matmul(part(dst, dst.shape, box), left, right, accumulate=False, **options)
     return Tensor.made(dst, Lanes(box))
 
 

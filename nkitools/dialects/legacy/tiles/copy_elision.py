@@ -7,6 +7,7 @@ call makes its value at once, so that its errors are those of its line, and leav
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -26,6 +27,8 @@ from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.overwritten import report_lost
 from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.finding import report
+
+_adding_plans: dict[int, Plan] = {}  # by the plan of the same matmul that overwrites
 
 # Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
 _REACHES = {
@@ -64,8 +67,20 @@ def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | Non
             copy(dst, product, opened)
             return True
         _check_defined(dst, missing, product)
+    opened.plan = _adding(opened.plan)
     _record().assign(partial(accumulating_matmul, dst=dst, product=product))
     return True
+
+
+def _adding(plan: Plan) -> Plan:
+    """Return the plan of a matmul that adds, in place of one that overwrites."""
+    found = _adding_plans.get(plan.id)
+    if found is None:
+        operands = {source.operand: rule for source, rule in plan.elements.of("dst")}
+        found = replace(plan, overwrites=False, elements=made(dst={**operands, "dst": SAME}))
+        found.number()
+        _adding_plans[plan.id] = found
+    return found
 
 
 def _record() -> Any:
