@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.house.test_arrows import MODULES, imports_of, is_ours
+from nkitools.dialects import versions
+from tests.house.test_arrows import ARROWS, FOR_ALL, MODULES, imports_of, is_ours, room_of
 
 # file: why it imports a module by a name that is computed, or looks into sys.modules for one of our own.
 HIDDEN = {
@@ -15,6 +16,8 @@ HIDDEN = {
     "nkitools.pallas": "its public names, as above: JAX is imported when one of them is asked for",
     "nkitools.pallas.imports": "modules of JAX",
     "nkitools.dialects.stand_in": "shows a dialect under AWS's names; takes the stand-ins out of sys.modules again",
+    "nkitools.dialects.public": "modules that the table of versions names; the tests here read them out of the table",
+    "nkitools.dialects.version_forms": "the same",
     "nkitools.lint.interface": "the module that stands in for the AWS module that a source imports",
     "nkitools.lint.project": "modules of the program that runs, which has imported them",
     "nkitools.targets.official": "AWS's packages",
@@ -24,9 +27,21 @@ HIDDEN = {
 }
 
 
+def published(module: str) -> set[str]:
+    """Return the files of the package that ``module`` takes public names from, by the table of versions."""
+    calls = [node for node in ast.walk(ast.parse(MODULES[module].read_text())) if isinstance(node, ast.Call)]
+    shown = [each.args[1] for each in calls if isinstance(each.func, ast.Name) and each.func.id == "publish"]
+    names = [each.value for each in shown if isinstance(each, ast.Constant)]
+    homes = {row.home.partition(":")[0] for name in names for row in versions.names_of(str(name)).values()}
+    return (homes & set(MODULES)) - {module}
+
+
 def graph() -> dict[str, list[str]]:
-    """Return the files of the package that each file imports: lazily and for type checking too."""
-    return {module: sorted({name for _, name in imports_of(module) if name in MODULES}) for module in MODULES}
+    """Return the files of the package that each file imports: lazily, for type checking and by the table too."""
+    return {
+        module: sorted({name for _, name in imports_of(module) if name in MODULES} | published(module))
+        for module in MODULES
+    }
 
 
 def circles(edges: Mapping[str, list[str]]) -> list[list[str]]:
@@ -64,7 +79,14 @@ LEFT = [["nkitools.issue.execution", "nkitools.issue.full_precision", "nkitools.
 
 def test_no_file_imports_itself_by_way_of_others() -> None:
     """Lazy imports and imports for type checking count."""
-    assert circles(graph()) == LEFT
+    assert [group for group in circles(graph()) if group not in LEFT] == []
+
+
+def test_the_table_of_versions_follows_the_arrows() -> None:
+    """A dialect's public names come from rooms that the dialects may name."""
+    homes = {home for module in MODULES for home in published(module)}
+    assert len(homes) > 50
+    assert {room_of(home) for home in homes} <= ARROWS["dialects"] | FOR_ALL | {"dialects"}
 
 
 @pytest.mark.parametrize(
