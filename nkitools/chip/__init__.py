@@ -1,1 +1,1 @@
-"""What a NeuronCore is: its generations, dtypes, memories, and the tensors that live in them."""
+"""A NeuronCore: its generations, dtypes, memories, and the tensors that live in them."""

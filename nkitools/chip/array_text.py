@@ -11,7 +11,7 @@ EDGE = 3
 
 
 def short(value: float) -> str:
-    """A number in at most six digits."""
+    """Return a number in at most six digits."""
     return f"{value:.6g}"
 
 
@@ -37,7 +37,7 @@ def elided(value: Array, mask: Array | None = None, shape: tuple[int, ...] | Non
 
 
 def corners_of(values: Array) -> Array:
-    """The first and last elements of each axis, a copy."""
+    """Return the first and last elements of each axis, a copy."""
     for axis, size in enumerate(values.shape):
         if size > 2 * EDGE:
             # Not np.take, which first copies what is not contiguous.
@@ -46,7 +46,9 @@ def corners_of(values: Array) -> Array:
 
 
 def with_gaps(corners: Array, shape: tuple[int, ...]) -> Array:
-    """The corners of an array of ``shape`` with one more element in the middle of each axis that NumPy elides."""
+    """Return the corners of an array of ``shape`` with one more element in the middle of each axis that NumPy
+    elides.
+    """
     for axis, size in enumerate(shape):
         if size > 2 * EDGE:
             corners = np.insert(corners, EDGE, corners.take(0, axis), axis)
@@ -54,14 +56,14 @@ def with_gaps(corners: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _by_corners(value: Array, mask: Array) -> tuple[Array, Array, int]:
-    """A long array as its corners, so that what is not shown need not be turned into text."""
+    """Return a long array as its corners, so that what is not shown need not be turned into text."""
     if value.size <= THRESHOLD:
         return value, mask, THRESHOLD
     return with_gaps(corners_of(value), value.shape), with_gaps(corners_of(mask), value.shape), 0
 
 
 def _with_masked(value: Array, mask: Array) -> Array:
-    """The elements as texts of one width, masked ones as ``--``."""
+    """Return the elements as texts of one width, masked ones as ``--``."""
     if value.dtype.names or value.dtype.kind in "iub":
         texts = [str(each) for each in value.ravel()]
     else:

@@ -1,4 +1,4 @@
-"""Which chip a run is for: the argument, the option and AWS's environment variables, in this order."""
+"""The choice of a run's chip: the argument, the option and AWS's environment variables, in this order."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ColumnTensor(IndirectTensor):
 
     @property
     def form(self) -> Any:
-        """The layouts of what is seen, of what may be chosen, and of the index."""
+        """Return the layouts of the visible elements, of the elements to choose from, and of the index."""
         return self.layout, self.columns.layout, self.index.layout, ColumnTensor
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> NoReturn:
@@ -60,7 +60,7 @@ class ColumnTensor(IndirectTensor):
         self._view(self.array, self.byte_offset)
 
     def line_up(self, group: int) -> None:
-        """Read the offsets for an engine of which ``group`` partitions hold one turn. Errors: NK401, NK402, NK607."""
+        """Read the offsets for an engine whose turn takes ``group`` partitions. Errors: NK401, NK402, NK607."""
         count, room = self.shape[1], self.columns.shape[1]
         table, used = self._table(group)
         self._check_groups(table, used, group)
@@ -82,7 +82,7 @@ class ColumnTensor(IndirectTensor):
         return self.offsets
 
     def _table(self, group: int) -> tuple[Array, Array]:
-        """The part of the index that holds offsets, and which of its elements do."""
+        """Return the part of the index that holds offsets, and which of its elements do."""
         (partitions, count), index = self.shape, self.index
         turns = -(-count // group)
         if turns > index.shape[1] or min(group, count) > partitions:
@@ -114,7 +114,7 @@ class ColumnTensor(IndirectTensor):
             )
 
     def read(self) -> Array:
-        """The chosen columns, gathered."""
+        """Return the chosen columns, gathered."""
         return np.take(self.columns.array, self._lined_up(), axis=1)  # in C order, as a plain tile is
 
     def write(self, values: Array, lanes: Array | None = None) -> None:
@@ -135,7 +135,7 @@ class ColumnTensor(IndirectTensor):
         self.storage.mark_written(self.columns.layout, self.columns.byte_offset, where)
 
     def unwritten(self) -> Array | None:
-        """A mask of the chosen elements that were never written, or None."""
+        """Return a mask of the chosen elements that were never written, or None."""
         missing = self.columns.unwritten()
         if missing is None:
             return None
@@ -147,7 +147,7 @@ class ColumnTensor(IndirectTensor):
 
 
 def _checked_count(tensor: NkiTensor, index: NkiTensor, num_elem: int | None) -> int:
-    """How many offsets are used, after a look at what they choose from and where they lie."""
+    """Return how many offsets are used, after a look at what they choose from and where they lie."""
     if not isinstance(index, NkiTensor):
         wrong_call(tensor, f"indirect's index must be a tensor in SBUF, it is {type(index).__name__}")
     if not tensor.on_chip:

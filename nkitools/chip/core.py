@@ -30,9 +30,9 @@ class SharedHbm:
 
 @dataclass(eq=False)
 class World:
-    """The communicating ranks of a run: how many, and what each program that waits in a collective has offered there.
+    """The communicating ranks of a run: how many, and the offers of each program that waits in a collective.
 
-    ``standing`` goes by the numbers that the baton knows programs by.
+    ``standing`` is indexed by the scheduler's numbers of programs.
     """
 
     size: int
@@ -41,46 +41,32 @@ class World:
 
 @dataclass(eq=False)
 class Core:
-    """One program running on one core.
-
-    ``record`` is where instructions, prints and findings go (it is handed in, so that this room knows nobody);
-    ``commit`` is its way to take an instruction, where every way of issuing one ends.
-    ``input_ids`` are the storages of the arguments. ``dialect`` is that of the kernel. ``full_plans`` are the plans of
-    full precision, None in precise mode; ``plans`` then holds only those whose operands are all as wide as declared, so
-    that the others are issued carefully. ``device_loop``: the
-    innermost loop on the device that is running. ``baton`` is what programs wait with (``launch.baton`` says how), None
-    where this one is alone; ``team`` are the numbers that it knows the programs of this launch by. ``world`` are the
-    ranks of the run, of which this program belongs to ``rank``; None where it was launched without ranks.
-    ``evidence`` is what the instruction that runs has left of it (`nkitools.chip.numeric_flags`); ``has_infinities``:
-    some that the kernel has made were reported.
-    ``undone`` are the storages that hold what refused instructions have left
-    undone, and what was made of that (`nkitools.issue.refused_instructions`).
-    """
+    """One program running on one core."""
 
     generation: Generation
-    record: Any
-    plans: dict[tuple[Any, ...], Any]
+    record: Any  # takes instructions, prints and findings; handed in, as the chip lies below the record
+    plans: dict[tuple[Any, ...], Any]  # in full precision only those whose operands are as wide as declared
     grid: tuple[int, ...] = ()
     program: tuple[int, ...] = ()
     shared: SharedHbm = field(default_factory=SharedHbm)
     dialect: DialectSemantics = MODERN
-    full_plans: dict[Any, Any] | None = None
-    input_ids: frozenset[int] = frozenset()
+    full_plans: dict[Any, Any] | None = None  # the plans of full precision, None in precise mode
+    input_ids: frozenset[int] = frozenset()  # the storages of the arguments
     shared_count: int = 0
     constant_count: int = 0
     nki_version: str = "auto"  # a choice of the option ``nki_version``
     no_reorder: int = 0
-    device_loop: Any = None
-    baton: Any = None
-    team: tuple[int, ...] = ()
-    world: World | None = None
-    rank: int | None = None
-    evidence: list[Any] = field(default_factory=list)
-    has_infinities: bool = False
-    undone: set[int] = field(default_factory=set)
+    device_loop: Any = None  # the innermost loop on the device that is running
+    baton: Any = None  # lets programs wait (``launch.program_scheduler``), None where this one is alone
+    team: tuple[int, ...] = ()  # the scheduler's numbers of this launch's programs
+    world: World | None = None  # the ranks of the run, None where it was launched without ranks
+    rank: int | None = None  # the rank of this program
+    evidence: list[Any] = field(default_factory=list)  # of the running instruction, see `nkitools.chip.numeric_flags`
+    has_infinities: bool = False  # infinities that the kernel has made were reported
+    undone: set[int] = field(default_factory=set)  # storages that depend on refused instructions
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
-    commit: Callable[[Any, int, list[int]], None] = field(init=False)
+    commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -156,7 +142,7 @@ class Core:
         )
 
     def _physical(self, memory: MemoryRegion) -> PhysicalMemory:
-        """The physical SBUF or PSUM of this core, made when the first tensor asks for an address."""
+        """Return the physical SBUF or PSUM of this core, made when the first tensor asks for an address."""
         physical = self._memories.get(memory)
         if physical is None:
             chip = self.generation
@@ -169,7 +155,7 @@ CORE: ContextVar[Core | None] = ContextVar("nkitools_core", default=None)
 
 
 def current_core(what: str) -> Core:
-    """The core that is running; outside a kernel ``what`` is refused (NK611)."""
+    """Return the core that is running; outside a kernel ``what`` is refused (NK611)."""
     core = CORE.get()
     if core is None:
         refuse("NK611", f"{what} is called outside a running kernel")

@@ -1,4 +1,4 @@
-"""What a dialect of NKI means by the same instructions: one frozen record a dialect."""
+"""The semantics of a dialect of NKI: one frozen record a dialect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class DialectSemantics:
-    """How instructions, launches and rules behave under a dialect; the defaults are those of the modern dialect."""
+    """The behaviour of instructions, launches and rules under a dialect; the defaults are those of the modern
+    dialect.
+    """
 
     name: str = "nki"  # the module that kernels of the dialect import
     undefined_lanes_travel: bool = False  # unwritten lanes pass through element-wise work until they are used

@@ -62,7 +62,7 @@ class DType:
 
 
 def _numpy_dtype(value: str | type | np.dtype[Any]) -> np.dtype[Any] | None:
-    """What NumPy makes of ``value``; None where that is nothing."""
+    """Return what NumPy makes of ``value``; None where that is nothing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # old NumPy type codes are not our reader's business
@@ -108,7 +108,7 @@ _PYTHON = {float: float32, int: int32, bool: bool_}
 
 
 def as_dtype(value: DTypeLike) -> DType:
-    """The NKI dtype that ``value`` names.
+    """Return the NKI dtype that ``value`` names.
 
     A DType, a string, a NumPy or ml_dtypes dtype or type, or Python's float (float32), int (int32) or bool.
     Raises UnknownDType for everything else (float64 and int64 included: no engine has them).

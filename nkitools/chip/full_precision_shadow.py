@@ -29,7 +29,7 @@ from nkitools.chip.twin_storage import (
 
 
 def wide_of(tensor: NkiTensor) -> NkiTensor | None:
-    """The float32 like of a low-precision view: on the twin of its storage, of a reinterpreting view a copy.
+    """Return the float32 like of a low-precision view: on the twin of its storage, of a reinterpreting view a copy.
 
     None for a view of another dtype.
     """
@@ -46,7 +46,7 @@ def wide_of(tensor: NkiTensor) -> NkiTensor | None:
 
 
 def digits_of(tensor: NkiTensor) -> Array:
-    """The elements of a view as they are read, in float32 where full precision has kept more of them."""
+    """Return the elements of a view as they are read, in float32 where full precision has kept more of them."""
     wide = None if tensor.storage.twin is None or is_reinterpreting(tensor) else wide_of(tensor)
     if wide is None:
         return tensor.read()
@@ -76,7 +76,7 @@ def round_off(tensor: NkiTensor, wide: NkiTensor) -> None:
 
 
 def forget(tensor: NkiTensor, lanes: Array | None = None) -> None:
-    """An instruction has written (``lanes`` of) a view as declared: those elements have no digits beyond that."""
+    """Drop the further digits of the elements that an instruction has written as declared (``lanes`` of a view)."""
     twin = tensor.storage.twin
     if twin is None:
         return
@@ -93,7 +93,7 @@ def forget(tensor: NkiTensor, lanes: Array | None = None) -> None:
 
 
 def _forget_bytes(tensor: NkiTensor, twin: Storage) -> None:
-    """The same for a view of another dtype: the elements that its bytes are part of."""
+    """Drop the further digits of all elements that share bytes with a view of another dtype."""
     storage, itemsize = tensor.storage, tensor.storage.dtype.itemsize
     start = scaled_distance(tensor.byte_offset, storage.partition_bytes, storage.free_bytes or 1)
     steps = [
@@ -123,7 +123,7 @@ def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
 
 
 def _columns_like(tensor: ColumnTensor, twin: Storage | None) -> ColumnTensor:
-    """The same columns, lined up alike."""
+    """Return the same columns, lined up alike."""
     view, columns = ColumnTensor.__new__(ColumnTensor), _like(tensor.columns, twin)
     shown = columns.storage.window(tensor.shape, float32, columns.byte_offset, (columns.array.strides[0], 0))
     view._set(columns.storage, shown, float32, columns.byte_offset)
@@ -133,7 +133,7 @@ def _columns_like(tensor: ColumnTensor, twin: Storage | None) -> ColumnTensor:
 
 
 def _memory(tensor: NkiTensor) -> Array:
-    """The elements that a view reaches: as they lie in memory, or a copy of the rows that an index names."""
+    """Return the elements that a view reaches: as they lie in memory, or a copy of the rows that an index names."""
     if isinstance(tensor, VectorTensor):
         return np.asarray(tensor.rows.array[tensor.chosen()[0]])
     return tensor.columns.array if isinstance(tensor, ColumnTensor) else tensor.array

@@ -103,7 +103,7 @@ class Generation:
 
     @property
     def one_bank_matmul(self) -> bool:
-        """Whether a matmul writes to a single PSUM bank."""
+        """Return whether a matmul writes to a single PSUM bank."""
         return self.moving_fmax_float32 * 4 <= self.psum_bank_bytes
 
     @property

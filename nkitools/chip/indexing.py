@@ -33,7 +33,7 @@ Key: TypeAlias = Index | tuple[Index, ...]
 
 
 def expanded(tensor: StridedView, items: tuple[Index, ...]) -> tuple[Any, ...]:
-    """The indices of a key, with ``...`` replaced by as many full slices as it stands for."""
+    """Return the indices of a key, with ``...`` replaced by as many full slices as it stands for."""
     ndim = len(tensor.shape)
     dots = [position for position, item in enumerate(items) if item is Ellipsis]
     given = len(items) - len(dots)
@@ -66,7 +66,7 @@ def _integer(tensor: StridedView, value: Index) -> int:
 
 
 def resolve_index(tensor: StridedView, dim: int, item: Index) -> int:
-    """An integer index as a non-negative position."""
+    """Return an integer index as a non-negative position."""
     size = tensor.shape[dim]
     index = item if type(item) is int else _integer(tensor, item)
     if not -size <= index < size:
@@ -76,7 +76,7 @@ def resolve_index(tensor: StridedView, dim: int, item: Index) -> int:
 
 
 def resolve_ds(tensor: StridedView, dim: int, item: DynamicSlice) -> tuple[int, slice]:
-    """The first position of ``nl.ds(start, size)``, and the slice that it stands for."""
+    """Return the first position of ``nl.ds(start, size)``, and the slice that it stands for."""
     start = item.start if type(item.start) is int else _integer(tensor, item.start)
     size = item.size if type(item.size) is int else _integer(tensor, item.size)
     if size < 1:
@@ -87,7 +87,7 @@ def resolve_ds(tensor: StridedView, dim: int, item: DynamicSlice) -> tuple[int, 
 
 
 def resolve_slice(tensor: StridedView, dim: int, item: slice) -> tuple[int, slice]:
-    """The first position of a slice, and the slice with its bounds made non-negative."""
+    """Return the first position of a slice, and the slice with its bounds made non-negative."""
     start, stop, step = item.start, item.stop, item.step
     size = tensor.shape[dim]
     first = 0 if start is None else start if type(start) is int else _integer(tensor, start)

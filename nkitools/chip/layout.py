@@ -10,10 +10,10 @@ from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 
 
 class Layout:
-    """What guards may know of a view: interned, so that equal layouts are one object and hash by identity.
+    """The part of a view that guards may see: interned, so that equal layouts are one object and hash by identity.
 
     ``strides`` and ``free_offset`` are in bytes. ``start_partition``, ``free_offset`` (within its PSUM bank) and
-    ``partition_step`` (1: the partitions are neighbours) say where it lies on chip; they are 0, 0 and 1 in HBM.
+    ``partition_step`` (1: the partitions are neighbours) are its place on chip; they are 0, 0 and 1 in HBM.
     ``runs`` are the (size, stride) pairs of the dimensions outside of the longest contiguous ``run`` of bytes at the
     end (on chip the partitions are always among them); ``grain`` divides that run and the strides of all of them but
     the partitions. ``placed_to_fit``: the compiler puts the storage where this view may begin (`Storage`), so that
@@ -87,7 +87,9 @@ LAYOUTS: list[Layout] = []  # by id; a memo as long as the process, since record
 
 
 def _injective(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether no two indices name the same byte (sufficient condition: each stride clears everything inside it)."""
+    """Return whether no two indices name the same byte (sufficient condition: each stride clears everything inside
+    it).
+    """
     reach = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1:
@@ -98,7 +100,7 @@ def _injective(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) 
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether each stride is the product of the sizes inside it (in bytes); dimensions of size 1 have no say."""
+    """Return whether each stride is the product of the sizes inside it (in bytes); dimensions of size 1 have no say."""
     expected = itemsize
     for stride, size in zip(reversed(strides), reversed(shape), strict=True):
         if size != 1 and stride != expected:
@@ -108,7 +110,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
 
 
 def run_of(dimensions: list[tuple[int, int]], itemsize: int) -> tuple[list[tuple[int, int]], int]:
-    """The dimensions outside of the contiguous bytes at the end, and how many bytes those are."""
+    """Return the dimensions outside of the contiguous bytes at the end, and how many bytes those are."""
     dimensions = [(size, stride) for size, stride in dimensions if size != 1]
     run = itemsize
     while dimensions and dimensions[-1][1] == run:
@@ -127,7 +129,7 @@ def layout_of(
     placed_to_fit: bool = False,
     reinterprets: bool = False,
 ) -> Layout:
-    """The one Layout of these properties."""
+    """Return the one Layout of these properties."""
     key = (
         shape,
         strides,

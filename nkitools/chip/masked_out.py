@@ -1,6 +1,6 @@
-"""Which elements masks left out, so that a later use of them can name the mask.
+"""The elements that masks left out, so that a later use of them can name the mask.
 
-Kept beside the written state, which says that the elements are undefined and not why. Only instructions under masks,
+Kept beside the written state, which shows that the elements are undefined and not why. Only instructions under masks,
 and those that undefined elements travel through, ever come here.
 """
 
@@ -20,7 +20,7 @@ _MOST = 16  # what is kept of a storage; beyond that, masks are taken to have me
 
 
 class LeftOut(NamedTuple):
-    """A mask: the site of its call, and the view of which it left out elements (``layout`` None: the whole storage)."""
+    """A mask: the site of its call, and the view whose elements it left out (``layout`` None: the whole storage)."""
 
     site: int
     layout: Layout | None = None
@@ -38,7 +38,7 @@ def leave_out(storage: Storage, site: int, view: NkiTensor | None = None) -> Non
 
 
 def inherit(storage: Storage, sources: Iterable[Any]) -> None:
-    """What is computed of elements that a mask left out is undefined because of that mask."""
+    """Mark results of elements that a mask left out as undefined because of that mask."""
     for source in sources:
         behind: Storage | None = getattr(source, "storage", None)
         if behind is not None and behind.left_out and not behind.full:
@@ -47,7 +47,9 @@ def inherit(storage: Storage, sources: Iterable[Any]) -> None:
 
 
 def mask_of(tensor: NkiTensor, missing: Array) -> int | None:
-    """The site of the mask that left out the first of the missing elements; None where some were never touched."""
+    """Return the site of the mask that left out the first of the missing elements; None where some were never
+    touched.
+    """
     first = tuple(int(axis[0]) for axis in np.nonzero(missing))
     rest, site = missing, None
     for each in tensor.storage.left_out:
@@ -59,7 +61,7 @@ def mask_of(tensor: NkiTensor, missing: Array) -> int | None:
 
 
 def _meant(tensor: NkiTensor, each: LeftOut) -> Array:
-    """Which elements of a tensor belong to the view of a mask."""
+    """Return which elements of a tensor belong to the view of a mask."""
     storage = tensor.storage
     if each.layout is None or storage.physical is not None:
         return np.ones(tensor.shape, np.bool_)

@@ -1,8 +1,8 @@
 """The memories of a core: storage, where it lies, and which of its elements have been written.
 
 Storages that were placed by address may claim the same bytes of SBUF or PSUM: that is how memory is used again. Writing
-to one takes those bytes from the others, which keep that loss, so that reading them afterwards can be told from reading
-what was never written.
+to one takes those bytes from the others, which keep that loss, so that a later read of lost bytes differs from a read
+of bytes that were never written.
 """
 
 from __future__ import annotations
@@ -47,13 +47,7 @@ class Storage:
     already), or a window of the ``physical`` memory, which other storages may share. The written state is ``full``
     (everything was written), else a prefix of bytes (``written_bytes``) as long as writes arrive in order, else one
     flag (``written``) for each ``unit`` bytes; the unit is as long as the views that were looked at allow, and
-    shrinks when one needs it. ``whole``: some views whose elements were all written. ``foreign``: regions of PSUM that
-    something else than a matmul wrote last; ``sums``: those of matmuls that nobody has read since
-    (`nkitools.issue.accumulation`), one list for all that have addresses. ``losses``: bytes that storages at
-    overlapping addresses have taken since they were written. ``left_out``: the masks that left elements out
-    (`nkitools.chip.masked_out`). ``twin``: what full precision keeps beside it
-    (`nkitools.chip.full_precision_shadow`). ``placed_to_fit``: the compiler places it where accesses to it
-    may begin (in the legacy dialect, unless the author places it).
+    shrinks when one needs it.
     """
 
     __slots__ = (
@@ -63,12 +57,12 @@ class Storage:
         "array",
         "dtype",
         "excused",
-        "foreign",
+        "foreign",  # regions of PSUM that another instruction than a matmul wrote last
         "free_bytes",
         "full",
         "id",
-        "left_out",
-        "losses",
+        "left_out",  # the masks that left elements out, see `nkitools.chip.masked_out`
+        "losses",  # bytes that storages at overlapping addresses have taken since they were written
         "memory",
         "name",
         "nbytes",
@@ -77,16 +71,16 @@ class Storage:
         "packed",
         "partition_bytes",
         "physical",
-        "placed_to_fit",
+        "placed_to_fit",  # the compiler places it where accesses may begin (legacy, without an address)
         "shape",
         "site",
         "start_byte",
         "start_partition",
-        "sums",
+        "sums",  # unread sums of matmuls in PSUM, one list for all that have addresses
         "truth",
-        "twin",
+        "twin",  # further digits in full precision, see `nkitools.chip.full_precision_shadow`
         "unit",
-        "whole",
+        "whole",  # some views whose elements were all written
         "written",
         "written_bytes",
     )
@@ -149,7 +143,7 @@ class Storage:
         self.array = self.window(self.shape, self.dtype, 0, (self.partition_bytes, *self.array.strides[1:]))
 
     def window(self, shape: tuple[int, ...], dtype: DType, byte_offset: int, strides: tuple[int, ...]) -> Array:
-        """The elements at ``byte_offset`` and ``strides`` (in bytes), as a NumPy view."""
+        """Return the elements at ``byte_offset`` and ``strides`` (in bytes), as a NumPy view."""
         raw = self._raw
         if raw is None:
             raw = self._raw = self.array.reshape(-1).view(np.uint8)
@@ -157,7 +151,7 @@ class Storage:
         return np.ndarray(shape, dtype.dtype, raw, start + byte_offset, strides)
 
     def overlaps(self, other: Storage) -> bool:
-        """Whether two storages in one physical memory have bytes in common."""
+        """Return whether two storages in one physical memory have bytes in common."""
         first, second = self.start_partition, other.start_partition
         return (
             first < second + other.shape[0]
@@ -226,7 +220,7 @@ class Storage:
         return None if self.written is not None and self._runs(layout, byte_offset).any() else False
 
     def unwritten(self, layout: Layout, byte_offset: int) -> Array | None:
-        """A mask of the view's elements that were never written, or None where all were."""
+        """Return a mask of the view's elements that were never written, or None where all were."""
         if not self.lacks(layout, byte_offset):
             return None
         if self.written is None:
@@ -240,11 +234,13 @@ class Storage:
 
     @property
     def holds_anything(self) -> bool:
-        """Whether some byte of it was written, and not taken by a storage at an overlapping address."""
+        """Return whether a byte was written, and not taken by a storage at an overlapping address."""
         return self.full or bool(self.written_bytes) or (self.written is not None and bool(self.written.any()))
 
     def flags_by_partition(self, grain: int) -> Array:
-        """The written flags, a row for each partition; ``unit``, which they stand for, then divides ``grain``."""
+        """Return the written flags, a row for each partition; ``unit``, which they stand for, then divides
+        ``grain``.
+        """
         self._unit_of(grain, 0)
         assert self.written is not None
         return self.written.reshape(self.shape[0], -1)
@@ -267,14 +263,14 @@ class Storage:
         self.losses = []
 
     def _runs(self, layout: Layout, byte_offset: int) -> Array:
-        """The flags of a view by its contiguous runs: they cover its bytes and no others."""
+        """Return the flags of a view by its contiguous runs: they cover its bytes and no others."""
         unit = self._unit_of(layout.grain, byte_offset)
         dimensions = layout.runs
         strides = [stride // unit for _, stride in dimensions]
         return self._flags([size for size, _ in dimensions], strides, layout.run // unit, layout, byte_offset)
 
     def _elements(self, layout: Layout, byte_offset: int) -> Array:
-        """The flags of a view by its elements, with one more axis: the units of each element."""
+        """Return the flags of a view by its elements, with one more axis: the units of each element."""
         itemsize = layout.dtype.itemsize
         unit = self._unit_of(itemsize, byte_offset)
         strides = [stride // unit for stride in layout.strides]
@@ -289,7 +285,7 @@ class Storage:
         return np.ndarray((*shape, units), np.bool_, self.written, start, (*strides, 1))
 
     def _unit_of(self, grain: int, byte_offset: int) -> int:
-        """The unit, made so short that it divides ``grain`` and the offset."""
+        """Return the unit, made so short that it divides ``grain`` and the offset."""
         if not self.packed:
             byte_offset %= self.partition_bytes  # the step from partition to partition always divides
         old = self.unit

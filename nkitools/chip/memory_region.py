@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class MemoryRegion(Enum):
-    """Where a tensor lives. ``nl.hbm`` is an alias of ``private_hbm``."""
+    """The memory of a tensor. ``nl.hbm`` is an alias of ``private_hbm``."""
 
     sbuf = "sbuf"
     psum = "psum"

@@ -1,8 +1,8 @@
 """Evidence that the values of an instruction deserve a look, noticed where that costs next to nothing.
 
 While a program runs its evidence is a list: NumPy's floating-point flags leave their names there, and computations
-leave what they came upon. It is empty nearly always. Whoever executes an instruction looks at it afterwards, and what
-it means is decided there. Where no rule listens (``rules="off"``) there is no list, and nothing is looked for.
+leave what they came upon. The list is empty nearly always. The issue of an instruction looks at it afterwards, and its
+meaning is decided there. Without value rules (``rules="off"``) there is no list, and no evidence is looked for.
 """
 
 from __future__ import annotations

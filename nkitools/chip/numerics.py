@@ -63,7 +63,7 @@ def _integer_to_integer(values: Array, target: np.dtype[Any]) -> Array:
 
 
 def _lies_between(values: Array, low: float, high: float) -> bool:
-    """Whether all elements do (a NaN does not): two fast passes, where a mask would take an array."""
+    """Return whether all elements do (a NaN does not): two fast passes, where a mask would take an array."""
     if not values.size:
         return True
     smallest = np.minimum.reduce(values, axis=None)
@@ -82,7 +82,7 @@ def _saturated(values: Array, lost: Array, became: Array) -> Array:
 def put_floats(destination: Array, values: Array, dtype: DType) -> None:
     """Write ``values`` as a float other than tfloat32: NumPy's own cast rounds to the nearest even.
 
-    Where rules listen it is noted what a float of few bits cannot hold (NK304): numbers beyond its largest, infinity
+    Under value rules it is noted what a float of few bits cannot hold (NK304): numbers beyond its largest, infinity
     where it has none. The largest float32 of either sign stands for an infinity, as it does in nisa.range_select, and
     may become one.
     """
@@ -145,5 +145,5 @@ def to_float32(values: Array) -> Array:
 
 
 def through_float32(values: Array, dtype: DType) -> Array:
-    """The two-step conversion of DMA and of casting copies: to float32, then to ``dtype``."""
+    """Return the two-step conversion of DMA and of casting copies: to float32, then to ``dtype``."""
     return cast(to_float32(values), dtype)

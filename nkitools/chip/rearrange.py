@@ -35,7 +35,7 @@ def _groups(tensor: StridedView, pattern: Sequence[Any], what: str) -> list[tupl
 def plan_rearrange(
     tensor: StridedView, source: Sequence[Any], target: Sequence[Any], fixed: Mapping[str, int] | None, call: Call
 ) -> Rearrangement:
-    """The three steps of ``rearrange(source, target, fixed)``, which messages show as ``call``."""
+    """Return the three steps of ``rearrange(source, target, fixed)``, which messages show as ``call``."""
     what = shown(call)
     source_groups, target_groups = _groups(tensor, source, what), _groups(tensor, target, what)
     before = [name for group in source_groups for name in group]

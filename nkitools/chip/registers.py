@@ -29,13 +29,15 @@ class VirtualRegister:
         self.frozen = frozen
 
     def read(self, what: str) -> float:
-        """The value; a register that never got one is refused (NK401)."""
+        """Return the value; a register that never got one is refused (NK401)."""
         if self.value is None:
             refuse("NK401", f"{what} reads a register that was never given a value")
         return self.value
 
     def integer(self, what: str) -> int:
-        """The value as an address or a loop bound: NK301 for a float, whose bits would be taken for an integer."""
+        """Return the value as an address or a loop bound: NK301 for a float, whose bits would be taken for an
+        integer.
+        """
         value = self.read(what)
         if not isinstance(value, int):
             refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")

@@ -34,7 +34,7 @@ class Term:
     limit: int
 
     def value(self, what: str) -> int:
-        """The offset's value now."""
+        """Return the offset's value now."""
         if isinstance(self.source, VirtualRegister):
             return self.source.integer(what)
         return int(_scalar(self.source, what))
@@ -47,7 +47,7 @@ def _scalar(tensor: NkiTensor, what: str) -> int:
 
 
 def checked_source(tensor: NkiTensor, source: Place, what: str) -> VirtualRegister | NkiTensor:
-    """A run-time index: a register, or an integer tensor of one element in SBUF (NK201, NK301, NK609)."""
+    """Return a run-time index: a register, or an integer tensor of one element in SBUF (NK201, NK301, NK609)."""
     if isinstance(source, VirtualRegister):
         return source
     if not isinstance(source, NkiTensor):
@@ -69,12 +69,14 @@ def check_index(source: NkiTensor, what: str) -> None:
 
 
 class IndirectTensor(NkiTensor):
-    """What views with run-time addresses share: they take no second index, and no new access pattern or dtype."""
+    """The common part of views with run-time addresses: they take no second index, and no new access pattern or
+    dtype.
+    """
 
     __slots__ = ()
 
     def is_indirect(self) -> bool:
-        """Always: registers or tensors decide what this view addresses."""
+        """Return True: registers or tensors decide the address of this view."""
         return True
 
     def __getitem__(self, key: Key) -> Self:
@@ -146,7 +148,7 @@ class DynamicTensor(IndirectTensor):
 
 
 class StrayTensor(DynamicTensor):
-    """An access pattern that leaves its storage: whoever uses it is told so (NK402)."""
+    """An access pattern that leaves its storage: its use is refused (NK402)."""
 
     __slots__ = ("complaint",)
 
@@ -172,7 +174,7 @@ class StrayTensor(DynamicTensor):
 
 
 class VectorTensor(IndirectTensor):
-    """A view of which each partition reads or writes the row that its own index names (gather and scatter)."""
+    """A view whose partitions each read or write the row that their own index names (gather and scatter)."""
 
     __slots__ = ("index", "rows")
 
@@ -199,11 +201,11 @@ class VectorTensor(IndirectTensor):
 
     @property
     def form(self) -> Any:
-        """The layouts of what is seen, of what may be chosen, and of the index."""
+        """Return the layouts of the visible elements, of the elements to choose from, and of the index."""
         return self.layout, self.rows.layout, self.index.layout
 
     def same_place(self, other: StridedView) -> bool:
-        """Whether the same index chooses among the same rows."""
+        """Return whether the same index chooses among the same rows."""
         return (
             isinstance(other, VectorTensor)
             and self.shape == other.shape
@@ -231,7 +233,7 @@ class VectorTensor(IndirectTensor):
             raise OutOfBounds(f"partition {invalid[0]} of {describe(self.index)} is {invalid[1]}, out of bounds")
 
     def chosen(self) -> tuple[Array, Array]:
-        """The row of each partition, and whether it is in bounds (out of bounds it reads as row 0)."""
+        """Return the row of each partition, and whether it is in bounds (out of bounds it reads as row 0)."""
         what = "an indirect access"
         if self.index.unwritten() is not None:
             refuse(
@@ -254,7 +256,7 @@ class VectorTensor(IndirectTensor):
         return partition, int(indices.reshape(indices.shape[0], -1).T.reshape(-1)[partition])
 
     def read(self) -> Array:
-        """The chosen rows, gathered."""
+        """Return the chosen rows, gathered."""
         rows, _ = self.chosen()
         return np.asarray(self.rows.array[rows])
 
@@ -276,7 +278,7 @@ class VectorTensor(IndirectTensor):
         self.storage.mark_written(self.rows.layout, self.rows.byte_offset, where)
 
     def unwritten(self) -> Array | None:
-        """A mask of the chosen elements that were never written, or None."""
+        """Return a mask of the chosen elements that were never written, or None."""
         missing = self.storage.unwritten(self.rows.layout, self.rows.byte_offset)
         if missing is None:
             return None
@@ -299,7 +301,7 @@ def at_registers(window: NkiTensor, terms: list[tuple[VirtualRegister, int, int]
 
 
 def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Place, indirect_dim: int) -> DynamicTensor:
-    """An access pattern that begins ``scalar_offset`` steps of ``tensor``'s dimension further on.
+    """Return an access pattern that begins ``scalar_offset`` steps of ``tensor``'s dimension further on.
 
     The whole window must stay within the storage, on chip within its partitions.
     """
@@ -320,7 +322,7 @@ def moved(tensor: NkiTensor, window: NkiTensor, scalar_offset: Place, indirect_d
 
 
 def stray(tensor: NkiTensor, shape: tuple[int, ...], dtype: DType, complaint: str) -> StrayTensor:
-    """A view of that shape which must not be used: ``complaint`` says what it reaches outside of the storage."""
+    """Return a view of that shape which must not be used: ``complaint`` says what it reaches outside of the storage."""
     self = StrayTensor.__new__(StrayTensor)
     inside = tensor.storage.window(shape, dtype, 0, (0,) * len(shape))
     self._set(tensor.storage, inside, dtype, tensor.byte_offset)
@@ -337,7 +339,7 @@ def gathered(
     vector_offset: NkiTensor,
     indirect_dim: int,
 ) -> VectorTensor:
-    """An access pattern whose first dimension takes its rows from ``vector_offset``.
+    """Return an access pattern whose first dimension takes its rows from ``vector_offset``.
 
     The step between rows is that of ``tensor``'s dimension 0; the pattern's own first stride is ignored, as the access
     pattern guide says. Rows that do not lie within the storage whole cannot be chosen.

@@ -37,7 +37,7 @@ class StridedView:
 
     @classmethod
     def whole(cls, storage: Storage) -> Self:
-        """The view of all of a storage."""
+        """Return the view of all of a storage."""
         self = cls.__new__(cls)
         self._set(storage, storage.array, storage.dtype, 0)
         return self
@@ -48,7 +48,7 @@ class StridedView:
         return view
 
     def _strided(self, shape: Sequence[int], strides: Sequence[int]) -> Self:
-        """The view with another shape and other byte strides, from the same first element."""
+        """Return the view with another shape and other byte strides, from the same first element."""
         sizes, steps = tuple(shape), tuple(strides)
         return self._view(self.storage.window(sizes, self.dtype, self.byte_offset, steps), self.byte_offset)
 
@@ -76,7 +76,7 @@ class StridedView:
 
     @property
     def on_chip(self) -> bool:
-        """Whether the tensor lies in SBUF or PSUM."""
+        """Return whether the tensor lies in SBUF or PSUM."""
         return self.storage.on_chip
 
     @property
@@ -107,7 +107,7 @@ class StridedView:
 
     @property
     def layout(self) -> Layout:
-        """What guards may know of this view (interned)."""
+        """Return the part of this view that guards may see (interned)."""
         layout = self._layout
         if layout is None:
             storage = self.storage
@@ -130,11 +130,13 @@ class StridedView:
 
     @property
     def form(self) -> Any:
-        """What plans are kept by: the layout, and of views with run-time addresses what guards know of their index."""
+        """Return the key of plans: the layout, and for views with run-time addresses the guards' part of their
+        index.
+        """
         return self.layout
 
     def same_place(self, other: StridedView) -> bool:
-        """Whether two views show the same elements in the same order."""
+        """Return whether two views show the same elements in the same order."""
         return (
             self.storage is other.storage and self.byte_offset == other.byte_offset and self.layout is other.layout
         ) and not other.is_indirect()
@@ -142,7 +144,7 @@ class StridedView:
     # --- reading and writing ---------------------------------------------------------------------------------------
 
     def read(self) -> Array:
-        """The elements, as a NumPy view where that is possible."""
+        """Return the elements, as a NumPy view where that is possible."""
         return self.array
 
     def write(self, values: Array) -> None:
@@ -153,13 +155,15 @@ class StridedView:
         """Move to where run-time indices say (only views that have such indices do); OutOfBounds where that fails."""
 
     def unwritten(self) -> Array | None:
-        """A mask of the elements that were never written, or None where all were."""
+        """Return a mask of the elements that were never written, or None where all were."""
         return self.storage.unwritten(self.layout, self.byte_offset)
 
     # --- queries ---------------------------------------------------------------------------------------------------
 
     def is_contiguous(self) -> bool:
-        """Whether the view is dense and row-major; on chip the partition dimension is left out of the question."""
+        """Return whether the view is dense and row-major; on chip the partition dimension is left out of the
+        question.
+        """
         kept = 1 if self.on_chip else 0
         return is_dense(self.shape[kept:], self.array.strides[kept:], self.dtype.itemsize)
 
@@ -168,5 +172,5 @@ class StridedView:
         return [[stride, size] for stride, size in zip(self.strides, self.shape, strict=True)]
 
     def is_indirect(self) -> bool:
-        """Whether a register or tensor decides at run time what this view addresses."""
+        """Return whether a register or tensor decides at run time what this view addresses."""
         return False

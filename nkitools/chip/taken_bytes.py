@@ -1,4 +1,4 @@
-"""Which bytes of a physical memory a write takes: boxes of partitions and bytes, or runs of bytes."""
+"""The bytes of a physical memory that a write takes: boxes of partitions and bytes, or runs of bytes."""
 
 from __future__ import annotations
 

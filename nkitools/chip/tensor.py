@@ -65,7 +65,7 @@ class NkiTensor(NotAValue, StridedView):
         buffer: MemoryRegion | str = MemoryRegion.sbuf,
         name: str = "",
     ) -> None:
-        """A tensor on all of an existing storage handle, or a signature placeholder (``storage=None``) without data.
+        """Make a tensor on all of an existing storage, or a signature placeholder (``storage=None``) without data.
 
         ``buffer`` and ``name`` are a placeholder's; a storage has its own.
         """
@@ -119,7 +119,9 @@ class NkiTensor(NotAValue, StridedView):
         return view
 
     def _indexed(self, items: tuple[Any, ...]) -> Self:
-        """The view of any key: integers, negative bounds, steps, nl.ds and `...`; refuses what is out of bounds."""
+        """Return the view of any key: integers, negative bounds, steps, nl.ds and `...`; refuses what is out of
+        bounds.
+        """
         shape, strides = self.shape, self.array.strides
         on_chip = self.storage.on_chip
         index: list[Any] = []
@@ -160,7 +162,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array[tuple(index)], offset)
 
     def _with_registers(self, items: tuple[Any, ...]) -> Self:
-        """The view of a key with registers: that of their zeros, moved when it is used."""
+        """Return the view of a key with registers: that of their zeros, moved when it is used."""
         items = indexing.expanded(self, items)
         terms: list[tuple[VirtualRegister, int, int]] = []
         static: list[Any] = []
@@ -186,7 +188,9 @@ class NkiTensor(NotAValue, StridedView):
         )
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
-        """The elements start .. end-1 of one dimension, each ``step``-th. Requires 0 <= start < end <= shape[dim]."""
+        """Return the elements start .. end-1 of one dimension, each ``step``-th. Requires 0 <= start < end <=
+        shape[dim].
+        """
         dim = view_checks.dimension(self, dim)
         first, stop, stride = view_checks.integers(self, (start, end, step), "slice's start, end and step")
         if first < 0 or stop < 0:
@@ -222,7 +226,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._view(self.array.transpose(order), self.byte_offset)
 
     def broadcast(self, dim: int, size: int) -> Self:
-        """A dimension of size 1 seen ``size`` times; on chip not dimension 0."""
+        """Return a dimension of size 1 seen ``size`` times; on chip not dimension 0."""
         dim, size = view_checks.dimension(self, dim), view_checks.integer(self, size, "broadcast's size")
         if self.shape[dim] != 1:
             view_checks.wrong(self, f"broadcast(dim={dim}) needs size 1 in that dimension, it is {self.shape[dim]}")
@@ -236,7 +240,7 @@ class NkiTensor(NotAValue, StridedView):
         )
 
     def expand_dim(self, dim: int) -> Self:
-        """A new dimension of size 1 at position ``dim``; on chip not 0."""
+        """Return a new dimension of size 1 at position ``dim``; on chip not 0."""
         dim = view_checks.dimension(self, dim, extra=1)
         if self.on_chip and dim == 0:
             view_checks.keep_partition(self, "expand_dim(0)")
@@ -277,7 +281,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._reshaped((*self.shape[:first], merged, *self.shape[last + 1 :]), call)
 
     def reshape(self, shape: Shape, *more: int) -> Self:
-        """The same elements in another shape, without copying; on chip dimension 0 stays as it is.
+        """Return the same elements in another shape, without copying; on chip dimension 0 stays as it is.
 
         The sizes may also come one by one: undocumented, in public use.
         """
@@ -320,7 +324,7 @@ class NkiTensor(NotAValue, StridedView):
     # --- reinterpretation ------------------------------------------------------------------------------------------
 
     def view(self, dtype: DTypeLike) -> Self:
-        """The same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
+        """Return the same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
         target = _known_dtype(dtype, self)
         if target.itemsize == self.dtype.itemsize:
             return self._view(self.array.view(target.dtype), self.byte_offset, target)
@@ -338,7 +342,7 @@ class NkiTensor(NotAValue, StridedView):
         indirect_dim: int = 0,
         dtype: DTypeLike | None = None,
     ) -> Self:
-        """An explicit access pattern ``[[stride, count], ...]`` on the storage, in elements of ``dtype``.
+        """Return an explicit access pattern ``[[stride, count], ...]`` on the storage, in elements of ``dtype``.
 
         ``offset=None`` keeps this view's storage offset and an explicit offset is added to it (docstring of NKI 0.6;
         the language guide says that the offset overrides, which is the same wherever the view begins at offset 0).
@@ -388,7 +392,7 @@ class NkiTensor(NotAValue, StridedView):
 
 
 class MaskedTensor(NkiTensor):
-    """A view of which only the lanes where ``where`` is true are written; all lanes are read."""
+    """A view that is written only in the lanes where ``where`` is true; all lanes are read."""
 
     __slots__ = ("where",)
 

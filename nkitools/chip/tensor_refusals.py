@@ -1,4 +1,4 @@
-"""What a tensor is not: a value that Python or NumPy could compute with while the kernel is being traced."""
+"""The refusals of a tensor: Python and NumPy cannot compute with it while the kernel is being traced."""
 
 from __future__ import annotations
 

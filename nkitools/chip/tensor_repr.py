@@ -1,7 +1,7 @@
-"""A tensor as a debugger shows it: memory, dtype, shape, address, what of it has been written, and values.
+"""A tensor as a debugger shows it: memory, dtype, shape, address, written elements, and values.
 
 Looking changes nothing: neither the written state, which is looked at in a copy, nor where a view with a run-time
-address points, and no rule speaks.
+address points, and no rule is judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def shown(tensor: StridedView) -> str:
 
 
 def named(tensor: StridedView) -> str:
-    """``tensor `x` (SBUF, float32 [128, 512])``, without the name where neither author nor run knows one."""
+    """Return ``tensor `x` (SBUF, float32 [128, 512])``, without the name where neither author nor run gives one."""
     core = CORE.get()
     name = tensor.name or ("" if core is None else core.record.name_of(tensor.storage.id))
     quoted = f"`{name}` " if name else ""
@@ -71,7 +71,7 @@ def _digits(tensor: StridedView) -> Array:
 
 
 def _decided_by(tensor: StridedView) -> str:
-    """What decides where a view with a run-time address points."""
+    """Return what decides where a view with a run-time address points."""
     rows, index, terms = (getattr(tensor, name, None) for name in ("rows", "index", "terms"))
     if rows is not None and index is not None:
         return f": rows of {named(rows)} chosen by {named(index)}"

@@ -25,7 +25,9 @@ def describe(tensor: StridedView) -> str:
 
 
 def plain(tensor: StridedView) -> str:
-    """The same for texts that no reporter sees: without the author's name of a tensor that has none of its own."""
+    """Return the same for texts that no reporter sees: without the author's name of a tensor that has none of its
+    own.
+    """
     return f"tensor `{tensor.name}` {_kind(tensor)}" if tensor.name else f"tensor {_kind(tensor)}"
 
 
@@ -70,7 +72,7 @@ def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoRet
 
 
 def integer(tensor: StridedView, value: int, what: str) -> int:
-    """An integer argument; NK609 for anything else."""
+    """Return an integer argument; NK609 for anything else."""
     if type(value) is int:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -79,7 +81,7 @@ def integer(tensor: StridedView, value: int, what: str) -> int:
 
 
 def integers(tensor: StridedView, values: Iterable[Any], what: str) -> tuple[int, ...]:
-    """A sequence of integers; NK609 for anything else."""
+    """Return a sequence of integers; NK609 for anything else."""
     if type(values) is tuple and all(type(value) is int for value in values):
         return values
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -100,7 +102,7 @@ Call = tuple[Any, ...]  # a method's name and its arguments, for a message that 
 
 
 def shown(call: Call) -> str:
-    """A call as its author wrote it, more or less."""
+    """Return a call as its author wrote it, more or less."""
     return f"{call[0]}({', '.join(map(str, call[1:]))})"
 
 
@@ -155,7 +157,7 @@ def regrouped(shape: Sequence[int], strides: Sequence[int], sizes: Sequence[int]
 
 
 def first_byte(tensor: StridedView) -> int:
-    """Where the view begins in its storage, in bytes of the storage's own elements."""
+    """Return where the view begins in its storage, in bytes of the storage's own elements."""
     partition, rest = divmod(tensor.byte_offset, tensor.storage.partition_bytes)
     return partition * tensor.storage.free_bytes + rest
 
@@ -184,7 +186,7 @@ def recast(tensor: StridedView, target: DType) -> tuple[tuple[int, ...], tuple[i
 
 
 def pairs_of(tensor: StridedView, pattern: Pattern) -> list[tuple[int, int]]:
-    """An access pattern as (stride, count) pairs; NK609 for what is none."""
+    """Return an access pattern as (stride, count) pairs; NK609 for what is none."""
     if not isinstance(pattern, (list, tuple)) or not pattern:
         wrong_call(tensor, f"ap's pattern must be a list of [stride, count], it is {pattern!r}")
     pairs: list[tuple[int, int]] = []
@@ -201,7 +203,9 @@ def pairs_of(tensor: StridedView, pattern: Pattern) -> list[tuple[int, int]]:
 
 
 def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
-    """Where an access pattern begins, in elements of ``target``: the view's own beginning and ``offset`` more."""
+    """Return where an access pattern begins, in elements of ``target``: the view's own beginning and ``offset``
+    more.
+    """
     begin = first_byte(tensor)
     if tensor.on_chip and tensor.storage.free_bytes % target.itemsize:
         wrong(tensor, f"a partition of {tensor.storage.free_bytes} bytes does not divide into elements of {target}")
@@ -211,7 +215,8 @@ def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
 
 
 def pattern_beyond(tensor: StridedView, pairs: list[tuple[int, int]], start: int, dtype: DType) -> str:
-    """What an access pattern that begins at element ``start`` reaches outside of the storage; '' where it stays inside.
+    """Return what an access pattern that begins at element ``start`` reaches outside of the storage; '' where it stays
+    inside.
 
     Errors: NK109 and NK111 where its partitions do not follow one another on chip.
     """

@@ -14,13 +14,15 @@ _STEP = 362437  # what is added to d each time
 
 
 def seeded(seed: int, lanes: int, states: int) -> Array:
-    """The states (lanes, states, 6) that one number stands for: NumPy's SeedSequence spreads it over all the words."""
+    """Return the states (lanes, states, 6) that one number stands for: NumPy's SeedSequence spreads it over all the
+    words.
+    """
     words = np.random.SeedSequence(seed).generate_state(lanes * states * WORDS, np.uint32)
     return words.reshape(lanes, states, WORDS)
 
 
 def draw(state: Array, count: int) -> Array:
-    """The next ``count`` numbers (uint32) of each lane of ``state`` (lanes, states, 6), which moves on.
+    """Return the next ``count`` numbers (uint32) of each lane of ``state`` (lanes, states, 6), which moves on.
 
     The states of a lane take turns. All of them are stepped together: of the last turn some numbers may be left over.
     """

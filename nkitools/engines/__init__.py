@@ -1,1 +1,1 @@
-"""What the engines compute, on NumPy arrays: operators, casts on write, MX formats, and what an instruction costs."""
+"""The computations of the engines on NumPy arrays: operators, casts on write, MX formats, and costs."""

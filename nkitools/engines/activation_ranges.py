@@ -1,8 +1,8 @@
-"""Where an activation function is valid, and inputs that are not there (NK305).
+"""The valid inputs of activation functions, and inputs outside (NK305).
 
 Source: table "Supported Activation Functions", Valid Input Range (NKI 0.6). The least magnitudes of the square root
-leave out 0, whose root is 0 on every chip that we can think of: we let it pass. What gives no finite result, as the
-logarithm of 0, is NK404's.
+leave out 0, whose root is 0 on every chip that we can think of: we let it pass. An input without a finite result, as 0
+for the logarithm, is NK404's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nkitools.engines.operators import Activation, Compute
 
 
 def watched(function: Activation) -> Compute:
-    """The function's computation, which notes inputs that lie outside of its range."""
+    """Return the function's computation, which notes inputs that lie outside of its range."""
     compute = function.compute
     if not function.is_limited:
         return compute
@@ -37,7 +37,7 @@ def watched(function: Activation) -> Compute:
 
 
 def _is_inside(function: Activation, x: Array) -> bool:
-    """Whether smallest and largest input show that all are valid: two fast passes, and no array."""
+    """Return whether smallest and largest input show that all are valid: two fast passes, and no array."""
     low, high = function.valid
     smallest, largest = np.minimum.reduce(x, axis=None), np.maximum.reduce(x, axis=None)
     if low <= smallest and largest <= high:

@@ -1,4 +1,4 @@
-"""How element-wise operators are computed: in float32, in exact 32-bit integers, or on bits.
+"""The computation of element-wise operators: in float32, in exact 32-bit integers, or on bits.
 
 Each function here makes the ``compute(destination, data, *operands)`` of a plan. Full-size operands may have other free
 dimensions than the first (equally many elements per partition); they are brought into its shape.
@@ -106,7 +106,9 @@ def _put_wrapped(destination: Array, values: Array, dtype: DType) -> None:
 
 
 def bits(value: Array | int, dtype: DType) -> Array:
-    """The bits of a tile or an integer, as unsigned integers of ``dtype``'s width (a narrower one is extended)."""
+    """Return the bits of a tile or an integer, as unsigned integers of ``dtype``'s width (a narrower one is
+    extended).
+    """
     width = dtype.itemsize
     holder = np.dtype(f"u{width}")
     if isinstance(value, np.ndarray):
@@ -163,7 +165,7 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
 
 
 def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
-    """The steps in float32, the result cast once."""
+    """Return the steps in float32, the result cast once."""
 
     in_one = steps_in_place(steps, len(shape))
 
@@ -181,7 +183,9 @@ def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ..
 def steps_in_integers(
     steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...], working: type[np.generic]
 ) -> Callable[..., None]:
-    """The steps in 64 bits, the result cut to the 32 of ``dtype`` as native arithmetic does (see `working_dtype`)."""
+    """Return the steps in 64 bits, the result cut to the 32 of ``dtype`` as native arithmetic does (see
+    `working_dtype`).
+    """
 
     def compute(destination: Array, data: Array, *operands: Any) -> None:
         value: Array = data.astype(working)
@@ -201,7 +205,7 @@ def working_dtype(operators: tuple[Operator, ...], operands: tuple[Any, ...]) ->
 
 
 def steps_on_bits(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
-    """The steps on bits."""
+    """Return the steps on bits."""
 
     def compute(destination: Array, data: Array, *operands: Any) -> None:
         value = bits(data, dtype)
@@ -215,7 +219,7 @@ def steps_on_bits(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...])
 
 
 def column(operand: Array, ndim: int) -> Any:
-    """A (partitions, 1) vector so that it broadcasts over all free dimensions; numbers as they are."""
+    """Return a (partitions, 1) vector so that it broadcasts over all free dimensions; numbers as they are."""
     if operand.ndim in (0, ndim):
         return operand
     return operand.reshape(operand.shape[0], *[1] * (ndim - 1))

@@ -23,7 +23,7 @@ def put(destination: Array, values: Array, dtype: DType) -> None:
 
 
 def in_float32(*dtypes: DType) -> bool:
-    """Whether every operand already is what the engine computes in."""
+    """Return whether every operand already is what the engine computes in."""
     return all(dtype is float32 for dtype in dtypes)
 
 
@@ -49,7 +49,7 @@ def like(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def constant(number: Number, dtype: DType) -> Any:
-    """A number as an element of ``dtype``: integers exactly, the rest by way of float32."""
+    """Return a number as an element of ``dtype``: integers exactly, the rest by way of float32."""
     if dtype.kind == "packed":
         return np.zeros((), dtype.dtype)
     if dtype.is_integer and isinstance(number, (int, np.integer)):

@@ -1,7 +1,7 @@
-"""What instructions cost, in cycles of their engine (nanoseconds of DMA).
+"""The costs of instructions, in cycles of their engine (nanoseconds of DMA).
 
 The formulas are those of the docstrings of ``nki.isa`` in the SDK 2.20 to 2.26, which are NeuronCore-v2's; later
-releases dropped them. What later generations do faster is from their architecture guides.
+releases dropped them. The faster operations of later generations are from their architecture guides.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def streaming(chip: Generation, data: NkiTensor, factor: float = 1.0) -> float:
 
 
 def is_half(*tensors: NkiTensor) -> bool:
-    """Whether all operands are bfloat16 or float16."""
+    """Return whether all operands are bfloat16 or float16."""
     return all(tensor.dtype.name in ("bfloat16", "float16") for tensor in tensors)
 
 
 def is_bfloat16(*tensors: NkiTensor) -> bool:
-    """Whether all operands are bfloat16."""
+    """Return whether all operands are bfloat16."""
     return all(tensor.dtype.name == "bfloat16" for tensor in tensors)
 
 
@@ -52,7 +52,8 @@ def elements_per_cycle(chip: Generation, engine: engines, dst: NkiTensor, data: 
 
 
 def two_tiles(chip: Generation, operator: str, dst: NkiTensor, data1: NkiTensor, data2: NkiTensor) -> float:
-    """The table of tensor_tensor: N cycles with one input in PSUM, or adding bfloat16 tiles without strides; else 2N.
+    """Return the table of tensor_tensor: N cycles with one input in PSUM, or adding bfloat16 tiles without strides;
+    else 2N.
 
     From NeuronCore-v3 on twice as fast with half-width tiles of SBUF (trainium2_arch, Vector Engine Performance Mode).
     """
@@ -71,5 +72,5 @@ def dma(chip: Generation, dst: NkiTensor, src: NkiTensor) -> float:
 
 
 def matmul(chip: Generation, stationary_free: int, moving_free: int, passes: int) -> float:
-    """``passes * max(min(64, N_stationary), N_moving)``, the average of many in a row."""
+    """Return ``passes * max(min(64, N_stationary), N_moving)``, the average of many in a row."""
     return float(passes * max(min(chip.min_initiation_cycles, stationary_free), moving_free))

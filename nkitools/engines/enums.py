@@ -34,7 +34,7 @@ class reduce_cmd(Enum):  # noqa: N801
 
 
 class dge_mode(Enum):  # noqa: N801
-    """Who generates DMA descriptors."""
+    """The generator of DMA descriptors."""
 
     __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
@@ -45,7 +45,7 @@ class dge_mode(Enum):  # noqa: N801
 
 
 class oob_mode(Enum):  # noqa: N801
-    """What an out-of-bounds indirect access does."""
+    """The effect of an out-of-bounds indirect access."""
 
     __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
@@ -84,7 +84,7 @@ class nc_version(Enum):  # noqa: N801
 
 
 class dma_engine(Enum):  # noqa: N801
-    """Which DMA engine a sendrecv uses."""
+    """The DMA engine of a sendrecv."""
 
     __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 

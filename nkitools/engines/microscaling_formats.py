@@ -54,7 +54,7 @@ def _value_table(form: Format) -> Array:
 
 
 def _code_table(form: Format) -> Array:
-    """The code of each float32 whose lower 16 bits are zero: nearest even, saturated; NaN stays NaN."""
+    """Return the code of each float32 whose lower 16 bits are zero: nearest even, saturated; NaN stays NaN."""
     upper = np.arange(2**16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
     with np.errstate(invalid="ignore"):
         codes: Array = np.clip(upper, -form.largest, form.largest).astype(form.element).view(np.uint8)
@@ -76,7 +76,7 @@ _CODES = {form: _code_table(form) for form in FORMATS.values() if form.bits == 8
 
 
 def is_wide(form: Format, scales: Array) -> bool:
-    """Whether some element, times its scale, may lie beyond float32 (which the product of two need not do)."""
+    """Return whether some element, times its scale, may lie beyond float32 (which the product of two need not do)."""
     first = form.first_wide_scale
     return bool(scales.max() >= first and ((scales >= first) & (scales != _NAN_SCALE)).any())
 
@@ -96,7 +96,7 @@ def decoded(form: Format, values: Array, scales: Array, precision: type[np.float
 
 
 def _codes(form: Format, values: Array, free: int) -> Array:
-    """The codes of packed elements as uint8 (partitions, 4, F); element 0 has the lowest bits."""
+    """Return the codes of packed elements as uint8 (partitions, 4, F); element 0 has the lowest bits."""
     raw = np.ascontiguousarray(values).view(np.uint8).reshape(values.shape[0], free, -1).transpose(0, 2, 1)
     if form.bits == 8:
         return raw
@@ -110,7 +110,7 @@ def _codes(form: Format, values: Array, free: int) -> Array:
 
 
 def quantized(form: Format, values: Array) -> tuple[Array, Array]:
-    """The codes of elements, uint8 (partitions, F), and of their scales, (partitions // 8, F // 4).
+    """Return the codes of elements, uint8 (partitions, F), and of their scales, (partitions // 8, F // 4).
 
     ``values``: float16 or bfloat16 (partitions, F).
     """
@@ -132,7 +132,7 @@ def quantized(form: Format, values: Array) -> tuple[Array, Array]:
 
 
 def _largest_exponents(groups: Array) -> Array:
-    """The largest exponent field in float32 of each group, of (groups, 8, F): (groups, F // 4) of int32.
+    """Return the largest exponent field in float32 of each group, of (groups, 8, F): (groups, F // 4) of int32.
 
     That of an infinity or NaN is 255, as if it were 2**128; that of zeros and float32's subnormals is 0.
     """

@@ -47,7 +47,7 @@ class Activation:
     """An activation function of the Scalar Engine in float32: ``compute(x, out=)``; ``x`` may be ``out``.
 
     ``valid`` bounds the magnitudes of the inputs for which the engine's approximation holds (table "Supported
-    Activation Functions"); ``signed`` tells whether negative inputs of those magnitudes are among them.
+    Activation Functions"); ``signed``: negative inputs of those magnitudes are among them.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Activation:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there are inputs for which it does not hold."""
+        """Return whether there are inputs for which the approximation does not hold."""
         return self.valid != (0.0, math.inf)
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ def _left_shift(x: Array, y: Array, out: Array) -> Array:
 
 
 def _right_shift(x: Array, y: Array, out: Array) -> Array:
-    """Logical (zero-filling) shift; the table knows no arithmetic one."""
+    """Shift logically (filling with zeros); the table has no arithmetic shift."""
     return _shifted(np.right_shift, x, y, out)
 
 
@@ -216,7 +216,7 @@ def _gated(x: Array, gate: Array) -> Array:
 
 
 def _density(x: Array) -> Array:
-    """The standard normal density."""
+    """Return the standard normal density."""
     density: Array = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     return density
 
@@ -254,7 +254,7 @@ def _mish(x: Array) -> Array:
 
 
 def _sine(x: Array) -> Array:
-    """The sine on [-pi, pi]; beyond, the cubic that the engine extrapolates: "sin(9.0) returns ~27.65".
+    """Return the sine on [-pi, pi]; beyond, the cubic that the engine extrapolates: "sin(9.0) returns ~27.65".
 
     The cubic itself is not published. That of the Taylor series about +-pi gives 27.65 at 9, and joins smoothly.
     """
@@ -370,17 +370,17 @@ def token(name: str) -> Callable[[Function], Function]:
 
 
 def is_operator_name(parameter: str) -> bool:
-    """Whether a parameter of an instruction takes an operator: op, op0, reduce_op, cmp_op, comp_op1."""
+    """Return whether a parameter of an instruction takes an operator: op, op0, reduce_op, cmp_op, comp_op1."""
     return re.fullmatch(r"([a-z]+_)?op\d?", parameter) is not None
 
 
 def is_token(value: Any) -> bool:
-    """Whether a value stands for an operator or an activation function."""
+    """Return whether a value stands for an operator or an activation function."""
     return isinstance(value, (Operator, Activation)) or token_name(value) is not None
 
 
 def token_name(value: Any) -> str | None:
-    """The operator's name that a token stands for, or None. The legacy dialect's NumPy functions count."""
+    """Return the operator's name that a token stands for, or None. The legacy dialect's NumPy functions count."""
     name = getattr(value, _TOKEN, None)
     if isinstance(name, str):
         return name
