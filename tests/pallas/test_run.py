@@ -14,7 +14,8 @@ pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
 pl = pytest.importorskip("jax.experimental.pallas")
 
 from nkitools.pallas import run  # noqa: E402  (JAX decides whether this file is collected)
-from nkitools.record.run_listeners import collect_runs  # noqa: E402
+from nkitools.record.run import Run  # noqa: E402
+from nkitools.record.run_listeners import attend_runs, collect_runs  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 from tests.pallas.kernels import double, double_block, in_blocks, ramp  # noqa: E402
 
@@ -156,6 +157,35 @@ def test_runs_are_announced_when_they_start() -> None:
         run(outer, ramp())
     assert [one.kernel for one in runs] == ["outer", "double"]
     np.testing.assert_array_equal(runs[0].outputs, 4 * ramp())
+
+
+class Attendant:
+    """Keeps what begins and what ends."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str]] = []
+
+    def begun(self, run: Run) -> None:
+        """Keep a beginning."""
+        self.seen.append(("begun", run.kernel))
+
+    def ended(self, run: Run) -> None:
+        """Keep an end."""
+        self.seen.append(("ended", run.kernel))
+
+
+def test_runs_end_for_attendants() -> None:
+    """The progress line of a run, which an attendant draws, goes away when the run ends, well or not."""
+
+    def fails(x: Any) -> Any:
+        raise ArithmeticError("on purpose")
+
+    attendant = Attendant()
+    with attend_runs(attendant):
+        run(double, ramp())
+        with pytest.raises(ArithmeticError):
+            run(fails, ramp())
+    assert attendant.seen == [(what, name) for name in ("double", "fails") for what in ("begun", "ended")]
 
 
 @pytest.mark.parametrize("thing", [3, None, "kernel", ramp()])
