@@ -7,7 +7,7 @@ written to a tile of its own: the next instruction, a print, the turn of another
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,17 +37,13 @@ class OpenRows(Rows):
 
     def __init__(self) -> None:
         super().__init__()
+        self.observers: Sized = ()  # whether there are any; `Record` says of which kind they are
         self.parts: dict[int, dict[int, Part]] = {}  # by position and operand
         self.moment: Moment | None = None  # while an instruction is added that was open: when it was issued
         self.open: OpenInstruction | None = None
         self._assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
         self._value: Storage | None = None  # the tile that the running call returns
         self._writers = 0  # how many instructions have written to it
-
-    @property
-    def is_observed(self) -> bool:
-        """Return whether an observer looks on, for which the moment of an open instruction is kept."""
-        return False
 
     @property
     def commit(self) -> Callable[[Any, int, list[int]], None]:
@@ -117,7 +113,7 @@ class OpenRows(Rows):
             self.close()
             self._writers += 1
             self.open = OpenInstruction(plan, site, operands, self.loop, self._value, self._writers == 1)
-            if self.is_observed:
+            if self.observers:
                 self.open.moment = moment_of(author_frame(2))
         else:
             self.commit(plan, site, operands)

@@ -117,11 +117,6 @@ class Record(OpenRows):
         self.observers += (observer,)
 
     @property
-    def is_observed(self) -> bool:
-        """Return whether an observer looks on."""
-        return bool(self.observers)
-
-    @property
     def commit(self) -> Callable[[Any, int, list[int]], None]:
         """Return the function that adds an instruction, from plan, site and operand words. `Core` keeps it."""
         return self._add_observed if self.observers else self.add
