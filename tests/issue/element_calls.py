@@ -249,7 +249,7 @@ def _searched(r: np.random.Generator, **more: Any) -> dict[str, Any]:
 call("nc_find_index8", may=("data",), vals=range(5), data=range(5))(
     lambda r: _searched(r, dst=whole(r, 2, 8, below=9, dtype=nl.uint32))
 )
-call("nc_match_replace8", may=("data",), vals=range(5), data=range(5))(
+call("nc_match_replace8", may=("vals", "data"), vals=range(5), data=range(5))(
     lambda r: _searched(r, dst=real(r, 2, 12), imm=-1.0, dst_idx=whole(r, 2, 8, below=9, dtype=nl.uint32))
 )
 call("topk", src=(9.0, 0.0))(
