@@ -49,13 +49,13 @@ class Core:
     grid: tuple[int, ...] = ()
     program: tuple[int, ...] = ()
     shared: SharedHbm = field(default_factory=SharedHbm)
-    dialect: DialectSemantics = MODERN
+    dialect: DialectSemantics = MODERN  # of the kernel
     full_plans: dict[Any, Any] | None = None  # the plans of full precision, None in precise mode
     input_ids: frozenset[int] = frozenset()  # the storages of the arguments
-    shared_count: int = 0
-    constant_count: int = 0
+    shared_count: int = 0  # allocations in shared HBM so far
+    constant_count: int = 0  # constants so far
     nki_version: str = "auto"  # a choice of the option ``nki_version``
-    no_reorder: int = 0
+    no_reorder: int = 0  # blocks of nl.no_reorder that are open
     device_loop: Any = None  # the innermost loop on the device that is running
     baton: Any = None  # lets programs wait (``launch.program_scheduler``), None where this one is alone
     team: tuple[int, ...] = ()  # the scheduler's numbers of this launch's programs

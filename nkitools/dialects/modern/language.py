@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nkitools.chip.argument_types import Memory
 from nkitools.chip.dialect_semantics import MODERN
 from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.modern.annotation import annotation_of
@@ -54,23 +55,23 @@ prelu = _Token("prelu")
 average = _Token("average")
 
 
-def is_hbm(buffer: Any) -> Any:
-    """Whether a memory is one of HBM's."""
+def is_hbm(buffer: Memory) -> bool:
+    """Return whether a memory is one of HBM's."""
     return region(buffer) in (private_hbm, shared_hbm)
 
 
-def is_on_chip(buffer: Any) -> Any:
-    """Whether a memory is SBUF or PSUM."""
+def is_on_chip(buffer: Memory) -> bool:
+    """Return whether a memory is SBUF or PSUM."""
     return region(buffer) in (sbuf, psum)
 
 
-def is_psum(buffer: Any) -> Any:
-    """Whether a memory is PSUM."""
+def is_psum(buffer: Memory) -> bool:
+    """Return whether a memory is PSUM."""
     return region(buffer) is psum
 
 
-def is_sbuf(buffer: Any) -> Any:
-    """Whether a memory is SBUF."""
+def is_sbuf(buffer: Memory) -> bool:
+    """Return whether a memory is SBUF."""
     return region(buffer) is sbuf
 
 
