@@ -97,6 +97,12 @@ def _rounded(figures: Figures) -> Figures:
     return {name: {key: float(f"{value:.4g}") for key, value in each.items()} for name, each in figures.items()}
 
 
+def _kept(options: argparse.Namespace, tree: Path, figures: Figures) -> dict[str, Any]:
+    """Return what a file holds of one checkout."""
+    described = {"commit": measure.commit(tree), "machine": measure.machine(), "rounds": options.rounds}
+    return described | {"figures": _rounded(figures)}
+
+
 def main() -> None:
     """Measure, print the table, and keep the figures."""
     options = _options()
@@ -110,10 +116,10 @@ def main() -> None:
     found = measured(options)
     print(table(found[0], found[1] if len(found) > 1 else before))
     if options.json is not None:
-        kept = {"machine": measure.machine(), "rounds": options.rounds, "figures": _rounded(found[0])}
+        sides = [_kept(options, measure.HERE, found[0])]
         if len(found) > 1:
-            kept["against"] = _rounded(found[1])
-        options.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            sides[0]["against"] = _kept(options, options.against, found[1])
+        options.json.write_text(json.dumps(sides[0], indent=1) + "\n", encoding="utf-8")
     if not options.no_operators:
         try:
             print(f"\n{operators.table(options.rounds)}")
