@@ -244,7 +244,8 @@ class Baton:
                 self._error = error
         self._stop_others()
         error_of_one, self._error = self._error, None
-        results, self._results, self._play = self._results, {}, None  # which would keep the launch alive
+        # Else the launch, which holds this, would stay with all that it has used until Python's garbage collector runs.
+        results, self._results, self._play, self._turn = self._results, {}, None, _no_turn
         try:
             if error_of_one is not None:
                 raise error_of_one
@@ -319,6 +320,10 @@ class Baton:
         for thread in self._threads:
             _join(thread)
         self._threads.clear()
+
+
+def _no_turn(number: int) -> None:
+    """Do nothing: no player has a turn after the last has ended."""
 
 
 def _can_go_on(player: _Player) -> bool:
