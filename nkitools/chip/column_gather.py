@@ -76,7 +76,7 @@ class ColumnTensor(IndirectTensor):
             )
         self.offsets = found
 
-    def _lined_up(self) -> Array:
+    def lined_up(self) -> Array:
         if self.offsets is None:
             wrong_call(self, "a view with tensor indirection is an operand of instructions only")
         return self.offsets
@@ -115,11 +115,11 @@ class ColumnTensor(IndirectTensor):
 
     def read(self) -> Array:
         """Return the chosen columns, gathered."""
-        return np.take(self.columns.array, self._lined_up(), axis=1)  # in C order, as a plain tile is
+        return np.take(self.columns.array, self.lined_up(), axis=1)  # in C order, as a plain tile is
 
     def write(self, values: Array, lanes: Array | None = None) -> None:
         """Scatter ``values`` into the chosen columns, or only those of ``lanes``."""
-        offsets = self._lined_up()
+        offsets = self.lined_up()
         if lanes is None:
             self.columns.array[:, offsets] = values
         else:
@@ -128,7 +128,7 @@ class ColumnTensor(IndirectTensor):
 
     def mark_written(self, lanes: Array | None = None) -> None:
         """Remember that the chosen columns (``lanes``: only those elements) were written."""
-        offsets = self._lined_up()
+        offsets = self.lined_up()
         where = np.zeros(self.columns.shape, np.bool_)
         row, column = np.nonzero(np.ones(self.shape, np.bool_) if lanes is None else np.broadcast_to(lanes, self.shape))
         where[row, offsets[column]] = True
@@ -139,7 +139,7 @@ class ColumnTensor(IndirectTensor):
         missing = self.columns.unwritten()
         if missing is None:
             return None
-        chosen = np.asarray(missing[:, self._lined_up()])
+        chosen = np.asarray(missing[:, self.lined_up()])
         return chosen if chosen.any() else None
 
     def __repr__(self) -> str:

@@ -67,6 +67,8 @@ class Core:
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
     commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
+    # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.
+    state_writers: dict[str, Array] = field(default_factory=dict)
     _memories: dict[MemoryRegion, PhysicalMemory] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

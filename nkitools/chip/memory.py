@@ -28,7 +28,7 @@ POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_sim
 
 _MOST_WHOLE = 256  # views of one storage that are known to be written
 
-_ids = itertools.count()
+_ids = itertools.count()  # of storages and physical memories
 
 
 @dataclass(frozen=True)
@@ -339,9 +339,10 @@ class PhysicalMemory:
     The tenants are the storages that have written some of the bytes and not lost all of those since.
     """
 
-    __slots__ = ("bytes", "partition_bytes", "partitions", "site", "sums", "tenants")
+    __slots__ = ("bytes", "id", "partition_bytes", "partitions", "site", "sums", "tenants")
 
     def __init__(self, partitions: int, partition_bytes: int, site: Callable[[], int] = lambda: -1) -> None:
+        self.id = next(_ids)
         self.partitions = partitions
         self.partition_bytes = partition_bytes
         self.bytes: Array = np.zeros(partitions * partition_bytes, np.uint8)

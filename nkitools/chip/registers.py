@@ -20,13 +20,16 @@ class VirtualRegister:
     registers: undocumented, but public kernels compute addresses that way. The counter of a dynamic loop is frozen.
     """
 
-    __slots__ = ("frozen", "value")
+    __slots__ = ("frozen", "is_written", "readers", "sources", "value")
 
-    def __init__(self, state: float | None = None, frozen: bool = False) -> None:
+    def __init__(self, state: float | None = None, frozen: bool = False, sources: tuple[int, ...] = ()) -> None:
         if state is not None:
             check_value("VirtualRegister", state)
         self.value = state
         self.frozen = frozen
+        self.sources = sources  # the instructions that made the value, by their positions in the record
+        self.readers: list[int] = []  # those that have read it since it was written
+        self.is_written = False  # by an instruction
 
     def read(self, what: str) -> float:
         """Return the value; a register that never got one is refused (NK401)."""
@@ -62,7 +65,9 @@ class VirtualRegister:
         else:
             return NotImplemented
         left = self.read("register arithmetic")
-        return VirtualRegister(function(right, left) if swapped else function(left, right))
+        return VirtualRegister(
+            function(right, left) if swapped else function(left, right), sources=made_of(self, other)
+        )
 
     def __add__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.add)
@@ -106,6 +111,12 @@ class VirtualRegister:
 
     def __repr__(self) -> str:
         return f"VirtualRegister({self.value}{', frozen' if self.frozen else ''})"
+
+
+def made_of(*operands: Any) -> tuple[int, ...]:
+    """Return the instructions that made the values of some registers; numbers were made by none."""
+    registers = (each for each in operands if isinstance(each, VirtualRegister))
+    return tuple(sorted({source for register in registers for source in register.sources}))
 
 
 def check_value(what: str, value: float) -> None:

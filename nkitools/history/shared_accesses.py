@@ -54,11 +54,11 @@ def shared_accesses(record: Record) -> dict[int, list[SharedAccess]]:
             operands = shared[row.plan.id] = _shared_operands(row)
         for operand in operands:
             access = row.access(operand)
-            part = record.parts.get(position, {}).get(operand)
+            part = record.beside.part_as_run(position, operand)
             known = found.setdefault(access.storage, {})
             if part is not None:
                 lanes, chosen = part.lanes, part.rows
-                whole = SharedAccess(program, position, part.layout, part.byte_offset, access.written, lanes, chosen)
+                whole = SharedAccess(program, position, part.layout, access.byte_offset, access.written, lanes, chosen)
                 known[position, operand] = whole
                 continue
             key = (stretch, program, access)

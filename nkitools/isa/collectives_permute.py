@@ -60,7 +60,7 @@ def collective_permute(
 
     def moves(met: Met, destinations: list[Array]) -> None:
         if origin is not None:
-            np.copyto(destinations[0], met.sources(0)[ranks.index(origin)], casting="unsafe")
+            np.copyto(destinations[0], met.source(0, ranks.index(origin)), casting="unsafe")
 
     sends = any(source == mine for source, _ in pairs)
     masks = (_all_or_none(received[0], origin is not None), _all_or_none(sent[0], sends))
@@ -93,7 +93,7 @@ def collective_permute_implicit(
 
     def moves(met: Met, destinations: list[Array]) -> None:
         for channel, destination in enumerate(destinations):
-            np.copyto(destination, met.sources(channel)[met.at - 1], casting="unsafe")
+            np.copyto(destination, met.source(channel, met.at - 1), casting="unsafe")
 
     before = ranks[ranks.index(rank_of(call.core)) - 1]
     elements = of_ranks([(channel, before, SAME)] for channel in range(channels))
@@ -128,7 +128,7 @@ def collective_permute_implicit_reduce(
 
     def moves(met: Met, destinations: list[Array]) -> None:
         for channel, (destination, dst) in enumerate(zip(destinations, received, strict=True)):
-            operands = [met.sources(each)[met.at - 1] for each in (channel, channels + channel)]
+            operands = [met.source(each, met.at - 1) for each in (channel, channels + channel)]
             call.put(destination, reduced(operator, operands), dst)
 
     before = ranks[ranks.index(rank_of(call.core)) - 1]

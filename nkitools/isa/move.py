@@ -24,6 +24,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
+from nkitools.issue.touched_elements import register_value
 
 _INT32 = np.iinfo(np.int32)
 
@@ -208,7 +209,7 @@ def iota(
     across, dtype = int(channel_multiplier), dst.dtype
 
     def compute(destination: Array, offset: int | VirtualRegister) -> None:
-        first = offset.integer("nisa.iota") if isinstance(offset, VirtualRegister) else offset
+        first = register_value("nisa.iota", offset) if isinstance(offset, VirtualRegister) else offset
         _int32(check, "offset", first)
         values = np.asarray(first + across * np.arange(destination.shape[0], dtype=np.int64))
         for step, count in steps:

@@ -46,6 +46,7 @@ from nkitools.issue.element_maps import GPSIMD_GENERATORS, VECTOR_GENERATORS, El
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.scalar_operands import single_precision
+from nkitools.issue.touched_elements import use_state
 from nkitools.rules.finding import report
 
 Engine = Literal["vector", "gpsimd"]
@@ -67,9 +68,10 @@ class Generators:
         self.engine = engine
         self.lanes = slice(first, first + (operand.shape[0] - 1) * step + 1, step)
 
-    def states(self) -> Array:
+    def states(self, *, reads: bool = True, writes: bool = True) -> Array:
         """Their states (lanes, states, 6): a view, so that what is written to it stays."""
         core = current_core(f"nisa.{self.instruction}")
+        use_state(core, f"{self.engine} random states", self.lanes, reads=reads, writes=writes)
         states = core.random_states.get(self.engine)
         if states is None:
             first = seeded(_number_of(core), core.generation.partitions, STATES[self.engine])
@@ -228,6 +230,7 @@ def set_rng_seed(check: Check, src_seeds: Src, name: Any = None) -> Plan:
         core = current_core("nisa.set_rng_seed")
         seed = int(np.array(values).view(np.uint32)[0, 0])
         core.random_states["vector"] = seeded(seed, core.generation.partitions, STATES["vector"])
+        use_state(core, "vector random states", slice(0, core.generation.partitions), reads=False, writes=True)
 
     elements = made({VECTOR_GENERATORS: {"src_seeds": BROADCAST}})
     return Plan("vector", float(check.chip.min_initiation_cycles), compute, elements)
@@ -245,7 +248,7 @@ def rand_set_state(check: Check, src_seeds: Src, engine: Any = engines.gpsimd, n
     generators = Generators("rand_set_state", _named(engine), src_seeds)
 
     def compute(words: Array) -> None:
-        generators.states()[...] = words.reshape(len(words), -1, WORDS)
+        generators.states(reads=False)[...] = words.reshape(len(words), -1, WORDS)
 
     elements = made({_GENERATORS[_named(engine)]: {"src_seeds": ALONG_FREE}})
     return Plan(engine.name, _cost(check.chip, engine, src_seeds), compute, elements)
@@ -264,7 +267,7 @@ def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: A
     generators = Generators("rand_get_state", _named(engine), dst)
 
     def compute(destination: Array) -> None:
-        np.copyto(destination, generators.states().reshape(destination.shape))
+        np.copyto(destination, generators.states(writes=False).reshape(destination.shape))
 
     elements = made(dst={_GENERATORS[_named(engine)]: BROADCAST})
     return Plan(engine.name, _cost(check.chip, engine, dst), compute, elements)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast
@@ -18,6 +19,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Register, RegisterOrNumber
+from nkitools.issue.touched_elements import set_register, use_register
 from nkitools.rules.finding import refuse
 
 _MEMORIES = (*guards.HBM, MemoryRegion.sbuf)
@@ -50,6 +52,10 @@ def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
         if not isinstance(value, VirtualRegister):
             check_value(what, value)
         target.write(what, value.read(what) if isinstance(value, VirtualRegister) else value)
+        core = current_core(what)
+        if isinstance(value, VirtualRegister):
+            use_register(core, value)
+        set_register(core, target)
 
     return Plan("sync", 1.0, compute, made(dst={"src": SAME}))
 
@@ -65,6 +71,7 @@ def register_load(check: Check, dst: Register, src: Src) -> Plan:
     def compute(target: VirtualRegister, values: Array) -> None:
         element = values.reshape(-1)[0]
         target.write("nisa.register_load", float(element) if src_is_float else int(element))
+        set_register(current_core("nisa.register_load"), target)
 
     src_is_float = src.dtype.is_float
     return Plan("sync", 64.0, compute, made(dst={"src": SAME}))
@@ -83,6 +90,7 @@ def register_store(check: Check, dst: Dst, src: Register) -> Plan:
         value = source.read("nisa.register_store")
         wide = np.asarray([value], np.float32 if isinstance(value, float) else np.int64)
         destination[...] = cast(wide, dtype)[0]
+        use_register(current_core("nisa.register_store"), source)
 
     return Plan("sync", 64.0, compute, made(dst={"src": SAME}))
 

@@ -33,6 +33,7 @@ from nkitools.issue.select_compute import (
     selecting,
     selecting_in_float32,
 )
+from nkitools.issue.touched_elements import register_value
 from nkitools.rules.finding import report
 
 FP32_MIN = float(np.finfo(np.float32).min)
@@ -103,6 +104,8 @@ def affine_select(
         return affine(instruction_guards.integer(check, "offset", first))
 
     def compute(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> None:
+        if isinstance(offset, VirtualRegister):
+            register_value("nisa.affine_select", offset)
         select(destination, mask_of(offset), on_true, on_false)
 
     def chooses(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ from nkitools.issue.element_maps import Elements, From, made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
 from nkitools.issue.instruction_names import label
+from nkitools.record.beside_rows import Transfer
 from nkitools.record.rows import words_of
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -174,6 +175,9 @@ def sendrecv(
     def compute(source: Array, destination: Array) -> None:
         core = current_core("nisa.sendrecv")
         received = _exchange(core, pipe, ranks, (form, np.array(source)))
+        own = core.baton.running
+        senders = tuple(each for each in core.team if each != own)
+        core.record.beside.transfers.append(Transfer(core.record.next_position, core.team, own, senders))
         np.copyto(destination, received.reshape(destination.shape))
 
     elements = Elements((("dst", ((From("src", core=int(recv_from_rank)), SAME),)),))

@@ -210,7 +210,10 @@ class Collective:
 
         def compute(*arrays: Array) -> None:
             sources = [np.array(each) for each in arrays[len(dsts) :]]
-            moves(meet(self.check, core, ranks, agreed, sources), list(arrays[: len(dsts)]))
+            met = meet(self.check, core, ranks, agreed, sources)
+            moves(met, list(arrays[: len(dsts)]))
+            if not follows:
+                core.record.beside.transfers.append(met.transfer(core.record.next_position))
 
         plan = self._plan(dsts, srcs, made() if follows else elements, names_only=follows)
         running = replace(plan, compute=compute, touches=touches)

@@ -21,6 +21,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.plan import Check
 from nkitools.issue.replica_groups import rank_of
+from nkitools.record.beside_rows import Transfer
 from nkitools.record.rows import storages_of, words_of
 
 # The rule of a disagreement between the ranks of a group; NK609 where none is named.
@@ -49,10 +50,21 @@ class Met:
 
     offers: list[Offer]
     at: int
+    senders: set[int] = field(default_factory=set)  # the numbers of the programs whose sources were taken
+
+    def source(self, number: int, at: int) -> Array:
+        """Return source ``number`` of the rank at this place of the group."""
+        self.senders.add(self.offers[at].number)
+        return self.offers[at].sources[number]
 
     def sources(self, number: int) -> list[Array]:
-        """Return the ranks' sources number so and so."""
-        return [offer.sources[number] for offer in self.offers]
+        """Return source ``number`` of all ranks."""
+        return [self.source(number, at) for at in range(len(self.offers))]
+
+    def transfer(self, position: int) -> Transfer:
+        """Return from whom the running rank's instruction at ``position`` has received."""
+        mine = self.offers[self.at]
+        return Transfer(position, mine.members, mine.number, tuple(sorted(self.senders - {mine.number})))
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what is the same for all ranks of the group, made by the first that asks."""

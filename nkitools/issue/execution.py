@@ -16,13 +16,14 @@ from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue.accumulation import check_addition, note_accesses
-from nkitools.issue.concurrency import after_others, keep_parts
+from nkitools.issue.concurrency import after_others
 from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.nan_origin import Operand
 from nkitools.issue.overwritten import report_lost
 from nkitools.issue.plan import DATA, WRITTEN, Plan
 from nkitools.issue.refused_instructions import leave_rows_undone
 from nkitools.issue.scatter_order import check_columns, check_order, check_unique
+from nkitools.issue.touched_elements import keep_touched
 from nkitools.issue.value_rules import judge
 from nkitools.record.rows import words_of
 from nkitools.rules.finding import report
@@ -68,8 +69,7 @@ def execute(
         leave_rows_undone(core, [tensor for tensor, _ in outputs], beyond, last_axis=plan.last_axis)
     if plan.in_psum:
         note_accesses(plan, [value for value, _, _ in data])
-    if core.record.keeps_parts:
-        keep_parts(core, tensors, touches, lanes, lambda tensor: _kept(plan, tensor, lanes))
+    keep_touched(core, plan, tensors, touches, lanes, lambda tensor: _kept(plan, tensor, lanes))
     return words_of(tensor for tensor, _ in tensors)
 
 

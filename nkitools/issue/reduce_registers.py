@@ -21,6 +21,7 @@ from nkitools.issue import guards
 from nkitools.issue.element_maps import SCALAR_REGISTERS, VECTOR_REGISTERS
 from nkitools.issue.element_rules import BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check
+from nkitools.issue.touched_elements import use_state
 from nkitools.rules.finding import report
 
 RESETTING = (commands.reset, commands.reset_reduce)
@@ -55,6 +56,7 @@ class Lanes:
     def begin(self, command: commands, identity: float, initial: Any = None) -> Array:
         """Return the registers made ready for what ``command`` says, as a float32 array to reduce into."""
         registers = self.registers()
+        self._use(reads=command is commands.reduce, writes=True)
         if command in RESETTING:
             registers[:] = identity
         elif command is commands.load_reduce:
@@ -66,12 +68,18 @@ class Lanes:
     def read(self) -> Array:
         """Return the registers as they are, for an instruction that reads them without having reduced into them."""
         registers = self.registers()
+        self._use(reads=True, writes=False)
         self._settle(registers, "`reduce_res` receives")
         return registers
 
     def forget(self) -> None:
         """Leave the registers in an unknown state."""
         self.registers().view(np.uint32)[:] = _NOTHING
+        self._use(reads=False, writes=True)
+
+    def _use(self, *, reads: bool, writes: bool) -> None:
+        core = current_core(f"nisa.{self.instruction}")
+        use_state(core, f"{self.engine} reduce registers", self.lanes, reads=reads, writes=writes)
 
     def registers(self) -> Array:
         """Return the running core's registers of these lanes."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from nkitools.chip.argument_types import Bound
 from nkitools.chip.core import current_core
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import VirtualRegister, made_of
 from nkitools.issue.instruction_names import DeviceLoop
 from nkitools.rules.finding import refuse
 
@@ -42,11 +42,15 @@ def _iterations(what: str, lower: Bound, upper: Bound, step: int) -> Iterator[Vi
     iteration.
     """
     _outside_no_reorder(what)
-    return _counters(what, range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step)))
+    values = range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step))
+    return _counters(what, values, made_of(lower, upper))
 
 
-def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
-    """Yield a frozen register for each iteration; the record learns which one runs."""
+def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[VirtualRegister]:
+    """Yield a frozen register for each iteration; the record learns which one runs.
+
+    ``sources``: the instructions that made the bounds of the loop.
+    """
     core = current_core(what)
     record = core.record
     parent, site = record.loop, record.site()
@@ -55,7 +59,7 @@ def _counters(what: str, values: range) -> Iterator[VirtualRegister]:
         try:
             for value in values:
                 record.loop = record.enter_iteration(parent, site, value)
-                yield VirtualRegister(value, frozen=True)
+                yield VirtualRegister(value, frozen=True, sources=sources)
                 loop.first = False
         finally:
             record.loop = parent
@@ -79,7 +83,7 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[VirtualRegister], 
     """
     _body("nl.fori_loop", body_fun)
     for counter in _iterations("nl.fori_loop", lower, upper, step):
-        body_fun(VirtualRegister(counter.value))
+        body_fun(VirtualRegister(counter.value, sources=counter.sources))
 
 
 def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], VirtualRegister]) -> None:
@@ -94,7 +98,8 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Virt
     core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
     with DeviceLoop.begun(core) as loop:
         while condition.read(what) != 0:
-            condition = _condition(what, "what body_fun returns", body_fun(VirtualRegister(condition.value)))
+            given = VirtualRegister(condition.value, sources=condition.sources)
+            condition = _condition(what, "what body_fun returns", body_fun(given))
             loop.first = False
 
 

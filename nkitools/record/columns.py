@@ -59,6 +59,11 @@ class Columns:
     # --- of each operand -------------------------------------------------------------------------------------------
 
     @cached_property
+    def first_operands(self) -> Array:
+        """Return the number of the first operand of each instruction, and how many operands there are."""
+        return np.concatenate(([0], np.cumsum(self._counts)))
+
+    @cached_property
     def positions(self) -> Array:
         """Return each operand's instruction."""
         return np.repeat(np.arange(self.starts.size), self._counts)
@@ -115,10 +120,10 @@ class Columns:
         """Return whether each operand is overwritten whole."""
         return self.of_plans(overwrites)
 
-    def of_plans(self, answer: Callable[[Any], Sequence[bool]]) -> Array:
-        """Return what ``answer`` says of its plan: that is asked for a truth value for each operand."""
+    def of_plans(self, answer: Callable[[Any], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
+        """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
         answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
-        return np.asarray(np.array(answers, np.bool_)[self._in_plans])
+        return np.asarray(np.array(answers, dtype)[self._in_plans])
 
     @cached_property
     def _in_plans(self) -> Array:
@@ -132,10 +137,14 @@ class Columns:
         return np.asarray(np.arange(self.positions.size) + np.repeat(shift, self._counts))
 
 
+def adds(plan: Any) -> bool:
+    """Return whether an instruction adds to what its destination holds, or leaves some of that as it was."""
+    return bool(not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh)
+
+
 def overwrites(plan: Any) -> list[bool]:
     """Return for each operand of a plan whether the instruction overwrites it whole."""
-    adds = not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh
-    partly = adds or bool(plan.touches) or plan.chooses is not None
+    partly = adds(plan) or bool(plan.touches) or plan.chooses is not None
     return [written and not partly for written in plan.written]
 
 

@@ -1,191 +1,231 @@
-"""Which instructions made what an instruction reads: found in one walk over the record, near-linear in its length.
+"""Which instructions made, overwrote and read what each instruction of a run touches: exact, element by element.
 
-A view is taken as the rectangle around it, rows (in HBM of the last dimension, on chip partitions) by bytes. The edges
-of all rectangles of a storage cut it into cells, and each cell knows who wrote it last, so that an access touches the
-few cells of its rectangle. A view with gaps between its elements is kept beside, as it leaves what lies in the gaps.
-Storages that share bytes because the author gave them addresses are not followed into each other, nor are the indices
-of an indirect access, which are no operands in the record.
+Memory is cut into pieces that every access touches all together or not at all (`nkitools.record.dataflow`). Nothing is
+computed before it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from math import prod
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
-from nkitools.record.record import Record, StorageRecord
+from nkitools.record.dataflow.accesses import Accesses
+from nkitools.record.dataflow.last_accesses import GIVEN as GIVEN
+from nkitools.record.dataflow.last_accesses import UNWRITTEN as UNWRITTEN
+from nkitools.record.dataflow.last_accesses import Edges, Timeline, edges_of
+from nkitools.record.record import Record
 
-_MOST_CELLS = 1 << 22  # of a storage; beyond it the rows alone are cut
-
-
-class _Rectangle(NamedTuple):
-    """Rows and bytes of a row, each from the first to before the last; ``is_filled``: the view has no gaps in it."""
-
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    is_filled: bool
-
-    def meets(self, other: _Rectangle) -> bool:
-        """Whether they have bytes in common."""
-        return all(
-            mine[0] < theirs[1] and theirs[0] < mine[1]
-            for mine, theirs in ((self.rows, other.rows), (self.columns, other.columns))
-        )
-
-    def holds(self, other: _Rectangle) -> bool:
-        """Whether the other lies in it."""
-        return all(
-            mine[0] <= theirs[0] and theirs[1] <= mine[1]
-            for mine, theirs in ((self.rows, other.rows), (self.columns, other.columns))
-        )
+_BATCH = 1 << 23  # accesses to pieces that are looked at together
 
 
-@dataclass
-class _Cells:
-    """A storage cut into cells: who wrote each last (-1: nobody), and the views with gaps that were written since."""
+@dataclass(frozen=True, eq=False)
+class CompressedRows:
+    """A row of sources for each instruction: those of instruction n are ``sources[starts[n]:starts[n + 1]]``, sorted.
 
-    writers: Array
-    views: dict[int, tuple[_Rectangle, slice, slice]]
-    sparse: dict[int, int] = field(default_factory=dict)
+    ``starts``, ``sources``: int64; one start more than there are instructions.
+    """
 
-    def read(self, view: int) -> set[int]:
-        """Who wrote what the view shows."""
-        rectangle, rows, columns = self.views[view]
-        cells = self.writers[rows, columns]
-        found = {int(cells[0, 0])} if cells.size == 1 else set(np.unique(cells).tolist())
-        found.update(position for other, position in self.sparse.items() if self.views[other][0].meets(rectangle))
-        found.discard(-1)
-        return found
+    starts: Array
+    sources: Array
 
-    def write(self, view: int, position: int) -> None:
-        """The instruction at ``position`` has written the view."""
-        rectangle, rows, columns = self.views[view]
-        if not rectangle.is_filled:
-            self.sparse[view] = position
-            return
-        self.writers[rows, columns] = position
-        for other in [other for other in self.sparse if rectangle.holds(self.views[other][0])]:
-            del self.sparse[other]
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    def __getitem__(self, position: int) -> Array:
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"row {position} of {len(self)}")
+        at = position % len(self)
+        return self.sources[self.starts[at] : self.starts[at + 1]]
 
 
-def dependences(record: Record) -> Iterator[set[int]]:
-    """For each instruction, in order: the positions of those that wrote last what it reads, or adds to."""
-    columns = Columns(record)
-    views, cells_of = _views(record, columns)
-    reads = ~columns.written | _added_to(record, columns)
-    starts = np.searchsorted(columns.positions, np.arange(record.count + 1)).tolist()
-    operands = list(
-        zip(
-            columns.storages.tolist(),
-            views.tolist(),
-            (reads & columns.touched).tolist(),
-            (columns.written & columns.touched).tolist(),
-            strict=True,
-        )
-    )
-    for position in range(record.count):
-        found: set[int] = set()
-        mine = operands[starts[position] : starts[position + 1]]
-        for storage, view, is_read, _ in mine:
-            if is_read:
-                found |= cells_of[storage].read(view)
-        for storage, view, _, is_written in mine:
-            if is_written:
-                cells_of[storage].write(view, position)
-        yield found
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The dependences inside of one record: of its operands (and indices) on writers, and of instructions."""
+
+    columns: Columns
+    by_operand: Edges
+    flow: Edges
+    output: Edges
+    anti: Edges
 
 
-def _added_to(record: Record, columns: Columns) -> Array:
-    """Which operands are written by adding to what is there: accumulating matmuls and their kin."""
+class Dependences:
+    """The dependences of a run. Positions count through its instructions, those of ranks one after the other.
 
-    def answer(plan: Any) -> list[bool]:
-        adds = not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh
-        return [written and adds for written in plan.written]
+    ``flow``: the instructions that wrote the elements which each one reads, as the last ones before it; -1 an argument
+    or a constant, -2 memory that was never written. ``output``: those that wrote the elements which it overwrites.
+    ``anti``: those that have read these elements since they were written.
 
-    return columns.of_plans(answer)
+    Under a predicate of data (`nisa.tensor_copy_predicated`, say) an instruction may have written any element of its
+    destination: who reads one later depends on it and on the writer before it, and it reads all of its operands. A
+    matmul that accumulates reads its destination. Indices and registers are operands. What a collective or sendrecv has
+    received depends on the sender's instruction, which may have a later position.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    @cached_property
+    def flow(self) -> CompressedRows:
+        """Who wrote what each instruction reads."""
+        edges = [_moved(each.flow, base) for each, base in zip(self._found, self._bases, strict=True)]
+        return self._rows([*edges, self._received()])
+
+    @cached_property
+    def output(self) -> CompressedRows:
+        """Who wrote what each instruction overwrites."""
+        return self._rows([_moved(each.output, base) for each, base in zip(self._found, self._bases, strict=True)])
+
+    @cached_property
+    def anti(self) -> CompressedRows:
+        """Who read what each instruction overwrites."""
+        return self._rows([_moved(each.anti, base) for each, base in zip(self._found, self._bases, strict=True)])
+
+    @cached_property
+    def by_operand(self) -> CompressedRows:
+        """Who wrote what each operand reads: a row for each operand, instruction after instruction.
+
+        Indices, registers and what other programs sent are in `flow` only.
+        """
+        counts = [each.columns.positions.size for each in self._found]
+        targets, sources, before = [], [], 0
+        for found, count, base in zip(self._found, counts, self._bases, strict=True):
+            edges = found.by_operand
+            mine = edges.targets < count
+            targets.append(edges.targets[mine] + before)
+            sources.append(np.where(edges.sources[mine] < 0, edges.sources[mine], edges.sources[mine] + base))
+            before += count
+        return _compressed(_joined(targets), _joined(sources), before)
+
+    @cached_property
+    def _bases(self) -> list[int]:
+        counts = [record.count for record in self._records]
+        return [sum(counts[:at]) for at in range(len(counts))]
+
+    @cached_property
+    def _found(self) -> list[_Found]:
+        return [_within(record) for record in self._records]
+
+    def _rows(self, edges: Sequence[Edges]) -> CompressedRows:
+        count = sum(record.count for record in self._records)
+        return _compressed(_joined([each.targets for each in edges]), _joined([each.sources for each in edges]), count)
+
+    def _received(self) -> Edges:
+        """Return what was received by collectives and sendrecv: the n-th meeting of a group is one for all of them."""
+        meetings: dict[tuple[tuple[int, ...], int], dict[int, int]] = {}
+        received: list[tuple[tuple[tuple[int, ...], int], int, tuple[int, ...]]] = []
+        times: dict[tuple[tuple[int, ...], int], int] = {}
+        for record, base in zip(self._records, self._bases, strict=True):
+            for each in record.beside.transfers:
+                turn = times[each.members, each.member] = times.get((each.members, each.member), -1) + 1
+                meetings.setdefault((each.members, turn), {})[each.member] = base + each.position
+                received.append(((each.members, turn), base + each.position, each.senders))
+        pairs = [
+            (position, meetings[meeting][sender])
+            for meeting, position, senders in received
+            for sender in senders
+            if sender in meetings[meeting]
+        ]
+        return Edges(*np.array(pairs, np.int64).reshape(-1, 2).T)
 
 
-def _views(record: Record, columns: Columns) -> tuple[Array, dict[int, _Cells]]:
-    """The views that operands are, as numbers, and the cells of each storage."""
-    keys = np.stack([columns.storages, columns.layouts, columns.byte_offsets], axis=1)
-    distinct, numbers = np.unique(keys, axis=0, return_inverse=True)
-    by_storage: dict[int, dict[int, tuple[Layout, int]]] = {}
-    for number, (storage, layout, byte_offset) in enumerate(distinct.tolist()):
-        by_storage.setdefault(storage, {})[number] = (LAYOUTS[layout], byte_offset)
-    cells = {storage: _cells(record.storages[storage], views) for storage, views in by_storage.items()}
-    return numbers.reshape(-1), cells
+# --- one record ------------------------------------------------------------------------------------------------------
 
 
-def _cells(storage: StorageRecord, views: dict[int, tuple[Layout, int]]) -> _Cells:
-    pitch = _pitch(storage, [layout for layout, _ in views.values()])
-    rows = -(-prod(storage.shape) * as_dtype(storage.dtype).itemsize // pitch)
-    rectangles = {
-        number: _Rectangle((0, rows), (0, pitch), is_filled=False)
-        if _may_be_anywhere(layout)
-        else _rectangle(layout, byte_offset, pitch)
-        for number, (layout, byte_offset) in views.items()
-    }
-    row_cuts = sorted({edge for each in rectangles.values() for edge in each.rows})
-    column_cuts = sorted({edge for each in rectangles.values() for edge in each.columns})
-    if len(row_cuts) * len(column_cuts) > _MOST_CELLS:
-        column_cuts = [0, pitch]
-        rectangles = {
-            number: _Rectangle(each.rows, (0, pitch), each.is_filled and each.columns == (0, pitch))
-            for number, each in rectangles.items()
-        }
-    row_at = {edge: at for at, edge in enumerate(row_cuts)}
-    column_at = {edge: at for at, edge in enumerate(column_cuts)}
-    placed = {
-        number: (
-            each,
-            slice(row_at[each.rows[0]], row_at[each.rows[1]]),
-            slice(column_at[each.columns[0]], column_at[each.columns[1]]),
-        )
-        for number, each in rectangles.items()
-    }
-    return _Cells(np.full((len(row_cuts), len(column_cuts)), -1, np.int64), placed)
-
-
-def _pitch(storage: StorageRecord, layouts: list[Layout]) -> int:
-    """The bytes from one row to the next."""
-    itemsize = as_dtype(storage.dtype).itemsize
-    if not layouts[0].on_chip:
-        return max(1, storage.shape[-1] * itemsize if storage.shape else itemsize)
-    # Where the author has given addresses, a partition is longer than the tensor's part of it.
-    steps = (abs(each.strides[0]) // each.partition_step for each in layouts if each.shape[0] > 1 and each.strides[0])
-    return max(prod(storage.shape[1:]) * itemsize, *steps, 1)
-
-
-def _may_be_anywhere(layout: Layout) -> bool:
-    """Whether indices on the device may choose the rows; a row of HBM that is read many times looks the same."""
-    return not layout.on_chip and any(
-        stride == 0 and size > 1 for stride, size in zip(layout.strides, layout.shape, strict=True)
+def _within(record: Record) -> _Found:
+    columns, beside = Columns(record), record.beside
+    accesses = Accesses(record, columns)
+    by_operand, output, anti = _edges(accesses)
+    owners = np.empty(columns.positions.size + len(beside.indices) // 3, np.int64)
+    owners[accesses.owners] = accesses.positions
+    flow = Edges(owners[by_operand.targets], by_operand.sources)
+    return _Found(
+        columns,
+        by_operand,
+        _with_registers(flow, beside.flow),
+        _with_registers(output, beside.output),
+        _with_registers(anti, beside.anti),
     )
 
 
-def _rectangle(layout: Layout, byte_offset: int, pitch: int) -> _Rectangle:
-    dimensions = [(size, stride) for size, stride in zip(layout.shape, layout.strides, strict=True) if size > 1]
-    low = byte_offset + sum((size - 1) * stride for size, stride in dimensions if stride < 0)
-    down = across = 0
-    is_filled = layout.injective
-    for size, stride in dimensions:
-        reach = (size - 1) * abs(stride)
-        if abs(stride) >= pitch:
-            down += reach // pitch
-            across += (reach % pitch) and pitch  # a step that is no whole number of rows
-        else:
-            across += reach
-    width = across + layout.dtype.itemsize
-    row, column = divmod(low, pitch)
-    rows, columns = (row, row + down + 1), (column, column + width)
-    if columns[1] > pitch:
-        rows, columns = (row, rows[1] + (columns[1] - 1) // pitch), (0, pitch)
-    area = (rows[1] - rows[0]) * (columns[1] - columns[0])
-    return _Rectangle(rows, columns, is_filled and area == layout.nbytes)
+def _with_registers(edges: Edges, pairs: Sequence[int]) -> Edges:
+    more = np.array(pairs, np.int64).reshape(-1, 2)
+    return Edges(np.concatenate((edges.targets, more[:, 0])), np.concatenate((edges.sources, more[:, 1])))
+
+
+def _edges(accesses: Accesses) -> tuple[Edges, Edges, Edges]:
+    """Return who wrote what operands read, and who wrote and read what instructions overwrite."""
+    views, pieces, unwritten = accesses.views, accesses.pieces(), accesses.unwritten()
+    order = np.argsort(views.which, kind="stable")  # the accesses of a view together, in their order
+    lengths = np.bincount(views.which, minlength=views.storages.size)
+    firsts = np.cumsum(lengths) - lengths
+    owners = np.repeat(np.arange(views.storages.size), np.diff(pieces.starts))  # the view of each piece of a view
+    by_piece = np.argsort(pieces.pieces, kind="stable")
+    sizes = lengths[owners[by_piece]]
+    found: list[tuple[Edges, Edges, Edges]] = []
+    for first, last in _batches(pieces.pieces[by_piece], sizes):
+        mine = by_piece[first:last]
+        chosen = _ranges(firsts[owners[mine]], sizes[first:last])
+        access, piece = order[chosen], np.repeat(pieces.pieces[mine], sizes[first:last])
+        sequence = np.argsort(piece * accesses.positions.size + access, kind="stable")
+        access, piece = access[sequence], piece[sequence]
+        view = views.which[access]
+        owner, position, kind, storage = (
+            each[access] for each in (accesses.owners, accesses.positions, accesses.kinds, accesses.storages)
+        )
+        found.append(edges_of(Timeline(piece, owner, position, kind, storage, unwritten[view])))
+    by_operand, output, anti = (
+        _distinct_edges(_joined([each[at].targets for each in found]), _joined([each[at].sources for each in found]))
+        for at in range(3)
+    )
+    return by_operand, output, anti
+
+
+def _batches(pieces: Array, sizes: Array) -> list[tuple[int, int]]:
+    """Return where to cut a sorted list of pieces, with so many accesses each, so that no piece is cut through."""
+    cuts, total = [0], np.cumsum(sizes)
+    while cuts[-1] < pieces.size:
+        before = int(total[cuts[-1] - 1]) if cuts[-1] else 0
+        end = max(int(np.searchsorted(total, before + _BATCH, "right")), cuts[-1] + 1)
+        end = int(np.searchsorted(pieces, pieces[end - 1], "right")) if end < pieces.size else pieces.size
+        cuts.append(end)
+    return list(pairwise(cuts))
+
+
+def _ranges(firsts: Array, lengths: Array) -> Array:
+    """Return the numbers from each first on, as many as its length, one range after the other."""
+    return np.asarray(np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths))
+
+
+# --- edges -----------------------------------------------------------------------------------------------------------
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.zeros(0, np.int64), *arrays])
+
+
+def _moved(edges: Edges, base: int) -> Edges:
+    """Return edges of positions that count from another place on; sources that are no instructions stay."""
+    sources = edges.sources
+    return Edges(edges.targets + base, np.where(sources < 0, sources, sources + base))
+
+
+def _distinct_edges(targets: Array, sources: Array) -> Edges:
+    """Return each edge once, sorted by target and source."""
+    bits = int(sources.max(initial=0) + 2).bit_length()
+    pairs = np.sort((targets << bits) | (sources + 2))  # twice as fast as np.unique, which hashes
+    distinct = np.ones(pairs.size, np.bool_)
+    distinct[1:] = pairs[1:] != pairs[:-1]
+    pairs = pairs[distinct]
+    return Edges(pairs >> bits, (pairs & ((1 << bits) - 1)) - 2)
+
+
+def _compressed(targets: Array, sources: Array, count: int) -> CompressedRows:
+    edges = _distinct_edges(targets, sources)
+    return CompressedRows(np.searchsorted(edges.targets, np.arange(count + 1)), edges.sources)

@@ -7,13 +7,14 @@ written to a tile of its own: the next instruction, a print, the turn of another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
 from nkitools.chip.memory import Storage
+from nkitools.record.beside_rows import BesideRows, OperandPart
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.rows import Part, Rows, is_destination, with_destination
+from nkitools.record.rows import Rows, is_destination, operand_count, with_destination
 from nkitools.record.source_sites import author_frame
 
 
@@ -29,7 +30,7 @@ class OpenInstruction:
     is_only_writer: bool = False  # no other instruction of the call has written to that tile
     is_closed: bool = False
     moment: Moment | None = None  # at which it was issued, where observers look on
-    parts: dict[int, Part] = field(default_factory=dict)  # while the value goes where it was assigned
+    parts: list[OperandPart] = field(default_factory=list)  # while the value goes where it was assigned
 
 
 class OpenRows(Rows):
@@ -38,7 +39,7 @@ class OpenRows(Rows):
     def __init__(self) -> None:
         super().__init__()
         self.observers: Sized = ()  # whether there are any; `Record` says of which kind they are
-        self.parts: dict[int, dict[int, Part]] = {}  # by position and operand
+        self.beside = BesideRows()
         self.moment: Moment | None = None  # while an instruction is added that was open: when it was issued
         self.open: OpenInstruction | None = None
         self._assigned: OpenInstruction | None = None  # its value is being copied to where it was assigned
@@ -55,6 +56,11 @@ class OpenRows(Rows):
         """Number of instructions issued."""
         if self.open is not None:
             self.close()
+        return len(self.states)
+
+    @property
+    def next_position(self) -> int:
+        """The position that the instruction which is being carried out will have."""
         return len(self.states)
 
     def begin_value(self, tile: Storage) -> None:
@@ -94,7 +100,7 @@ class OpenRows(Rows):
         """
         opened, self.open = self.open, None
         assert opened is not None
-        opened.parts = self.parts.pop(len(self.states), {})
+        opened.parts = self.beside.take_parts(len(self.states), operand_count(opened.operands))
         self._assigned = opened
         try:
             copy()
@@ -122,15 +128,13 @@ class OpenRows(Rows):
         """Close an instruction whose value has been copied: it writes where the copy, with these operands, has."""
         self._assigned = None
         opened.operands = with_destination(opened.operands, operands)
-        parts = {operand: part for operand, part in opened.parts.items() if operand}
-        copied = self.parts.get(len(self.states), {})
-        self._add(opened, parts | {0: copied[0]} if 0 in copied else parts)
+        copied = self.beside.take_parts(len(self.states), operand_count(operands))
+        self._add(
+            opened, [each for each in opened.parts if each.operand] + [each for each in copied if not each.operand]
+        )
 
-    def _add(self, opened: OpenInstruction, parts: dict[int, Part] | None = None) -> None:
-        if parts is not None:
-            self.parts.pop(len(self.states), None)
-            if parts:
-                self.parts[len(self.states)] = parts
+    def _add(self, opened: OpenInstruction, parts: Sequence[OperandPart] = ()) -> None:
+        self.beside.put_parts(len(self.states), parts)
         opened.is_closed = True
         loop, self.loop, self.moment = self.loop, opened.loop, opened.moment
         self.commit(opened.plan, opened.site, opened.operands)

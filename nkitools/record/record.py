@@ -20,7 +20,7 @@ from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_display import shown_by
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.rows import Access, Part, Row
+from nkitools.record.rows import Access, Row
 from nkitools.record.source_sites import Site, Sites
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ class StorageRecord:
     has_address: bool = False  # the author says where it lies
     start_partition: int = 0  # where that is
     start_byte: int = 0
+    place: int = -1  # of storages with addresses: the memory whose bytes they share, by number
+    partition_bytes: int = 0  # on chip: from one partition to the next
+    is_given: bool = False  # an argument or a constant, which no instruction has to write
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Record(OpenRows):
         self.storages: dict[int, StorageRecord] = {}
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
         self.meetings: list[Meeting] = []
-        self.keeps_parts = False  # several programs are watched for races, or the iterations of a loop
+        self.keeps_parts = False  # what data choose, too: several programs are watched for races, or a loop's turns
         self.keeps_all_parts = False  # on chip too
         # By number of meetings, program and view: checksums of the values written there one after the other.
         self.values: dict[tuple[int, tuple[int, ...], Access], list[int]] = {}
@@ -147,6 +150,9 @@ class Record(OpenRows):
             storage.physical is not None,
             storage.start_partition,
             storage.start_byte,
+            -1 if storage.physical is None else storage.physical.id,
+            storage.partition_bytes if storage.on_chip else 0,
+            storage.full,
         )
         for observer in self.observers:
             observer.allocated(self, storage)
@@ -167,10 +173,6 @@ class Record(OpenRows):
         issue from here on.
         """
         self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
-
-    def touches_only(self, operand: int, part: Part) -> None:
-        """Of an operand (by its number) of the instruction that is about to be recorded: the elements it touches."""
-        self.parts.setdefault(len(self.states), {})[operand] = part
 
     def enter_iteration(self, parent: int, site: int, value: int) -> int:
         """Return the loop state of one iteration of an nl range: its parent state, the loop's site, the counter's

@@ -46,6 +46,16 @@ def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
     return words
 
 
+def operand_count(words: Sequence[int]) -> int:
+    """Return how many operands have these words."""
+    return len(words) // OPERAND_WORDS
+
+
+def words_of_view(storage: int, layout: Layout, byte_offset: int) -> tuple[int, int]:
+    """Return the words of an operand that lies there."""
+    return storage << _HALF | layout.id, byte_offset
+
+
 def storages_of(words: Sequence[int]) -> list[int]:
     """Return the storages of operands' words, operand by operand."""
     return [word >> _HALF for word in words[::OPERAND_WORDS]]
@@ -130,16 +140,6 @@ class Planned:
     def of(cls, plan: Any) -> Planned:
         """Return a plan with the length of its rows."""
         return cls(plan, 1 + OPERAND_WORDS * len(plan.written))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Elements of a storage: those of a view where ``lanes`` is true, or of its ``rows`` in dimension 0 only."""
-
-    layout: Layout
-    byte_offset: int
-    lanes: Array | None = None
-    rows: Array | None = None
 
 
 class Rows:

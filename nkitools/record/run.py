@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nkitools.record.notebook import notebook_frame
 from nkitools.record.run_contents import RunContents
+
+if TYPE_CHECKING:
+    from nkitools.record.dependences import Dependences
 
 
 class Run(RunContents):
@@ -20,6 +24,17 @@ class Run(RunContents):
     settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: the
     sources of a run out of a file.
     """
+
+    @cached_property
+    def dependences(self) -> Dependences:
+        """Return which instructions made, overwrote and read what each one touches; computed when first asked for.
+
+        ``flow``, ``output`` and ``anti``, each compressed rows (``starts``, ``sources``, int64) over positions in
+        ``instructions``; -1 is an argument, -2 memory that was never written.
+        """
+        from nkitools.record.dependences import Dependences
+
+        return Dependences(self.all_records)
 
     def to_json(self, *, compress: bool = True) -> str:
         """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.

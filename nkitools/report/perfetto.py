@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nkitools.record.dependences import dependences
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import must_be_run
 
 if TYPE_CHECKING:
+    from nkitools.record.dependences import CompressedRows
     from nkitools.record.instruction_record import InstructionRecord
     from nkitools.record.record import Record
     from nkitools.record.run import Run
@@ -76,17 +76,19 @@ class _Trace:
         self.protocol = _protocol()
         self.trace = self.protocol.Trace()
         self._tracks = 0
-        self._flows = 0
+        self._number_flows(run.dependences.flow)
 
     def written(self) -> bytes:
         """All of them, as bytes."""
         run = self.run
         chip = f" on {run.chip}" if run.chip else ""
         root = self._track(f"{run.kernel}{chip} ({LABEL})", description=_MEANING)
+        base = 0
         for record in run.all_records:
             parent = root if record.rank is None else self._track(f"rank {record.rank}", root, record.rank)
             prints = [one for one in run.prints if one.rank == record.rank]
-            _Events(self, record, prints, parent).add()
+            _Events(self, record, prints, parent, base).add()
+            base += record.count
         return bytes(self.trace.SerializeToString())
 
     def _track(self, name: str, parent: int = 0, rank: int = 0, description: str = "") -> int:
@@ -107,10 +109,20 @@ class _Trace:
         """Return a track below another one."""
         return self._track(name, parent, rank)
 
-    def flow(self) -> int:
-        """Return the number of a new flow."""
-        self._flows += 1
-        return self._flows
+    def _number_flows(self, dependences: CompressedRows) -> None:
+        """Number the arrows: for each instruction those that begin there, those that end, and how many are left out."""
+        self.begin: dict[int, list[int]] = {}
+        self.end: list[list[int]] = []
+        self.left_out: list[int] = []
+        number = 0
+        for position in range(len(dependences)):
+            writers = [each for each in dependences[position].tolist() if each >= 0]
+            self.end.append([])
+            for writer in writers[-_MOST_FLOWS:]:
+                number += 1
+                self.begin.setdefault(writer, []).append(number)
+                self.end[-1].append(number)
+            self.left_out.append(len(writers) - len(self.end[-1]))
 
     def event(self, kind: int, step: int, track: int, name: str = "") -> Any:
         """Return a new event on a track."""
@@ -126,45 +138,29 @@ class _Trace:
 class _Events:
     """The events of one record."""
 
-    def __init__(self, trace: _Trace, record: Record, prints: list[Print], parent: int) -> None:
+    def __init__(self, trace: _Trace, record: Record, prints: list[Print], parent: int, base: int) -> None:
         kinds = trace.protocol.TrackEvent
         self.begin, self.end, self.instant = kinds.TYPE_SLICE_BEGIN, kinds.TYPE_SLICE_END, kinds.TYPE_INSTANT
         self.trace = trace
         self.record = record
         self.prints = prints
         self.parent = parent
+        self.base = base  # of the record's positions among the run's
         self.programs: dict[tuple[int, ...], int] = {}
         self.tracks: dict[tuple[tuple[int, ...], str], int] = {}
-        self.flows: dict[int, list[int]] = {}  # by the position of the writer
         self.several = len({program for _, program in record.programs}) > 1
 
     def add(self) -> None:
         """Add them all."""
-        sources = list(dependences(self.record))
-        into = self._number_flows(sources)
         loops = {program: _Loops(self, program) for _, program in self.record.programs}
         for position in range(self.record.count):
             one = self.record.instruction(position)
             loops[one.program].at(position)
-            self._slice(position, one, into[position], len(sources[position]))
+            self._slice(position, one)
         for each in loops.values():
             each.close()
         for printed in self.prints:
             self._print(printed)
-
-    def _number_flows(self, sources: list[set[int]]) -> list[list[int]]:
-        """Return a number for each arrow, by the position where it ends; those that begin somewhere are in
-        ``flows``.
-        """
-        into = []
-        for found in sources:
-            arrows = []
-            for writer in sorted(found)[-_MOST_FLOWS:]:
-                number = self.trace.flow()
-                self.flows.setdefault(writer, []).append(number)
-                arrows.append(number)
-            into.append(arrows)
-        return into
 
     def track_of(self, program: tuple[int, ...], name: str) -> int:
         """Return the track of an engine, of the loops or of the prints of a program, made when it is first asked
@@ -185,11 +181,11 @@ class _Events:
             self.programs[program] = self.trace.track(name, self.parent, len(self.programs))
         return self.programs[program]
 
-    def _slice(self, position: int, one: InstructionRecord, arrows: list[int], sources: int) -> None:
+    def _slice(self, position: int, one: InstructionRecord) -> None:
         track = self.track_of(one.program, _ENGINES.get(one.engine, one.engine))
         event = self.trace.event(self.begin, position, track, one.name)
-        event.flow_ids.extend(self.flows.get(position, ()))
-        event.terminating_flow_ids.extend(arrows)
+        event.flow_ids.extend(self.trace.begin.get(self.base + position, ()))
+        event.terminating_flow_ids.extend(self.trace.end[self.base + position])
         if one.file:
             event.source_location.file_name = one.file
             event.source_location.line_number = one.line
@@ -205,8 +201,8 @@ class _Events:
         if one.loops:
             _annotate(event, "loops", ", ".join(f"{name}={value}" for name, value in one.loops.items()))
         _annotate(event, "instruction", position)
-        if sources > len(arrows):
-            _annotate(event, "arrows left out", sources - len(arrows))
+        if self.trace.left_out[self.base + position]:
+            _annotate(event, "arrows left out", self.trace.left_out[self.base + position])
         self.trace.event(self.end, position + 1, track)
 
     def _print(self, one: Print) -> None:

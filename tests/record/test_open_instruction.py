@@ -10,8 +10,9 @@ import numpy as np
 from nkitools.chip.dtypes import float32
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import NkiTensor
+from nkitools.record.beside_rows import Part
 from nkitools.record.record import Record
-from nkitools.record.rows import Part, words_of
+from nkitools.record.rows import words_of
 
 
 def tile() -> NkiTensor:
@@ -49,19 +50,18 @@ def test_what_is_assigned_is_written_there_by_one_instruction() -> None:
     value, source, target = tile(), tile(), tile()
     record = record_of(value, source, target)
     instruction = opened(record, value, source)
-    rows = Part(target.layout, 0, rows=np.arange(2))
-    record.touches_only(1, Part(source.layout, 0))
+    rows, own = Part(target.layout, rows=np.arange(2)), Part(source.layout)
+    record.beside.keep(record.next_position, 1, own)
 
     def copy() -> None:
-        record.touches_only(0, rows)
-        record.touches_only(1, Part(value.layout, 0))
+        record.beside.keep(record.next_position, 0, rows)
+        record.beside.keep(record.next_position, 1, Part(value.layout))
         record.commit_open(plan(2), -1, words_of((target, value)))
 
-    own = record.parts[0][1]
     assert record.assign(copy)
     assert instruction.is_closed
     assert written(record) == [("plan1", target.storage.id)]
-    assert record.parts == {0: {0: rows, 1: own}}
+    assert sorted(record.beside.parts(), key=lambda each: each[:2]) == [(0, 0, rows), (0, 1, own)]
 
 
 def test_a_refused_copy_leaves_the_instruction_as_it_was() -> None:
@@ -69,11 +69,11 @@ def test_a_refused_copy_leaves_the_instruction_as_it_was() -> None:
     value, source = tile(), tile()
     record = record_of(value, source)
     opened(record, value, source)
-    record.touches_only(1, Part(source.layout, 0))
-    parts = dict(record.parts[0])
+    own = Part(source.layout)
+    record.beside.keep(record.next_position, 1, own)
     assert not record.assign(lambda: None)
     assert written(record) == [("plan1", value.storage.id)]
-    assert record.parts == {0: parts}
+    assert list(record.beside.parts()) == [(0, 1, own)]
 
 
 def test_the_loop_is_that_of_the_call() -> None:

@@ -13,7 +13,6 @@ import pytest
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.record.dependences import dependences
 from nkitools.record.run import Run
 from nkitools.report.perfetto import STEP, timeline
 from tests.history.test_races import line_of
@@ -153,7 +152,8 @@ def test_flows_are_the_dependences(keywords: dict[str, Any]) -> None:
             assert ends.setdefault(number, position) == position
     assert begins.keys() == ends.keys()
     assert run.record is not None
-    expected = {(writer, reader) for reader, found in enumerate(dependences(run.record)) for writer in found}
+    flow = run.dependences.flow
+    expected = {(writer, at) for at in range(len(flow)) for writer in flow[at].tolist() if writer >= 0}
     assert {(begins[number], ends[number]) for number in begins} == expected
     assert len(begins) == len(expected) >= 8
 

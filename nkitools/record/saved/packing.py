@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.record import Meeting, Record, StorageRecord
 from nkitools.record.rows import Access, Planned
+from nkitools.record.saved.beside_packing import beside_from, packed_beside
 from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields
 from nkitools.record.source_sites import Site
 
@@ -46,6 +47,7 @@ class SavedPlan:
     chooses: bool | None
     passes: int
     tiled: bool
+    adds_always: bool = False
     id: int = -1
 
 
@@ -61,7 +63,7 @@ def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
         "loops": {name: _column(loops[:, at], compress) for at, name in enumerate(("parent", "site", "value"))},
         "plans": [_plan(planned.plan) for planned in record.plans.values()],
         "layouts": [_layout(LAYOUTS[number]) for number in tables.layouts.tolist()],
-        "storages": [encoded_fields(each, compress=compress) for each in tables.storages.values()],
+        "storages": [encoded_fields(each, compress=compress) for each in tables.placed()],
         "sites": [encoded_fields(each, compress=compress) for each in record.sites.all],
         "programs": [[position, list(program)] for position, program in record.programs],
         "meetings": [
@@ -71,6 +73,7 @@ def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
         "outputs": [[tables.storage(each.storage), _layout(each.layout), each.byte_offset] for each in record.outputs],
         "findings_left_out": record.findings_left_out,
         "rounded": dict(record.rounded),
+        "beside": packed_beside(record, tables.places, lambda values: _column(values, compress), _layout),
     }
     return packed | _packed_writes(record, tables, compress)
 
@@ -82,12 +85,12 @@ class _Tables:
         self.record = record
         self._columns = Columns(record)
         self.storages = {**record.storages, **self._unnamed()}
-        self._places = {number: at for at, number in enumerate(self.storages)}
+        self.places = {number: at for at, number in enumerate(self.storages)}
         self.layouts: Array = np.unique(self._columns.layouts)
 
     def storage(self, number: int) -> int:
         """Return the place of a storage; -1 for none, and for one that the record does not know."""
-        return self._places.get(number, -1)
+        return self.places.get(number, -1)
 
     def _unnamed(self) -> dict[int, StorageRecord]:
         """Storages that instructions name and the record does not know, as the first view shows them."""
@@ -96,8 +99,16 @@ class _Tables:
         for number, first in zip(numbers.tolist(), firsts.tolist(), strict=True):
             if number not in self.record.storages:
                 layout = LAYOUTS[int(self._columns.layouts[first])]
-                found[number] = StorageRecord("", MEMORY_NAMES[layout.memory], layout.dtype.name, layout.shape, -1)
+                found[number] = StorageRecord(
+                    "", MEMORY_NAMES[layout.memory], layout.dtype.name, layout.shape, -1, is_given=True
+                )
         return found
+
+    def placed(self) -> list[StorageRecord]:
+        """Return the storages; the memories that they share have numbers behind those of storages."""
+        shared = dict.fromkeys(each.place for each in self.storages.values() if each.place >= 0)
+        numbers = {-1: -1, **{place: len(self.storages) + at for at, place in enumerate(shared)}}
+        return [replace(each, place=numbers[each.place]) for each in self.storages.values()]
 
     def columns(self) -> dict[str, Array]:
         """Return the columns of instructions and of operands."""
@@ -106,7 +117,7 @@ class _Tables:
             "plan": _places(columns.plans, self.record.plans),
             "site": columns.sites,
             "loop": np.array(self.record.states, np.int64),
-            "storage": _places(columns.storages, self._places),
+            "storage": _places(columns.storages, self.places),
             "layout": np.searchsorted(self.layouts, columns.layouts),
             "byte_offset": columns.byte_offsets,
         }
@@ -144,6 +155,7 @@ def _plan(plan: Any) -> dict[str, Any]:
         "chooses": None if plan.chooses is None else True,
         "passes": plan.passes,
         "tiled": plan.tiled,
+        "adds_always": plan.adds_always,
     }
 
 
@@ -205,6 +217,9 @@ class SavedRecord(Record):
         _within(made, len(self.sites.all), "site", least=-1)
         self._loop_rows = array("q", np.stack(loops, axis=1).astype(np.int64).tobytes())
         self._fill(packed)
+        if "beside" in packed:  # files of older versions have none
+            layouts = [layout_from(each) for each in packed["beside"]["layouts"]]
+            self.beside = beside_from(packed["beside"], self, layouts)
         self._read_writes(packed)
 
     def _fill(self, packed: Mapping[str, Any]) -> None:

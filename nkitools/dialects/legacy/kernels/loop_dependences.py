@@ -132,7 +132,7 @@ class _Loop:
     def _accesses(self) -> dict[int, _Accesses]:
         """The accesses to storages older than the loop, in program order."""
         record, found = self.core.record, dict[int, _Accesses]()
-        parts, updates = record.parts, self.form.updates
+        updates = self.form.updates
         oldest, left_out = self.newest + 1, IMMUTABLE.get()
         others = len(record.programs) > self.turns  # had a turn in between
         ends = [*self.starts[1:], record.count]
@@ -155,7 +155,7 @@ class _Loop:
                                 updates.get(position, PLAIN),
                                 layout,
                                 byte_offset,
-                                parts[position].get(number) if position in parts else None,
+                                record.beside.part_as_run(position, number),
                             )
                         )
         return found
@@ -283,4 +283,4 @@ def _form(access: _Access) -> tuple[Layout, int, Any, int, Any]:
     layout = part.layout
     dimensions = tuple(zip(layout.shape, layout.strides, strict=True))
     chosen = part.rows if part.lanes is None else np.broadcast_to(part.lanes, layout.shape)
-    return layout, part.byte_offset, dimensions, layout.dtype.itemsize, chosen
+    return layout, access.byte_offset, dimensions, layout.dtype.itemsize, chosen

@@ -1,0 +1,124 @@
+"""What the record keeps beside an instruction's row: which elements of its operands it touches, and its indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.core import Core, current_core
+from nkitools.chip.memory import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
+from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.issue.plan import WRITTEN, Plan
+from nkitools.record.beside_rows import BesideRows, Part
+from nkitools.record.rows import words_of
+
+Mask = Array | None
+
+
+def keep_touched(
+    core: Core,
+    plan: Plan,
+    tensors: Sequence[tuple[NkiTensor, int]],
+    touches: Sequence[Mask],
+    lanes: Mask,
+    kept: Callable[[NkiTensor], Mask],
+) -> None:
+    """Keep which elements the instruction that is about to be recorded touches, where they are not all of a view.
+
+    ``lanes``: the rows of a gather that are in bounds. ``kept``: the elements of a destination that are written. Under
+    a mask only its lanes are read, too. What data have chosen is kept where a rule asks for it.
+    """
+    record = core.record
+    position, beside = record.next_position, record.beside
+    masks = {tensor.shape: tensor.where for tensor, _ in tensors if isinstance(tensor, MaskedTensor)}
+    for number, ((tensor, role), touched) in enumerate(zip(tensors, touches, strict=True)):
+        if not tensor.direct or isinstance(tensor, DynamicTensor):
+            _keep_indices(beside, position, tensor)
+        if isinstance(tensor, (VectorTensor, ColumnTensor)):
+            beside.keep(position, number, _chosen(beside, tensor, lanes if role in WRITTEN else None))
+            continue
+        where = kept(tensor) if role in WRITTEN else masks.get(tensor.shape)
+        fixed = touched if plan.chooses is None else None
+        if where is not None or fixed is not None:
+            beside.keep(position, number, beside.lanes(tensor.layout, _both(tensor, where, fixed)))
+        shared = tensor.storage.memory is MemoryRegion.shared_hbm and record.keeps_parts
+        if touched is not fixed and touched is not None and (shared or record.keeps_all_parts):
+            beside.keep_as_run(position, number, beside.lanes(tensor.layout, _both(tensor, where, touched)))
+
+
+def _both(tensor: NkiTensor, *masks: Mask) -> Array:
+    """Return the elements of a view that are in all masks that there are."""
+    found: Array = np.ones(tensor.shape, np.bool_)
+    for mask in masks:
+        if mask is not None:
+            found = found & mask
+    return found
+
+
+def _chosen(beside: BesideRows, tensor: VectorTensor | ColumnTensor, lanes: Mask) -> Part:
+    if isinstance(tensor, ColumnTensor):
+        return beside.columns(tensor.columns.layout, np.unique(tensor.lined_up()))
+    rows, valid = tensor.chosen()
+    return beside.rows(tensor.rows.layout, np.unique(rows[valid if lanes is None else valid & lanes]))
+
+
+# --- operands that are no arguments ----------------------------------------------------------------------------------
+
+
+def _keep_indices(beside: BesideRows, position: int, tensor: NkiTensor) -> None:
+    if isinstance(tensor, (VectorTensor, ColumnTensor)):
+        beside.indices.extend((position, *words_of((tensor.index,))))
+    elif isinstance(tensor, DynamicTensor):
+        for term in tensor.terms:
+            if isinstance(term.source, NkiTensor):
+                beside.indices.extend((position, *words_of((term.source,))))
+            else:
+                _use(beside, position, term.source)
+
+
+def register_value(what: str, register: VirtualRegister) -> int:
+    """Return the integer in a register that the instruction that is about to be recorded reads; NK401, NK301."""
+    value = register.integer(what)
+    use_register(current_core(what), register)
+    return value
+
+
+def use_register(core: Core, register: VirtualRegister) -> None:
+    """Keep that the instruction that is about to be recorded reads a register."""
+    _use(core.record.beside, core.record.next_position, register)
+
+
+def _use(beside: BesideRows, position: int, register: VirtualRegister) -> None:
+    beside.depends(position, register.sources)
+    if register.is_written:
+        register.readers.append(position)
+
+
+def set_register(core: Core, register: VirtualRegister) -> None:
+    """Keep that the instruction that is about to be recorded writes a register."""
+    position = core.record.next_position
+    core.record.beside.overwrites(position, register.sources if register.is_written else (), register.readers)
+    register.sources, register.readers, register.is_written = (position,), [], True
+
+
+def use_state(core: Core, name: str, lanes: slice, *, reads: bool, writes: bool) -> None:
+    """Keep that the instruction that is about to be recorded uses an engine's state in some lanes.
+
+    Such states (reduce registers, random numbers) belong to one engine, which runs its instructions in order: only who
+    reads what is kept.
+    """
+    record, writers = core.record, core.state_writers.get(name)
+    if writers is None or writers.size < lanes.stop:
+        grown = np.full(max(lanes.stop, core.generation.partitions), -1, np.int64)
+        if writers is not None:
+            grown[: writers.size] = writers
+        core.state_writers[name] = writers = grown
+    if reads:
+        record.beside.depends(record.next_position, [each for each in np.unique(writers[lanes]).tolist() if each >= 0])
+    if writes:
+        writers[lanes] = record.next_position

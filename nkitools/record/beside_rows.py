@@ -1,0 +1,170 @@
+"""What the record keeps beside the rows of its instructions, for those that need it: 4 bytes a chosen row or an index.
+
+The row of an instruction names its operands as views. Beside it stand the elements of a view that an indirect or masked
+access touches, the operands that are no arguments (indices on the device, registers), and who has sent what a
+collective has received.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nkitools.chip.layout import Layout
+from nkitools.chip.numerics import Array
+
+_OPERANDS = 1 << 16  # more than an instruction has
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The elements of a view that an access touches, where these are not all of them.
+
+    ``layout``: the view; of a gather or scatter all the rows or columns that may be chosen.
+    ``rows``, ``columns``: the indices that are chosen in dimension 0 or 1, ascending.
+    ``bits``: one bit for each element of the view in C order; None where rows or columns say it.
+    """
+
+    layout: Layout
+    rows: Array | None = None
+    columns: Array | None = None
+    bits: bytes | None = None
+
+    @property
+    def lanes(self) -> Array | None:
+        """A mask over the view; None where rows or columns are chosen."""
+        if self.bits is None:
+            return None
+        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), count=self.layout.elements)
+        return flags.view(np.bool_).reshape(self.layout.shape)
+
+    def touches(self, index: tuple[int, ...]) -> bool:
+        """Return whether the element of the view at ``index`` is touched."""
+        if self.rows is not None:
+            return index[0] in self.rows
+        if self.columns is not None:
+            return index[1] in self.columns
+        lanes = self.lanes
+        return lanes is None or bool(lanes[index])
+
+
+class Transfer(NamedTuple):
+    """An instruction that has received what other programs sent, by a collective or sendrecv.
+
+    ``position``: of the instruction in its record.
+    ``members``: the numbers of the programs that met, over all ranks.
+    ``member``: the number of the program that issued the instruction.
+    ``senders``: the numbers of the programs whose data it received.
+    """
+
+    position: int
+    members: tuple[int, ...]
+    member: int
+    senders: tuple[int, ...]
+
+
+class OperandPart(NamedTuple):
+    """A part with the number of its operand, and whether data have chosen it."""
+
+    operand: int
+    is_as_run: bool
+    part: Part
+
+
+class BesideRows:
+    """What is kept beside the rows of a record."""
+
+    def __init__(self) -> None:
+        self.transfers: list[Transfer] = []
+        # Views that were read as an index or an address: position, storage << 32 | layout, byte offset.
+        self.indices = array("q")
+        # Dependences by registers, as pairs of positions: the later instruction, the earlier one.
+        self.flow = array("q")
+        self.output = array("q")
+        self.anti = array("q")
+        # The parts of the operands of all instructions of a plan, where the plan itself does not have them.
+        self.of_plans: dict[int, list[tuple[int, Part]]] = {}
+        self._parts: dict[int, Part] = {}
+        self._as_run: dict[int, Part] = {}
+        self._known: dict[tuple[int, str, bytes], Part] = {}
+
+    # --- elements of operands ---------------------------------------------------------------------------------------
+
+    def rows(self, layout: Layout, rows: Array) -> Part:
+        """Return the part that is some rows of a view."""
+        data = rows.astype(np.int32).tobytes()
+        key = (layout.id, "rows", data)
+        if key not in self._known:
+            self._known[key] = Part(layout, rows=np.frombuffer(data, np.int32))
+        return self._known[key]
+
+    def columns(self, layout: Layout, columns: Array) -> Part:
+        """Return the part that is some columns of a view with two dimensions."""
+        data = columns.astype(np.int32).tobytes()
+        key = (layout.id, "columns", data)
+        if key not in self._known:
+            self._known[key] = Part(layout, columns=np.frombuffer(data, np.int32))
+        return self._known[key]
+
+    def lanes(self, layout: Layout, lanes: Array) -> Part:
+        """Return the part that is the true lanes of a mask over a view."""
+        data = np.packbits(np.broadcast_to(lanes, layout.shape)).tobytes()
+        key = (layout.id, "lanes", data)
+        if key not in self._known:
+            self._known[key] = Part(layout, bits=data)
+        return self._known[key]
+
+    def keep(self, position: int, operand: int, part: Part) -> None:
+        """Keep which elements of an operand (by its number) the instruction at ``position`` touches."""
+        self._parts[position * _OPERANDS + operand] = part
+
+    def keep_as_run(self, position: int, operand: int, part: Part) -> None:
+        """Keep which elements it has touched in this run, where data has chosen among those of `keep`."""
+        self._as_run[position * _OPERANDS + operand] = part
+
+    def take_parts(self, position: int, operands: int) -> list[OperandPart]:
+        """Return the parts of so many operands of an instruction, and keep them no longer."""
+        first = position * _OPERANDS
+        return [
+            OperandPart(operand, parts is self._as_run, parts.pop(first + operand))
+            for parts in (self._parts, self._as_run)
+            for operand in range(operands)
+            if first + operand in parts
+        ]
+
+    def put_parts(self, position: int, parts: Iterable[OperandPart]) -> None:
+        """Keep parts that were taken, for the instruction at ``position``."""
+        for operand, is_as_run, part in parts:
+            (self._as_run if is_as_run else self._parts)[position * _OPERANDS + operand] = part
+
+    def part(self, position: int, operand: int) -> Part | None:
+        """Return the elements that an operand touches whatever its data are; None for all of its view."""
+        return self._parts.get(position * _OPERANDS + operand)
+
+    def part_as_run(self, position: int, operand: int) -> Part | None:
+        """Return the elements that an operand has touched in this run; None for all of its view."""
+        key = position * _OPERANDS + operand
+        return self._as_run.get(key, self._parts.get(key))
+
+    def parts(self) -> Iterable[tuple[int, int, Part]]:
+        """Yield every part with the position of its instruction and the number of its operand."""
+        for key, part in self._parts.items():
+            yield *divmod(key, _OPERANDS), part
+
+    # --- registers --------------------------------------------------------------------------------------------------
+
+    def depends(self, position: int, sources: Sequence[int]) -> None:
+        """Let the instruction at ``position`` depend on those that made a register's value."""
+        for source in sources:
+            self.flow.extend((position, source))
+
+    def overwrites(self, position: int, writers: Iterable[int], readers: Iterable[int]) -> None:
+        """Let the instruction at ``position`` come after those that wrote and read the register that it writes."""
+        for writer in writers:
+            self.output.extend((position, writer))
+        for reader in readers:
+            self.anti.extend((position, reader))
