@@ -58,7 +58,7 @@ def constant(number: Number, dtype: DType) -> Any:
     return cast(np.asarray(number, np.float32), dtype)
 
 
-def note_unfit(number: float, became: float, dtype: DType) -> None:
+def note_unfit(number: Number, became: float, dtype: DType) -> None:
     """Note that a number written into elements of ``dtype`` is not among what they hold (NK304).
 
     Rounding is no matter; an infinity, and the largest float32, which stands for one, may become an infinity.

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import special
@@ -357,6 +357,10 @@ _NUMPY_TOKENS: dict[Any, str] = {
     np.copy: "copy",
     np.sum: "add",
 }
+
+
+# What kernels pass as an operator: nl.add, and in the legacy dialect np.add.
+OperatorToken: TypeAlias = Operator | Activation | Callable[..., Any]
 
 
 def token(name: str) -> Callable[[Function], Function]:

@@ -15,11 +15,12 @@ from nkitools.engines.activation_ranges import watched
 from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import Compute
+from nkitools.engines.operators import Compute, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.issue.plan import Value
 from nkitools.issue.reduce_registers import Lanes, register_elements
 from nkitools.rules.finding import report
 
@@ -33,14 +34,14 @@ Activate = Callable[..., Array]  # (destination, data, bias, scale), and no plac
 def activation(
     check: Check,
     dst: Dst,
-    op: Any,
+    op: OperatorToken,
     data: Src,
     bias: OptionalOperand = None,
     scale: Operand = 1.0,
-    reduce_op: Any = None,
+    reduce_op: OperatorToken | None = None,
     reduce_res: OptionalDst = None,
-    reduce_cmd: Any = reduce_cmds.idle,
-    name: Any = None,
+    reduce_cmd: reduce_cmds = reduce_cmds.idle,
+    name: str | None = None,
 ) -> Plan:
     """``dst = op(data * scale + bias)`` on the Scalar Engine, in float32, with an optional sum of the results.
 
@@ -75,7 +76,7 @@ def activation(
     return Plan("scalar", cycles, compute, elements, lanes="use" if reduces else "travel")
 
 
-def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, function: str) -> None:
+def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Operand, bias: OptionalOperand, function: str) -> None:
     guards.vector_operand(check, "scale", scale, data)
     guards.vector_operand(check, "bias", bias, data)
     if isinstance(scale, NkiTensor) and scale.dtype is not float32:
@@ -90,7 +91,7 @@ def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Any, bias: Any, 
 
 
 def _check_reduction(
-    check: Check, data: NkiTensor, reduce_op: Any, reduce_res: NkiTensor | None, command: reduce_cmds
+    check: Check, data: NkiTensor, reduce_op: OperatorToken | None, reduce_res: NkiTensor | None, command: reduce_cmds
 ) -> None:
     if reduce_op is not None:
         operator = guards.operator(check, "reduce_op", reduce_op)
@@ -114,7 +115,7 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
     direct = in_float32(dst.dtype, data.dtype) and dst.shape == data.shape and dst.layout.injective
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
 
-    def activate(destination: Array, values: Array, bias: Any, scale: Any, result: None = None) -> Array:
+    def activate(destination: Array, values: Array, bias: Value, scale: Value, result: None = None) -> Array:
         out = destination if direct else np.empty(shape, np.float32)
         value = values if direct else to_float32(values)
         added = _column(bias, ndim)
@@ -132,7 +133,7 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
     return activate
 
 
-def _column(operand: Any, ndim: int) -> Any:
+def _column(operand: Value, ndim: int) -> Any:
     """Return a (partitions, 1) vector so that it broadcasts over all free dimensions, or a number; no operand is 0."""
     if isinstance(operand, np.ndarray):
         return to_float32(operand).reshape(operand.shape[0], *[1] * (ndim - 1))
@@ -142,7 +143,7 @@ def _column(operand: Any, ndim: int) -> Any:
 def _without_immediate_bias(activate: Activate, partitions: int, chip: str) -> Activate:
     """NK606: on NeuronCore-v2 a bias is a vector. A number is data, looked at in each call; 0 is no bias."""
 
-    def checked(destination: Array, values: Array, bias: Any, scale: Any, result: None = None) -> Array:
+    def checked(destination: Array, values: Array, bias: Value, scale: Value, result: None = None) -> Array:
         if not isinstance(bias, np.ndarray) and bias != 0:
             report(
                 "NK606",
@@ -162,7 +163,7 @@ def _with_register(
     partitions = data.shape[0]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
-    def compute(destination: Array, values: Array, bias: Any, scale: Any, result: Array | None = None) -> None:
+    def compute(destination: Array, values: Array, bias: Value, scale: Value, result: Array | None = None) -> None:
         out = activate(destination, values, bias, scale)
         registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, 0.0)
         if command in _REDUCING:

@@ -30,12 +30,13 @@ from nkitools.engines.arithmetic import Step, steps_of
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import OPERATORS, Operator, token_name
+from nkitools.engines.operators import OPERATORS, Operator, OperatorToken, token_name
 from nkitools.isa.activation import activation
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.issue.plan import Value
 from nkitools.rules.finding import report
 
 _FLOATS = (float8_e4m3, float8_e5m2, float16, bfloat16, float32)
@@ -72,13 +73,13 @@ def _has_fused_activation(check: Check, instead: str) -> None:
 def activation_reduce(
     check: Check,
     dst: Dst,
-    op: Any,
+    op: OperatorToken,
     data: Src,
-    reduce_op: Any,
+    reduce_op: OperatorToken,
     reduce_res: OptionalDst,
     bias: OptionalOperand = None,
     scale: Operand = 1.0,
-    name: Any = None,
+    name: str | None = None,
 ) -> Plan:
     """``dst = op(data * scale + bias)`` and its sum along all free dimensions, on the Scalar Engine.
 
@@ -94,7 +95,7 @@ def activation_reduce(
     plan = activation.function(check, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmds.reset_reduce)
     activate, overlaps = plan.compute, not dst.layout.injective
 
-    def compute(destination: Array, values: Array, result: Array | None, bias_value: Any, scale_value: Any) -> None:
+    def compute(destination: Array, values: Array, result: Array | None, bias_value: Value, scale_value: Value) -> None:
         # Kernels that want the sum only give a destination of step 0: it keeps the last result, the sum is of all.
         target = np.empty(destination.shape, destination.dtype) if overlaps else destination
         activate(target, values, bias_value, scale_value, result)
@@ -112,19 +113,19 @@ def activation_reduce(
 def activate2(
     check: Check,
     dst: Dst,
-    op: Any,
+    op: OperatorToken,
     data: Src,
     imm0: Operand,
     imm1: Operand,
-    op0: Any,
-    op1: Any,
+    op0: OperatorToken,
+    op1: OperatorToken,
     relu_param: Operand = 0.0,
-    reverse0: Any = False,
-    reverse1: Any = False,
-    reduce_op: Any = None,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    reduce_op: OperatorToken | None = None,
     reduce_res: OptionalDst = None,
-    reduce_cmd: Any = reduce_cmds.idle,
-    name: Any = None,
+    reduce_cmd: reduce_cmds = reduce_cmds.idle,
+    name: str | None = None,
 ) -> Plan:
     """``dst = op((data <op0> imm0) <op1> imm1)`` on the Scalar Engine of NeuronCore-v4, with an optional reduction.
 
@@ -164,7 +165,7 @@ def activate2(
     return Plan("scalar", cycles, compute, elements, lanes="use" if reduces else "travel")
 
 
-def _function(check: Check, token: Any) -> Function:
+def _function(check: Check, token: OperatorToken) -> Function:
     """Return the activation function; nl.prelu is the one with a parameter."""
     if token_name(token) == "prelu":
         return _prelu
@@ -172,13 +173,15 @@ def _function(check: Check, token: Any) -> Function:
     return lambda value, parameter, out: function(value, out=out)
 
 
-def _prelu(value: Array, slope: Any, out: Array) -> None:
+def _prelu(value: Array, slope: Value, out: Array) -> None:
     """``value`` above 0, ``slope * value`` below; a slope of 0 makes minus infinity 0, as nl.relu does."""
     below = np.where(np.equal(slope, 0), np.float32(0), value * slope)
     np.copyto(out, np.where(value < 0, below, value))
 
 
-def _stages(check: Check, op0: Any, op1: Any, reverse0: Any, reverse1: Any) -> tuple[Step | None, Step | None]:
+def _stages(
+    check: Check, op0: OperatorToken, op1: OperatorToken, reverse0: bool, reverse1: bool
+) -> tuple[Step | None, Step | None]:
     """NK306, NK609: one of the six pairs of operators, and what is reversed is there."""
     pair = (guards.operator(check, "op0", op0), guards.operator(check, "op1", op1))
     names = (pair[0].name, pair[1].name)
@@ -196,7 +199,7 @@ def _stages(check: Check, op0: Any, op1: Any, reverse0: Any, reverse1: Any) -> t
     return (None if names[0] == "bypass" else first), (None if names[1] == "bypass" else second)
 
 
-def _same_immediates(check: Check, imm0: Any, imm1: Any) -> None:
+def _same_immediates(check: Check, imm0: Operand, imm1: Operand) -> None:
     if isinstance(imm0, NkiTensor) and isinstance(imm1, NkiTensor) and imm0.dtype is not imm1.dtype:
         check.fail(
             "NK301",
@@ -206,7 +209,7 @@ def _same_immediates(check: Check, imm0: Any, imm1: Any) -> None:
         )
 
 
-def _reduction(check: Check, reduce_op: Any, command: reduce_cmds) -> Operator | None:
+def _reduction(check: Check, reduce_op: OperatorToken | None, command: reduce_cmds) -> Operator | None:
     if reduce_op is not None:
         return reduce_registers.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
     if command in reduce_registers.REDUCING:
@@ -224,7 +227,7 @@ def _activate(
     dtype, shape, ndim = dst.dtype, data.shape, data.ndim
 
     def activate(
-        destination: Array, values: Array, imm0: Any, imm1: Any, relu_param: Any, result: None = None
+        destination: Array, values: Array, imm0: Value, imm1: Value, relu_param: Value, result: None = None
     ) -> Array:
         out = np.empty(shape, np.float32)
         value = to_float32(values)
@@ -252,7 +255,9 @@ def _reducing(
     identity = 0.0 if reduction is None else reduce_registers.IDENTITY[reduction.name]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
-    def compute(destination: Array, values: Array, imm0: Any, imm1: Any, relu_param: Any, result: Array | None) -> None:
+    def compute(
+        destination: Array, values: Array, imm0: Value, imm1: Value, relu_param: Value, result: Array | None
+    ) -> None:
         out = activate(destination, values, imm0, imm1, relu_param)
         registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, identity)
         if reduction is not None and command in reduce_registers.REDUCING:
@@ -273,9 +278,9 @@ def exponential(
     src: Src,
     max_value: Operand = 0.0,
     reduce_res: OptionalDst = None,
-    reduce_cmd: Any = reduce_cmds.idle,
+    reduce_cmd: reduce_cmds = reduce_cmds.idle,
     reduce_init: Operand = 0.0,
-    name: Any = None,
+    name: str | None = None,
 ) -> Plan:
     """``dst = exp(src - max_value)`` on the Vector Engine of NeuronCore-v4, in float32, with an optional running sum.
 
@@ -330,7 +335,7 @@ def _exponential(
     dtype, shape, instruction_name, add = dst.dtype, src.shape, check.instruction, OPERATORS["add"]
     result_dtype = None if reduce_res is None else reduce_res.dtype
 
-    def compute(destination: Array, values: Array, maximum: Any, result: Array | None, initial: Any) -> None:
+    def compute(destination: Array, values: Array, maximum: Value, result: Array | None, initial: Value) -> None:
         if command is not reduce_cmds.load_reduce and not isinstance(initial, np.ndarray) and initial != 0:
             _unused_initial(instruction_name, initial, command)
         out = np.empty(shape, np.float32)

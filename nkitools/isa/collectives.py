@@ -17,6 +17,7 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.operators import OperatorToken
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
 from nkitools.issue.element_maps import of_ranks
@@ -28,7 +29,7 @@ def all_reduce(
     srcs: list[NkiTensor],
     dsts: list[NkiTensor],
     replica_group: ReplicaGroup,
-    op: Any,
+    op: OperatorToken,
     priority: int | None = None,
     name: str | None = None,
 ) -> None:
@@ -103,7 +104,7 @@ def reduce_scatter(
     dsts: list[NkiTensor],
     replica_group: ReplicaGroup,
     collective_dim: int,
-    op: Any,
+    op: OperatorToken,
     priority: int | None = None,
     name: str | None = None,
 ) -> None:

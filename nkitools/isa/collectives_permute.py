@@ -15,6 +15,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.operators import OperatorToken
 from nkitools.issue import instruction_guards
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
@@ -105,7 +106,7 @@ def collective_permute_implicit_reduce(
     srcs1_by_channel: list[list[NkiTensor]],
     dsts_by_channel: list[list[NkiTensor]],
     replica_group: ReplicaGroup,
-    op: Any,
+    op: OperatorToken,
     channel_ids: list[int] = _ONE_CHANNEL,
     priority: int | None = None,
     name: str | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import DMA_COMPLETION_NS, dma
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import oob_mode as oob_modes
+from nkitools.engines.operators import OperatorToken
 from nkitools.issue import dma_descriptors, guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME, Transpose
@@ -38,11 +39,11 @@ def dma_transpose(
     check: Check,
     dst: Dst,
     src: Src,
-    axes: Any = None,
-    priority: Any = None,
-    dge_mode: Any = dge_modes.unknown,
-    oob_mode: Any = oob_modes.error,
-    name: Any = None,
+    axes: Sequence[int] | None = None,
+    priority: int | None = None,
+    dge_mode: dge_modes = dge_modes.unknown,
+    oob_mode: oob_modes = oob_modes.error,
+    name: str | None = None,
 ) -> Plan:
     """``dst = src`` by DMA with its dimensions permuted: 2-D (1, 0), 3-D (2, 1, 0), 4-D (3, 1, 2, 0); bit-accurate.
 
@@ -80,7 +81,7 @@ def dma_transpose(
     return Plan("dma", cost, compute, made(dst={"src": Transpose(order)}), last_axis=True)
 
 
-def _order(check: Check, src: NkiTensor, axes: Any) -> tuple[int, ...]:
+def _order(check: Check, src: NkiTensor, axes: Sequence[int] | None) -> tuple[int, ...]:
     """NK110, NK609: the one permutation that there is for so many dimensions."""
     order = AXES.get(src.ndim)
     if order is None:
@@ -99,7 +100,7 @@ def _check_transposed(check: Check, dst: NkiTensor, src: NkiTensor, order: tuple
         )
 
 
-def _check_direct(check: Check, src: NkiTensor, mode: Any, oob: Any) -> None:
+def _check_direct(check: Check, src: NkiTensor, mode: dge_modes, oob: oob_modes) -> None:
     """NK609, and what hardware descriptor generation asks for."""
     if oob is oob_modes.skip:
         check.fail("NK609", f"`oob_mode`={oob} goes with a source that is addressed by a vector_offset only")
@@ -142,7 +143,7 @@ def _check_elements(check: Check, src: NkiTensor) -> None:
         )
 
 
-def _check_gathered(check: Check, src: VectorTensor, mode: Any) -> None:
+def _check_gathered(check: Check, src: VectorTensor, mode: dge_modes) -> None:
     """Check the constraints of the indirect transpose (dma_gather_transpose)."""
     chip, index = check.chip, src.index
     if not chip.indirect_transpose:
@@ -170,11 +171,11 @@ def dma_compute(
     check: Check,
     dst: Dst,
     srcs: Sources,
-    reduce_op: Any,
-    scales: Any = None,
-    unique_indices: Any = True,
-    oob_mode: Any = oob_modes.error,
-    name: Any = None,
+    reduce_op: OperatorToken,
+    scales: Sequence[float] | None = None,
+    unique_indices: bool = True,
+    oob_mode: oob_modes = oob_modes.error,
+    name: str | None = None,
 ) -> Plan:
     """``dst = srcs[0] + srcs[1] + …`` element by element on the way, by the DMA engines.
 
@@ -212,7 +213,7 @@ def dma_compute(
     return Plan("dma", cost, compute, elements, unique_rows=True)
 
 
-def _check_sum(check: Check, reduce_op: Any, scales: Any, count: int) -> None:
+def _check_sum(check: Check, reduce_op: OperatorToken, scales: Sequence[float] | None, count: int) -> None:
     """NK306, NK609: "currently only nl.add is supported", and all scales must be 1.0."""
     operator = guards.operator(check, "reduce_op", reduce_op)
     if operator.name != "add":
@@ -243,7 +244,7 @@ def _check_indirect(
     check: Check,
     dst: NkiTensor,
     srcs: list[NkiTensor],
-    unique_indices: Any,
+    unique_indices: bool,
     operands: list[tuple[str, NkiTensor]],
 ) -> None:
     """NK609, NK201: which run-time addresses there may be, and what a read-modify-write looks like."""

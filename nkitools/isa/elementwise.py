@@ -16,11 +16,12 @@ from nkitools.engines import arithmetic
 from nkitools.engines.cast_on_write import in_float32, widened
 from nkitools.engines.costs import elements_per_cycle, streaming, two_tiles
 from nkitools.engines.enums import engine as engines
-from nkitools.engines.operators import Operator
+from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
+from nkitools.issue.plan import Value
 from nkitools.rules.finding import report
 
 _WORDS = (int32, uint32)
@@ -38,9 +39,9 @@ def tensor_tensor(
     dst: Dst,
     data1: Src,
     data2: Src,
-    op: Any,
-    engine: Any = engines.unknown,
-    name: Any = None,
+    op: OperatorToken,
+    engine: engines = engines.unknown,
+    name: str | None = None,
 ) -> Plan:
     """``dst = data1 <op> data2``, element by element, on the Vector or GpSimd Engine.
 
@@ -81,7 +82,7 @@ def _not_both_in_psum(check: Check, data1: NkiTensor, data2: NkiTensor) -> None:
 
 
 def _tensor_engine(
-    check: Check, engine: Any, operator: Operator, words: bool, tensors: tuple[NkiTensor, NkiTensor, NkiTensor]
+    check: Check, engine: engines, operator: Operator, words: bool, tensors: tuple[NkiTensor, NkiTensor, NkiTensor]
 ) -> engines:
     """Return the engine asked for, else the documented default: GpSimd for power, and for 32-bit integers that lie in
     SBUF.
@@ -115,14 +116,14 @@ def tensor_scalar(
     check: Check,
     dst: Dst,
     data: Src,
-    op0: Any,
+    op0: OperatorToken,
     operand0: OptionalOperand,
-    reverse0: Any = False,
-    op1: Any = None,
+    reverse0: bool = False,
+    op1: OperatorToken | None = None,
     operand1: OptionalOperand = None,
-    reverse1: Any = False,
-    engine: Any = engines.unknown,
-    name: Any = None,
+    reverse1: bool = False,
+    engine: engines = engines.unknown,
+    name: str | None = None,
 ) -> Plan:
     """``dst = (data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors as operands.
 
@@ -161,7 +162,9 @@ def _on_bits(operators: tuple[Operator, ...]) -> bool:
     return any(operator.kind == "bitvec" for operator in operators)
 
 
-def _operand_forms(check: Check, first: Operator, operand0: Any, second: Operator | None, operand1: Any) -> None:
+def _operand_forms(
+    check: Check, first: Operator, operand0: OptionalOperand, second: Operator | None, operand1: OptionalOperand
+) -> None:
     """NK609, NK306: each operator has its operand, and both are of one kind."""
     _operand_form(check, "operand0", first, operand0)
     if second is None:
@@ -173,7 +176,7 @@ def _operand_forms(check: Check, first: Operator, operand0: Any, second: Operato
         check.refuse("NK306", f"op0={first} and op1={second} must both be arithmetic or both be bitvec")
 
 
-def _operand_form(check: Check, role: str, operator: Operator, operand: Any) -> None:
+def _operand_form(check: Check, role: str, operator: Operator, operand: OptionalOperand) -> None:
     if operator.unary:
         if isinstance(operand, NkiTensor):
             check.refuse("NK609", f"`{role}` must be None or 0 for the unary operator {operator}", operand)
@@ -189,7 +192,7 @@ def _with_zero_for_unary(
     if not unary:
         return compute
 
-    def checked(destination: Array, data: Array, *numbers: Any) -> None:
+    def checked(destination: Array, data: Array, *numbers: Value) -> None:
         for index in unary:
             if numbers[index] != 0:
                 report(
@@ -202,7 +205,7 @@ def _with_zero_for_unary(
     return checked
 
 
-def _scalar_engine(check: Check, engine: Any, operators: tuple[Operator, ...], tensors: tuple[Any, ...]) -> engines:
+def _scalar_engine(check: Check, engine: engines, operators: tuple[Operator, ...], tensors: tuple[Any, ...]) -> engines:
     """Return the engine asked for, else the Vector Engine, but the GpSimd Engine for rsqrt and power in SBUF."""
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.scalar, engines.gpsimd, engines.unknown))
     names = tuple(operator.name for operator in operators)
@@ -265,7 +268,7 @@ def _has_integer_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands
 
 
 @instruction
-def reciprocal(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
+def reciprocal(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
     """``dst = 1 / data`` on the Vector Engine, in float32.
 
     Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM.

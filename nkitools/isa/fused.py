@@ -9,6 +9,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import (
     DType,
+    DTypeLike,
     UnknownDType,
     as_dtype,
     bfloat16,
@@ -29,11 +30,12 @@ from nkitools.engines.arithmetic import Step, steps_of
 from nkitools.engines.cast_on_write import in_float32, like, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import Operator
+from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import VECTOR_REGISTERS, made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, SCAN, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
+from nkitools.issue.plan import Value
 
 _FLOATS = (bfloat16, float16, float32, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu)
 _CUMULATIVE_DTYPES = (*_FLOATS, uint8, uint16, int8, int16)
@@ -50,14 +52,14 @@ def scalar_tensor_tensor(
     check: Check,
     dst: Dst,
     data: Src,
-    op0: Any,
+    op0: OperatorToken,
     operand0: OptionalOperand,
-    op1: Any,
+    op1: OperatorToken,
     operand1: Src,
-    reverse0: Any = False,
-    reverse1: Any = False,
-    name: Any = None,
-    dtype: Any = None,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    name: str | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Plan:
     """``dst = (data <op0> operand0) <op1> operand1`` on the Vector Engine, in float32, cast once to ``dst.dtype``.
 
@@ -89,7 +91,7 @@ def scalar_tensor_tensor(
     return Plan("vector", streaming(check.chip, data, factor), compute, elements, lanes="travel")
 
 
-def _between(check: Check, dtype: Any) -> DType:
+def _between(check: Check, dtype: DTypeLike | None) -> DType:
     """Return the dtype that a result takes before the destination's; float32 where nothing is asked for."""
     if dtype is None:
         return float32
@@ -108,7 +110,7 @@ def _two_steps(
     dtype, shape = dst.dtype, data.shape
     direct = dtype is float32 and dst.shape == shape and between is float32
 
-    def compute(destination: Array, values: Array, operand0: Any, operand1: Array) -> None:
+    def compute(destination: Array, values: Array, operand0: Value, operand1: Array) -> None:
         out = np.empty(shape, np.float32)
         first(to_float32(values), scalar_operands.broadcast(operand0, len(shape)), out)
         second(out, like(to_float32(operand1), shape), destination if direct else out)
@@ -126,15 +128,15 @@ def tensor_scalar_reduce(
     check: Check,
     dst: Dst,
     data: Src,
-    op0: Any,
+    op0: OperatorToken,
     operand0: OptionalOperand,
-    reduce_op: Any,
+    reduce_op: OperatorToken,
     reduce_res: OptionalDst = None,
-    reverse0: Any = False,
-    reduce_cmd: Any = reduce_cmds.reset_reduce,
+    reverse0: bool = False,
+    reduce_cmd: reduce_cmds = reduce_cmds.reset_reduce,
     reduce_init: OptionalOperand = None,
-    reduce_res_negate: Any = False,
-    name: Any = None,
+    reduce_res_negate: bool = False,
+    name: str | None = None,
 ) -> Plan:
     """``dst = data <op0> operand0`` on the Vector Engine, reduced along all free dimensions into its reduce registers.
 
@@ -199,7 +201,7 @@ def _reducing(
     dtype, shape = dst.dtype, data.shape
     direct = in_float32(dtype, data.dtype) and dst.shape == shape and dst.layout.injective
 
-    def compute(destination: Array, values: Array, operand: Any, result: Array | None, initial: Any) -> None:
+    def compute(destination: Array, values: Array, operand: Value, result: Array | None, initial: Value) -> None:
         registers = lanes.begin(command, identity, initial)
         out = destination if direct else np.empty(shape, np.float32)
         step(to_float32(values), scalar_operands.broadcast(operand, len(shape)), out)
@@ -231,12 +233,12 @@ def tensor_scalar_cumulative(
     check: Check,
     dst: Dst,
     src: Src,
-    op0: Any,
-    op1: Any,
+    op0: OperatorToken,
+    op1: OperatorToken,
     imm0: Operand,
     imm1: OptionalOperand = None,
-    reduce_cmd: Any = reduce_cmds.reset_reduce,
-    name: Any = None,
+    reduce_cmd: reduce_cmds = reduce_cmds.reset_reduce,
+    name: str | None = None,
 ) -> Plan:
     """Return a running reduction on the Vector Engine: each element of ``dst`` is ``op1(src <op0> imm0, the one before
     it)``.
@@ -268,7 +270,7 @@ def tensor_scalar_cumulative(
     identity, accumulate = reduce_registers.IDENTITY[running.name], _accumulating(running)
     dtype, shape = dst.dtype, src.shape
 
-    def compute(destination: Array, values: Array, operand: Any, initial: Any) -> None:
+    def compute(destination: Array, values: Array, operand: Value, initial: Value) -> None:
         registers = lanes.begin(reduce_cmd, identity, initial)
         out = np.empty(shape, np.float32)
         step(to_float32(values), scalar_operands.broadcast(operand, len(shape)), out)
@@ -310,11 +312,11 @@ def tensor_tensor_scan(
     data0: Src,
     data1: Src,
     initial: Operand,
-    op0: Any,
-    op1: Any,
-    reverse0: Any = False,
-    reverse1: Any = False,
-    name: Any = None,
+    op0: OperatorToken,
+    op1: OperatorToken,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    name: str | None = None,
 ) -> Plan:
     """``dst[i] = (data0[i] <op0> dst[i - 1]) <op1> data1[i]`` in each partition on the Vector Engine, in float32.
 
@@ -359,7 +361,7 @@ def _scanning(
 ) -> Callable[..., None]:
     first, second = steps
 
-    def compute(destination: Array, left: Array, right: Array, initial: Any) -> None:
+    def compute(destination: Array, left: Array, right: Array, initial: Value) -> None:
         state = np.empty(partitions, np.float32)
         state[:] = np.asarray(initial).astype(np.float32).reshape(-1)
         factors, terms = to_float32(left).reshape(partitions, -1), to_float32(right).reshape(partitions, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -35,9 +36,9 @@ def local_gather(
     dst: Dst,
     src_buffer: Src,
     index: Src,
-    num_elem_per_idx: Any = 1,
-    num_valid_indices: Any = None,
-    name: Any = None,
+    num_elem_per_idx: int = 1,
+    num_valid_indices: int | None = None,
+    name: str | None = None,
 ) -> Plan:
     """Gather along the free dimension of ``src_buffer``, with one list of indices for each 16 partitions, on GpSimd.
 
@@ -146,7 +147,7 @@ def _report_local(lists: Array, each: int, size: int) -> None:
 
 
 @instruction
-def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: Any = None) -> Plan:
+def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: str | None = None) -> Plan:
     """``dst[p, i] = data[p, indices[p, i]]`` with flattened free dimensions, each partition by itself, on GpSimd.
 
     Shapes: equal partitions; ``dst`` and ``indices`` have equally many elements per partition. Dtypes: ``indices``
@@ -193,7 +194,7 @@ def _report_outside(wanted: Array, outside: Array, size: int) -> None:
 
 
 @instruction
-def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Any, name: Any = None) -> Plan:
+def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Sequence[int], name: str | None = None) -> Plan:
     """Copy partitions within quadrants of 32, each as the same mask says, on the Vector Engine.
 
     In every quadrant ``dst`` partition i becomes ``src`` partition ``shuffle_mask[i]`` (0 to 31); 255 leaves it as it
@@ -249,7 +250,7 @@ def _check_starts(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
             )
 
 
-def _mask(check: Check, mask: Any) -> tuple[int, ...]:
+def _mask(check: Check, mask: Sequence[int]) -> tuple[int, ...]:
     """NK609: 32 integers, each a partition of the quadrant or 255."""
     if not isinstance(mask, tuple) or len(mask) != QUADRANT:
         length = f" of {len(mask)}" if isinstance(mask, tuple) else ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from nkitools.issue import guards
 from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.element_rules import SAME, Column, Permutation, Rule, Transpose
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.plan import Fresh
 from nkitools.rules.finding import not_modelled
 
 _FULL = frozenset({"float32", "tfloat32"})
@@ -32,14 +32,14 @@ def nc_matmul(
     dst: Dst,
     stationary: Src,
     moving: Src,
-    is_stationary_onezero: Any = False,
-    is_moving_onezero: Any = False,
-    is_transpose: Any = False,
-    accumulate: Any = None,
-    tile_position: Any = (),
-    tile_size: Any = (),
-    perf_mode: Any = matmul_perf_mode.none,
-    name: Any = None,
+    is_stationary_onezero: bool = False,
+    is_moving_onezero: bool = False,
+    is_transpose: bool = False,
+    accumulate: bool | None = None,
+    tile_position: tuple[int, ...] = (),
+    tile_size: tuple[int, ...] = (),
+    perf_mode: matmul_perf_mode = matmul_perf_mode.none,
+    name: str | None = None,
 ) -> Plan:
     """``dst = stationary.T @ moving`` on the Tensor Engine: products exact, sums in float32 in PSUM.
 
@@ -94,21 +94,21 @@ def _made(stationary: Rule, accumulate: bool | None) -> Elements:
     return made(dst={"stationary": stationary, "moving": Column(1), **earlier})
 
 
-def _passes(check: Check, stationary: NkiTensor, moving: NkiTensor, onezero: Any, transpose: Any) -> int:
+def _passes(check: Check, stationary: NkiTensor, moving: NkiTensor, onezero: bool, transpose: bool) -> int:
     """float32 takes four passes, two where an operand is of ones and zeros or in transpose mode."""
     if "float32" not in (stationary.dtype.name, moving.dtype.name):
         return 1
     return 2 if onezero or (transpose and check.chip.exact_transpose) else 4
 
 
-def accumulation(check: Check, accumulate: Any) -> bool | None:
+def accumulation(check: Check, accumulate: bool | None) -> bool | None:
     """NK609: ``accumulate`` as True, False or None; a comparison of NumPy integers is as good as Python's."""
     if accumulate is not None and not isinstance(accumulate, (bool, np.bool_)):
         check.refuse("NK609", f"`accumulate` must be True, False or None, it is {accumulate!r}")
     return None if accumulate is None else bool(accumulate)
 
 
-def array_tile(check: Check, position: Any, size: Any) -> tuple[int, int]:
+def array_tile(check: Check, position: Sequence[int] | None, size: Sequence[int] | None) -> tuple[int, int]:
     """Rows and columns of the processing-element array that the call uses (Tiling mode)."""
     whole = (check.chip.partitions, check.chip.stationary_fmax)
     if not position and not size:
@@ -286,7 +286,7 @@ def multiplied(
     """
     direct = flat and dtype is float32
 
-    def compute(destination: Array, stationary: Array, moving: Array, fresh: Any) -> None:
+    def compute(destination: Array, stationary: Array, moving: Array, fresh: Fresh) -> None:
         left, right = to_float32(stationary), to_float32(moving)
         if left.shape != stationary_shape:
             left = left.reshape(stationary_shape)
@@ -314,7 +314,7 @@ def note_product(product: Array) -> Array:
     return product
 
 
-def deposit(destination: Array, values: Array, dtype: DType, accumulate: bool | None, fresh: Any) -> None:
+def deposit(destination: Array, values: Array, dtype: DType, accumulate: bool | None, fresh: Fresh) -> None:
     """Write over the destination, or add in float32: everywhere, or where it is not ``fresh``."""
     if values.shape != destination.shape:
         values = values.reshape(destination.shape)
@@ -332,7 +332,7 @@ def deposit(destination: Array, values: Array, dtype: DType, accumulate: bool | 
 def _transposed(dtype: DType, accumulate: bool | None) -> Callable[..., None]:
     """Transpose mode: bit-accurate, also for NaN and infinities; moving is an identity or a permutation."""
 
-    def compute(destination: Array, stationary: Array, moving: Array, fresh: Any) -> None:
+    def compute(destination: Array, stationary: Array, moving: Array, fresh: Fresh) -> None:
         selector = to_float32(moving).reshape(moving.shape[0], -1)
         ones = selector == 1
         if not (ones | (selector == 0)).all() or not (ones.sum(axis=0) == 1).all():
@@ -344,7 +344,7 @@ def _transposed(dtype: DType, accumulate: bool | None) -> Callable[..., None]:
 
 
 @instruction
-def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknown, name: Any = None) -> Plan:
+def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.unknown, name: str | None = None) -> Plan:
     """``dst = data.T`` with all free dimensions as one.
 
     The Tensor Engine transposes up to 128 x 128 from SBUF to PSUM, the Vector Engine up to 32 x 32 in SBUF or PSUM.
@@ -385,7 +385,7 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: Any = engines.unknow
     return Plan(chosen.name, cycles, compute, made(dst={"data": Transpose() if exact else Column(0)}), overwrites=True)
 
 
-def _transpose_engine(check: Check, engine: Any, dst: NkiTensor, data: NkiTensor, fits: bool) -> engines:
+def _transpose_engine(check: Check, engine: engines, dst: NkiTensor, data: NkiTensor, fits: bool) -> engines:
     """Return the engine asked for or fitting, after a look at its memories (NK201) and sizes (NK107)."""
     limit = check.chip.vector_transpose_max
     partitions, free = data.shape[0], data.layout.free_elements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME, Blocks, Column, Only, Rule
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.plan import Fresh
 
 _SBUF = (MemoryRegion.sbuf,)
 _PSUM = (MemoryRegion.psum,)
@@ -45,7 +46,7 @@ _SCALE_OFFSETS = (0, 4, 8, 12)  # where they may begin in it (mxfp-matmul, Packi
 
 
 @instruction
-def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: Any = None) -> Plan:
+def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: str | None = None) -> Plan:
     """``dst = src / scale`` in MXFP8, with one scale for 8 partitions x 4 elements; Vector Engine, NeuronCore-v4.
 
     Shapes: ``src`` [P, 4F], P a multiple of 32 up to 128; ``dst`` [P, F]; ``dst_scale`` with F elements per partition:
@@ -100,10 +101,10 @@ def nc_matmul_mx(
     moving: Src,
     stationary_scale: Src,
     moving_scale: Src,
-    tile_position: Any = None,
-    tile_size: Any = None,
-    accumulate: Any = None,
-    name: Any = None,
+    tile_position: tuple[int, ...] | None = None,
+    tile_size: tuple[int, ...] | None = None,
+    accumulate: bool | None = None,
+    name: str | None = None,
 ) -> Plan:
     """``dst = stationary.T @ moving`` of MXFP8 or MXFP4 operands times their scales; Tensor Engine, NeuronCore-v4.
 
@@ -169,7 +170,7 @@ def _matmul(
     """Decode both operands and multiply; in float64 where an operand by itself would not fit into float32."""
 
     def compute(
-        destination: Array, stationary: Array, moving: Array, stationary_scale: Array, moving_scale: Array, fresh: Any
+        destination: Array, stationary: Array, moving: Array, stationary_scale: Array, moving_scale: Array, fresh: Fresh
     ) -> None:
         scales = [
             each[rows].view(np.uint8).reshape(len(rows), free)
@@ -195,7 +196,7 @@ def _touches(before: int, *scale_operands: tuple[NkiTensor, Array]) -> tuple[Any
 def _wide_product(dst: NkiTensor, accumulate: bool | None) -> Callable[..., None]:
     dtype = dst.dtype
 
-    def compute(destination: Array, left: Array, right: Array, fresh: Any) -> None:
+    def compute(destination: Array, left: Array, right: Array, fresh: Fresh) -> None:
         deposit(destination, np.matmul(left.T, right).astype(np.float32), dtype, accumulate, fresh)
 
     return compute
@@ -214,7 +215,7 @@ def _has_microscaling(check: Check) -> None:
         )
 
 
-def _row_tile(check: Check, position: Any, size: Any) -> tuple[int, int]:
+def _row_tile(check: Check, position: Sequence[int] | None, size: Sequence[int] | None) -> tuple[int, int]:
     """NK609: the part of the array is one of rows, as wide as the array."""
     rows, columns = array_tile(check, position, size)
     if columns != check.chip.stationary_fmax:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Number, Pattern
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, put_floats, through_float32
@@ -23,7 +23,7 @@ from nkitools.issue import dma_descriptors, guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
-from nkitools.issue.plan import RegisterOrNumber
+from nkitools.issue.plan import RegisterOrNumber, Value
 from nkitools.issue.touched_elements import register_value
 
 _INT32 = np.iinfo(np.int32)
@@ -54,11 +54,11 @@ def dma_copy(
     check: Check,
     dst: Dst,
     src: Src,
-    priority: Any = None,
-    oob_mode: Any = oob_modes.error,
-    dge_mode: Any = dge_modes.unknown,
-    engine: Any = engines.unknown,
-    name: Any = None,
+    priority: int | None = None,
+    oob_mode: oob_modes = oob_modes.error,
+    dge_mode: dge_modes = dge_modes.unknown,
+    engine: engines = engines.unknown,
+    name: str | None = None,
 ) -> Plan:
     """``dst = src`` by DMA between HBM and SBUF, in any direction.
 
@@ -103,7 +103,7 @@ def dma_copy(
 
 
 @instruction
-def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown, name: Any = None) -> Plan:
+def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unknown, name: str | None = None) -> Plan:
     """``dst = src`` on chip, on the Vector, Scalar or GpSimd Engine.
 
     Shapes: equal partitions and elements per partition. Memory: SBUF or PSUM (no PSUM on the GpSimd Engine).
@@ -132,7 +132,7 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: Any = engines.unknown,
 
 
 @instruction
-def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown, name: Any = None) -> Plan:
+def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unknown, name: str | None = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
     Integer dtypes take integers only; one outside of their range saturates (NK304). Half-width tiles cost what filling
@@ -156,7 +156,7 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
             remedy="Write an integer: value=2 instead of value=2.0.",
         )
 
-    def compute(destination: Array, number: Any) -> None:
+    def compute(destination: Array, number: float) -> None:
         if dtype.kind == "packed" and number != 0:
             check.refuse("NK301", f"`dst` of dtype {dtype} can only be set to 0, not to `value`={number}")
         destination[...] = became = constant(number, dtype)
@@ -168,7 +168,7 @@ def memset(check: Check, dst: Dst, value: Operand, engine: Any = engines.unknown
     return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute, made(dst={"value": BROADCAST}))
 
 
-def fill(dst: NkiTensor, number: Any, engine: Any = engines.unknown) -> None:
+def fill(dst: NkiTensor, number: Number, engine: engines = engines.unknown) -> None:
     """Fill a tensor with a number of any kind, which is cast as the engines cast it."""
     if not dst.dtype.is_integer:
         memset(dst, number, engine)
@@ -182,10 +182,10 @@ def fill(dst: NkiTensor, number: Any, engine: Any = engines.unknown) -> None:
 def iota(
     check: Check,
     dst: Dst,
-    pattern: Any,
+    pattern: Pattern,
     offset: RegisterOrNumber = 0,
-    channel_multiplier: Any = 0,
-    name: Any = None,
+    channel_multiplier: int = 0,
+    name: str | None = None,
 ) -> Plan:
     """``dst[p, w, z, y, x] = offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, on GpSimd.
 
@@ -219,13 +219,13 @@ def iota(
     return Plan("gpsimd", GPSIMD_START + dst.layout.free_elements, compute, made(dst={"offset": BROADCAST}))
 
 
-def _int32(check: Check, role: str, number: Any) -> None:
+def _int32(check: Check, role: str, number: Value) -> None:
     whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
     if not whole or not _INT32.min <= number <= _INT32.max:
         check.refuse("NK609", f"`{role}` must be a 32-bit integer, it is {number!r}")
 
 
-def pattern_steps(check: Check, pattern: Any) -> list[tuple[int, int]]:
+def pattern_steps(check: Check, pattern: Pattern) -> list[tuple[int, int]]:
     """NK609: the pattern as one to four pairs (step, num)."""
     form = isinstance(pattern, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pattern)
     if not form or not 1 <= len(pattern) <= 4:

@@ -45,6 +45,7 @@ from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import GPSIMD_GENERATORS, VECTOR_GENERATORS, Elements, made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
+from nkitools.issue.plan import Value
 from nkitools.issue.scalar_operands import single_precision
 from nkitools.issue.touched_elements import use_state
 from nkitools.rules.finding import report
@@ -102,7 +103,7 @@ def _number_of(core: Core) -> int:
 
 
 @instruction
-def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) -> Plan:
+def rng(check: Check, dst: Dst, engine: engines = engines.vector, name: str | None = None) -> Plan:
     """Fill ``dst`` with random bits: 32 for each element, whose dtype keeps the lowest.
 
     ``dst``: int8, int16, int32, uint8, uint16 or uint32, in SBUF or PSUM. ``engine``: vector, or from NeuronCore-v3 on
@@ -126,7 +127,7 @@ def rng(check: Check, dst: Dst, engine: Any = engines.vector, name: Any = None) 
 
 
 @instruction
-def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) -> Plan:
+def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: str | None = None) -> Plan:
     """``dst = data`` with elements replaced by zeros, each with probability ``prob``; Vector Engine.
 
     The elements that are kept are not scaled: the reference mentions their original values. ``prob``: a number, or a
@@ -145,7 +146,7 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: Any = None) 
     count, shape, ndim = data.layout.free_elements, data.shape, data.ndim
     generators = Generators("dropout", "vector", data)
 
-    def compute(destination: Array, values: Array, probability: Any) -> None:
+    def compute(destination: Array, values: Array, probability: Value) -> None:
         threshold = np.float32(probability) if not isinstance(probability, np.ndarray) else to_float32(probability)
         _check_probability(threshold)
         if isinstance(threshold, np.ndarray):
@@ -165,7 +166,7 @@ def _check_probability_dtype(check: Check, prob: NkiTensor, data: NkiTensor) -> 
         check.refuse("NK301", f"`prob` must be of a float dtype, it is {describe(prob)}", prob)
 
 
-def _check_probability(probability: Any) -> None:
+def _check_probability(probability: Value | np.float32) -> None:
     """NK609: looked at in each call, since values are data."""
     if not np.all((probability >= 0) & (probability <= 1)):
         worst = np.ravel(probability)[np.argmin(np.ravel((probability >= 0) & (probability <= 1)))]
@@ -173,7 +174,7 @@ def _check_probability(probability: Any) -> None:
 
 
 @instruction
-def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) -> Plan:
+def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: str | None = None) -> Plan:
     """Fill ``dst`` with float32 numbers, uniform between ``min`` and ``max``, cast once; Vector Engine, NeuronCore-v4.
 
     ``min`` < ``max``: numbers, or float32 tiles of shape (partitions, 1). ``dst``: float8_e4m3, float8_e5m2, float16,
@@ -192,7 +193,7 @@ def rand2(check: Check, dst: Dst, min: Operand, max: Operand, name: Any = None) 
     count, dtype = dst.layout.free_elements, dst.dtype
     generators = Generators("rand2", "vector", dst)
 
-    def compute(destination: Array, low: Any, high: Any) -> None:
+    def compute(destination: Array, low: Value, high: Value) -> None:
         first, last = (_bound(each) for each in (low, high))
         if not np.all(first < last):
             report("NK609", f"rand2: `min` must be less than `max`, they are {_shown(low)} and {_shown(high)}")
@@ -214,7 +215,7 @@ def _shown(value: Any) -> str:
 
 
 @instruction
-def set_rng_seed(check: Check, src_seeds: Src, name: Any = None) -> Plan:
+def set_rng_seed(check: Check, src_seeds: Src, name: str | None = None) -> Plan:
     """Seed the Vector Engine's generators, of all lanes of this core, with a [1, 1] tensor of 32 bits in SBUF or PSUM.
 
     The same seed gives the same numbers of nisa.rng, nisa.dropout and nisa.rand2 on that engine.
@@ -237,7 +238,7 @@ def set_rng_seed(check: Check, src_seeds: Src, name: Any = None) -> Plan:
 
 
 @instruction
-def rand_set_state(check: Check, src_seeds: Src, engine: Any = engines.gpsimd, name: Any = None) -> Plan:
+def rand_set_state(check: Check, src_seeds: Src, engine: engines = engines.gpsimd, name: str | None = None) -> Plan:
     """Put states into an engine's generators: each partition of ``src_seeds`` seeds the lane of that partition.
 
     ``src_seeds``: 2-D, uint32, SBUF, with 6 words for GpSimd or 24 (four states) for the Vector Engine. NeuronCore-v3
@@ -255,7 +256,7 @@ def rand_set_state(check: Check, src_seeds: Src, engine: Any = engines.gpsimd, n
 
 
 @instruction
-def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: Any = None) -> Plan:
+def rand_get_state(check: Check, dst: Dst, engine: engines = engines.gpsimd, name: str | None = None) -> Plan:
     """Store the states of an engine's generators, of the lane of each partition; rand_set_state takes them back.
 
     ``dst``: 2-D, uint32, with 6 words for GpSimd or 24 for the Vector Engine; SBUF, and PSUM from the Vector Engine.
@@ -273,7 +274,7 @@ def rand_get_state(check: Check, dst: Dst, engine: Any = engines.gpsimd, name: A
     return Plan(engine.name, _cost(check.chip, engine, dst), compute, elements)
 
 
-def _check_state(check: Check, role: str, words: NkiTensor, engine: Any, on: tuple[MemoryRegion, ...]) -> None:
+def _check_state(check: Check, role: str, words: NkiTensor, engine: engines, on: tuple[MemoryRegion, ...]) -> None:
     """Check the constraints of rand_set_state and rand_get_state."""
     guards.one_of(check, "engine", engine, engines, _ENGINES)
     _engine_has(check, engine, "gpsimd_random" if engine is engines.gpsimd else "vector_random_states")

@@ -15,7 +15,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.engines.arithmetic import bits, negate, put_bits
 from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import is_bfloat16, streaming
-from nkitools.engines.operators import Operator
+from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import Axes
@@ -24,7 +24,7 @@ from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 _REORDERABLE = frozenset({"add", "multiply", "maximum", "minimum"})  # NumPy's reductions over several axes at once
 
 
-def reduction_axes(check: Check, data: NkiTensor, axis: Any) -> tuple[int, ...]:
+def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -> tuple[int, ...]:
     """NK112: the axes are the last dimensions up to the final one, without the partition dimension."""
     given = axis if isinstance(axis, tuple) else (axis,)
     if not given or not all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in given):
@@ -53,12 +53,12 @@ def reduction_axes(check: Check, data: NkiTensor, axis: Any) -> tuple[int, ...]:
 def tensor_reduce(
     check: Check,
     dst: Dst,
-    op: Any,
+    op: OperatorToken,
     data: Src,
-    axis: Any,
-    negate: Any = False,
-    keepdims: Any = False,
-    name: Any = None,
+    axis: int | tuple[int, ...],
+    negate: bool = False,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Plan:
     """Reduce ``data`` along its last free dimensions on the Vector Engine, optionally times -1.
 

@@ -25,7 +25,7 @@ from nkitools.rules.finding import refuse
 _MEMORIES = (*guards.HBM, MemoryRegion.sbuf)
 
 
-def register_alloc(x: Any = None) -> VirtualRegister:
+def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
     """Return a register, with an integer in it where one is given.
 
     A tensor of one element is loaded into it: undocumented, but public kernels do so.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME, SCAN, WITHIN_PARTITION, All, Only
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
 from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
+from nkitools.issue.plan import Fresh, Value
 from nkitools.issue.poison import poison
 
 FOUND = 8  # values that one instruction of the Vector Engine finds, looks for or replaces
@@ -40,7 +40,7 @@ def _rows(array: Array) -> Array:
 
 
 @instruction
-def max8(check: Check, dst: Dst, src: Src, name: Any = None) -> Plan:
+def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
     """Return the 8 largest values of each partition of ``src``, in descending order, duplicates included; Vector
     Engine.
 
@@ -89,7 +89,7 @@ def _candidates(rows: Array) -> Array:
 
 
 @instruction
-def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: Any = None) -> Plan:
+def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | None = None) -> Plan:
     """Return where each of the 8 ``vals`` of a partition stands in its ``data``; Vector Engine.
 
     ``data``: up to 3 dimensions, 8 to 16384 elements per partition; ``vals``: up to 3 dimensions, 8 elements per
@@ -124,7 +124,7 @@ def nc_match_replace8(
     vals: Src,
     imm: Operand,
     dst_idx: OptionalDst = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Plan:
     """``dst`` is ``data`` with the first occurrence of each of the 8 ``vals`` replaced by ``imm``; Vector Engine.
 
@@ -152,7 +152,7 @@ def nc_match_replace8(
 
     dtype = dst.dtype
 
-    def compute(destination: Array, values: Array, wanted: Array, number: Any, indices: Array | None) -> None:
+    def compute(destination: Array, values: Array, wanted: Array, number: Value, indices: Array | None) -> None:
         rows = _rows(to_float32(values))
         found, taken = _pair(rows, _rows(to_float32(wanted)), reversed(range(FOUND)))
         put(destination, np.where(taken, np.float32(number), rows), dtype)
@@ -202,7 +202,7 @@ def _found(check: Check, role: str, tensor: NkiTensor) -> None:
 
 
 @instruction
-def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: Any, name: Any = None) -> Plan:
+def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: int, name: str | None = None) -> Plan:
     """Return the K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
 
     Each 16 partitions are one problem in "snake" layout: element i stands at partition ``i % 16``, free element ``i //
@@ -233,7 +233,7 @@ def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: Any, name: Any =
     ascending = np.arange(k)
     partition, element = ascending % PARTITIONS_PER_CORE, ascending // PARTITIONS_PER_CORE
 
-    def compute(best: Array, where: Array, values: Array, fresh: Any = False) -> None:
+    def compute(best: Array, where: Array, values: Array, fresh: Fresh = False) -> None:
         snakes = values.reshape(cores, PARTITIONS_PER_CORE, -1).swapaxes(1, 2).reshape(cores, -1)[:, :count]
         order = np.argsort(_falling(snakes), axis=1, kind="stable")[:, :k][:, ::-1]
         largest = np.take_along_axis(snakes, order, axis=1)
@@ -288,7 +288,7 @@ def _falling(values: Array) -> Array:
 
 @instruction
 def nonzero_with_count(
-    check: Check, dst: Dst, src: Src, index_offset: Any = 0, padding_val: Any = -1, name: Any = None
+    check: Check, dst: Dst, src: Src, index_offset: int = 0, padding_val: int = -1, name: str | None = None
 ) -> Plan:
     """Return the indices of the elements of ``src`` that are not zero, and how many they are, on the GpSimd Engine.
 

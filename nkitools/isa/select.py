@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Pattern
 from nkitools.chip.dtypes import bool_, float32, int8, int16, int32, tfloat32, uint8, uint16, uint32
 from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
@@ -17,13 +18,13 @@ from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import constant, put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import OPERATORS, Operator
+from nkitools.engines.operators import OPERATORS, Operator, OperatorToken
 from nkitools.isa.move import pattern_steps
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, WITHIN_PARTITION, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
-from nkitools.issue.plan import RegisterOrNumber
+from nkitools.issue.plan import RegisterOrNumber, Value
 from nkitools.issue.select_compute import (
     MAXIMUM,
     affine_mask,
@@ -48,7 +49,7 @@ _SELECT_PREDICATES = (bool_, int8, int16, uint8, uint16)
 _EQUAL = OPERATORS["equal"]
 
 
-def _comparison(check: Check, role: str, token: Any, allowed: tuple[str, ...]) -> Operator:
+def _comparison(check: Check, role: str, token: OperatorToken, allowed: tuple[str, ...]) -> Operator:
     """NK306: one of these comparison operators."""
     found = guards.operator(check, role, token)
     if found.name not in allowed:
@@ -64,13 +65,13 @@ def _comparison(check: Check, role: str, token: Any, allowed: tuple[str, ...]) -
 def affine_select(
     check: Check,
     dst: Dst,
-    pattern: Any,
-    channel_multiplier: Any,
+    pattern: Pattern,
+    channel_multiplier: int,
     on_true_tile: Src,
     on_false_value: Operand,
-    cmp_op: Any = _EQUAL,
+    cmp_op: OperatorToken = _EQUAL,
     offset: RegisterOrNumber = 0,
-    name: Any = None,
+    name: str | None = None,
 ) -> Plan:
     """``dst = on_true_tile`` where ``cmp_op(affine value, 0)`` holds, else ``on_false_value``, on the GpSimd Engine.
 
@@ -103,12 +104,12 @@ def affine_select(
         first = offset.integer("nisa.affine_select") if isinstance(offset, VirtualRegister) else offset
         return affine(instruction_guards.integer(check, "offset", first))
 
-    def compute(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> None:
+    def compute(destination: Array, on_true: Array, on_false: Value, offset: int | VirtualRegister) -> None:
         if isinstance(offset, VirtualRegister):
             register_value("nisa.affine_select", offset)
         select(destination, mask_of(offset), on_true, on_false)
 
-    def chooses(destination: Array, on_true: Array, on_false: Any, offset: int | VirtualRegister) -> tuple[Any, ...]:
+    def chooses(destination: Array, on_true: Array, on_false: Value, offset: int | VirtualRegister) -> tuple[Any, ...]:
         return None, mask_of(offset)
 
     cycles = GPSIMD_START + on_true_tile.layout.free_elements
@@ -134,16 +135,16 @@ def range_select(
     check: Check,
     dst: Dst,
     on_true_tile: Src,
-    comp_op0: Any,
-    comp_op1: Any,
+    comp_op0: OperatorToken,
+    comp_op1: OperatorToken,
     bound0: Src,
     bound1: Src,
-    reduce_cmd: Any = reduce_cmds.reset_reduce,
+    reduce_cmd: reduce_cmds = reduce_cmds.reset_reduce,
     reduce_res: OptionalDst = None,
-    reduce_op: Any = MAXIMUM,
-    range_start: Any = 0,
-    on_false_value: Any = FP32_MIN,
-    name: Any = None,
+    reduce_op: OperatorToken = MAXIMUM,
+    range_start: float = 0,
+    on_false_value: float = FP32_MIN,
+    name: str | None = None,
 ) -> Plan:
     """``dst = on_true_tile`` where an index lies between two bounds, else FP32_MIN; and its maximum; Vector Engine.
 
@@ -241,10 +242,10 @@ def select_reduce(
     on_true: Src,
     on_false: Operand,
     reduce_res: OptionalDst = None,
-    reduce_cmd: Any = reduce_cmds.idle,
-    reduce_op: Any = MAXIMUM,
-    reverse_pred: Any = False,
-    name: Any = None,
+    reduce_cmd: reduce_cmds = reduce_cmds.idle,
+    reduce_op: OperatorToken = MAXIMUM,
+    reverse_pred: bool = False,
+    name: str | None = None,
 ) -> Plan:
     """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``; and its maximum; on the Vector Engine.
 
@@ -278,10 +279,12 @@ def select_reduce(
     select = (selecting_in_float32 if reduces else selecting)(dst, on_true)
     reduce = running_maximum(check, reduce_cmd, on_true, reduce_res)
 
-    def compute(destination: Array, chosen: Array, first: Array, second: Any, result: Array | None) -> None:
+    def compute(destination: Array, chosen: Array, first: Array, second: Value, result: Array | None) -> None:
         reduce(select(destination, mask_of(chosen), first, second), result)
 
-    def chooses(destination: Array, chosen: Array, first: Array, second: Any, result: Array | None) -> tuple[Any, ...]:
+    def chooses(
+        destination: Array, chosen: Array, first: Array, second: Value, result: Array | None
+    ) -> tuple[Any, ...]:
         mask = mask_of(chosen)
         rows = ~mask.reshape(len(mask), -1).all(axis=1)  # those that take the vector's element
         other = () if vector is None else (rows.reshape(vector.shape),)
@@ -311,7 +314,7 @@ def _predicated_cycles(check: Check, data: NkiTensor, predicate: NkiTensor) -> f
 
 @instruction
 def tensor_copy_predicated(
-    check: Check, dst: Dst, src: Operand, predicate: Src, reverse_pred: Any = False, name: Any = None
+    check: Check, dst: Dst, src: Operand, predicate: Src, reverse_pred: bool = False, name: str | None = None
 ) -> Plan:
     """``dst = src`` where ``predicate`` is not 0; elsewhere ``dst`` is not modified; on the Vector Engine.
 
@@ -343,7 +346,7 @@ def tensor_copy_predicated(
         copied = constant(values, dtype) if source is None else values.reshape(shape)
         np.copyto(destination, copied, where=mask_of(chosen))
 
-    def chooses(destination: Array, values: Any, chosen: Array) -> tuple[Any, ...]:
+    def chooses(destination: Array, values: Value, chosen: Array) -> tuple[Any, ...]:
         mask = mask_of(chosen)
         return (mask, None) if source is None else (mask, mask.reshape(source.shape), None)
 
@@ -357,7 +360,7 @@ def tensor_copy_predicated(
 
 
 @instruction
-def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: Any = None) -> Plan:
+def sequence_bounds(check: Check, dst: Dst, segment_ids: Src, name: str | None = None) -> Plan:
     """For each of n segment ids where its segment begins and where it ends (exclusive), on the GpSimd Engine.
 
     A segment is a run of equal ids. ``segment_ids``: [1, n], whole numbers from 0 on; ``dst``: [1, 2, n], the n starts,

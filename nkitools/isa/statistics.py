@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.engines.arithmetic import bits, put_bits
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
-from nkitools.engines.operators import OPERATORS, Operator, token_name
+from nkitools.engines.operators import OPERATORS, Operator, OperatorToken, token_name
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import WITHIN_PARTITION, Axes, Only, Turns
@@ -27,7 +26,7 @@ _ACROSS = ("add", "maximum", "bitwise_or", "bitwise_and")
 
 
 @instruction
-def bn_stats(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
+def bn_stats(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
     """Count, mean and variance * count of the even elements of each partition, then of the odd ones; Vector Engine.
 
     ``data``: at most 512 elements per partition (nl.tile_size.bn_stats_fmax), even and odd by their place among all of
@@ -63,7 +62,7 @@ def _moments(rows: Array) -> Array:
 
 
 @instruction
-def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
+def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
     """Mean and variance of each partition out of the triples (count, mean, variance * count) that nisa.bn_stats wrote.
 
     ``data``: a multiple of 3 elements per partition; ``dst``: 2 per partition, the variance that of the population. In
@@ -97,7 +96,7 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: Any = None) -> Plan:
 
 
 @instruction
-def tensor_partition_reduce(check: Check, dst: Dst, op: Any, data: Src, name: Any = None) -> Plan:
+def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src, name: str | None = None) -> Plan:
     """Reduce all partitions of ``data`` to the single one of ``dst``, element by element, on the GpSimd Engine.
 
     ``op``: add, average or maximum in float32, cast once to ``dst.dtype``, or bitwise_or or bitwise_and of integers.
@@ -126,7 +125,7 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: Any, data: Src, name: An
     return Plan("gpsimd", cycles, compute, made(dst={"data": Axes((0,))}))
 
 
-def _across_operator(check: Check, token: Any) -> tuple[Operator, bool]:
+def _across_operator(check: Check, token: OperatorToken) -> tuple[Operator, bool]:
     """NK306: the operator, and whether its result is divided by the number of partitions."""
     if token_name(token) == "average":
         return OPERATORS["add"], True

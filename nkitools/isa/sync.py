@@ -6,6 +6,7 @@ Here a program stands still at each of these until the other one has come; ``cor
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +53,9 @@ _FORM = _Form("core_barrier", "The call form is nisa.core_barrier(data, cores, e
 # --- core_barrier ----------------------------------------------------------------------------------------------------
 
 
-def core_barrier(data: Any, cores: Any, engine: Any = engines.gpsimd, name: Any = None) -> NkiInstruction:
+def core_barrier(
+    data: NkiTensor, cores: Sequence[int], engine: engines = engines.gpsimd, name: str | None = None
+) -> NkiInstruction:
     """Wait until both cores have come; what each has done to ``data`` before is done for the other afterwards.
 
     ``data``: a tensor in shared HBM, the same one on both cores; the barrier orders accesses to it (to the whole of
@@ -139,11 +142,11 @@ def sendrecv(
     check: Check,
     src: Src,
     dst: Dst,
-    send_to_rank: Any,
-    recv_from_rank: Any,
-    pipe_id: Any,
-    dma_engine: Any = dma_engines.dma,
-    name: Any = None,
+    send_to_rank: int,
+    recv_from_rank: int,
+    pipe_id: int,
+    dma_engine: dma_engines = dma_engines.dma,
+    name: str | None = None,
 ) -> Plan:
     """Send ``src`` to the other core's ``dst``, and receive what that core sends into this one's ``dst``.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from nkitools.chip.generations import Generation
+from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.element_maps import Elements
@@ -20,6 +21,8 @@ Sources: TypeAlias = list[NkiTensor]  # read: compute gets the arrays one after 
 OptionalDst: TypeAlias = NkiTensor | None
 Operand: TypeAlias = float | NkiTensor  # read: a tensor, or an immediate, which is data and not part of a plan's key
 OptionalOperand: TypeAlias = float | NkiTensor | None
+Value: TypeAlias = Array | float  # what compute gets for an Operand: a tensor's array, or the immediate
+Fresh: TypeAlias = bool | Array  # the lanes of the destination that were never written
 Register: TypeAlias = VirtualRegister  # handed to compute as it is
 RegisterOrNumber: TypeAlias = int | VirtualRegister
 

@@ -11,7 +11,10 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "nkitools"
 
 # room: the share of its annotated parameters that may be bare Any, bare object or a name that stands for Any
-ROOMS = {"chip": 0.05, "engines": 0.05, "history": 0.05, "language": 0.05, "lint": 0.05, "options": 0.0, "rules": 0.0}
+ROOMS = {
+    **dict.fromkeys(("chip", "engines", "history", "isa", "language", "lint"), 0.05),
+    **dict.fromkeys(("options", "rules"), 0.0),
+}
 
 
 def trees(room: str) -> list[ast.Module]:
