@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
-from nkitools.rules import customop, data, dtype, language, memory, order, pallas, shape, speed
+from nkitools.rules.rule import EXAMPLES, read_rule
 from nkitools.rules.rule import TPU_CHIPS as TPU_CHIPS
 from nkitools.rules.rule import Rule as Rule
 
@@ -12,10 +15,25 @@ _UNEXPECTED = re.compile("unexpected keyword argument '(\\w+)'")
 _KINDS = ("NK", "PL", "CO")  # NKI, Pallas, custom operators
 
 
-_FAMILIES = (shape, memory, dtype, data, order, language, speed, pallas, customop)
-_ALL = [rule for family in _FAMILIES for rule in family.RULES]
+class _Rules(Mapping[str, Rule]):
+    """All rules by id, in the order of the catalogue; each is read from its file when it is first asked for."""
 
-RULES: dict[str, Rule] = {rule.id: rule for rule in sorted(_ALL, key=lambda rule: (_KINDS.index(rule.id[:2]), rule.id))}
+    @cached_property
+    def _ids(self) -> tuple[str, ...]:
+        there = (name for name in os.listdir(EXAMPLES) if name.startswith(_KINDS))
+        return tuple(sorted(there, key=lambda name: (_KINDS.index(name[:2]), name)))
+
+    def __getitem__(self, identifier: str) -> Rule:
+        return read_rule(identifier)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+RULES: Mapping[str, Rule] = _Rules()
 
 
 def removed_argument(error: TypeError) -> tuple[str, str]:

@@ -1,16 +1,17 @@
-"""What a rule is: its names, the chips that it holds for, its texts and its examples."""
+"""A rule: its names, the chips that it holds for, its texts and its examples, all in ``rules/examples/<id>/``."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from nkitools.chip.generations import CHIPS
+from nkitools.chip.generations import CHIPS, chips_with, incomplete_chips
+from nkitools.dialects import versions
 
 TPU_CHIPS = ("v4", "v5e", "v5p", "v6e", "tpu7x")  # of the Pallas rules
-_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
+EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
 
 
 class Example(NamedTuple):
@@ -24,10 +25,10 @@ class Example(NamedTuple):
 class Rule:
     """One rule: its names, the chips that it holds for, the reason and the remedy.
 
-    The examples are complete files in ``rules/examples/<id>/``: ``bad`` and ``good``, and ``bad_edge`` and
-    ``good_edge`` near the edge of the rule. Each defines ``kernel`` and ``inputs`` (or shows in its first line how the
-    C++ operator is called) and is run by the tests. The line of a bad example that ends in a comment with the rule's id
-    is the line that must be reported.
+    The fields stand in ``rules/examples/<id>/rule.toml``. The examples beside it are complete files: ``bad`` and
+    ``good``, and ``bad_edge`` and ``good_edge`` near the edge of the rule. Each defines ``kernel`` and ``inputs`` (or
+    shows in its first line how the C++ operator is called) and is run by the tests. The line of a bad example that ends
+    in a comment with the rule's id is the line that must be reported.
     """
 
     id: str
@@ -65,8 +66,38 @@ class Rule:
 def _example(rule: str, name: str) -> str:
     """Return the text of one example file, empty where the rule has none of that name."""
     ending = "cpp" if rule.startswith("CO") else "py"
-    path = os.path.join(_EXAMPLES, rule, f"{name}.{ending}")
+    path = os.path.join(EXAMPLES, rule, f"{name}.{ending}")
     if not os.path.exists(path):
         return ""
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+@cache
+def read_rule(identifier: str) -> Rule:
+    """Return the rule with this id, out of its file. KeyError for an unknown id.
+
+    ``chips`` in the file is a list, ``"tpu"``, ``"incomplete"`` (the chips that lack an ability of the newest), or all
+    where it is not given; ``chips_with`` names an ability of the chips. ``forms`` are removed ways of writing, and what
+    took their place; removed names come from the table of versions.
+    """
+    import tomllib
+
+    path = os.path.join(EXAMPLES, identifier, "rule.toml")
+    if not os.path.exists(path):
+        raise KeyError(identifier)
+    with open(path, "rb") as file:
+        fields: dict[str, Any] = tomllib.load(file)
+    chips = fields.pop("chips", CHIPS)
+    named = {"tpu": TPU_CHIPS, "incomplete": incomplete_chips()}
+    fields["chips"] = named[chips] if isinstance(chips, str) else tuple(chips)
+    if ability := fields.pop("chips_with", ""):
+        fields["chips"] = chips_with(ability)
+    if forms := fields.pop("forms", {}):
+        fields["replacements"] = (*versions.removed(), *forms.items())
+    newest, release = versions.versions_of()[-1], versions.release_of(versions.MODERN)
+    known = {"{modern}": newest, "{release}": release, "{legacy}": versions.release_of(versions.LEGACY)}
+    for placeholder, text in known.items():
+        fields["source"] = fields["source"].replace(placeholder, text)
+    fields["aliases"] = tuple(fields.get("aliases", ()))
+    return Rule(id=identifier, **fields)

@@ -12,23 +12,11 @@ import pytest
 
 import nkitools
 from nkitools.chip.generations import CHIPS
-from nkitools.rules import customop, data, dtype, language, memory, order, pallas, shape, speed
 from nkitools.rules.catalogue import RULES, TPU_CHIPS, Rule, find_rule
 from nkitools.rules.finding import Finding, error_class
 
 PACKAGE = Path(nkitools.__file__).parent
-FAMILIES = {
-    "NK1": shape,
-    "NK2": memory,
-    "NK3": dtype,
-    "NK4": data,
-    "NK5": order,
-    "NK6": language,
-    "NK7": speed,
-    "CO": customop,
-    "PL": pallas,
-}
-DEFINED = [rule for family in FAMILIES.values() for rule in family.RULES]
+DEFINED = list(RULES.values())
 IDENTIFIER = re.compile(r"(NK|PL|CO)\d{3}")
 MARK = re.compile(r"(#|//) ((NK|PL|CO)\d{3})")
 
@@ -122,14 +110,14 @@ def _names(source: str) -> set[str]:
 
 
 def test_every_file_of_the_examples_belongs_to_a_rule() -> None:
-    """Each rule has a folder, a bad example has its good counterpart, and no other file lies there."""
+    """Each rule has a folder with its text, a bad example has its good counterpart, and no other file lies there."""
     there = {path.relative_to(PACKAGE / "rules" / "examples") for path in (PACKAGE / "rules" / "examples").rglob("*.*")}
     there = {path for path in there if "__pycache__" not in path.parts}
     assert {path.parent.name for path in there} == {rule.id for rule in DEFINED}
     for rule in DEFINED:
         ending = "cpp" if rule.id.startswith("CO") else "py"
         pairs = ("", "_edge")[: len(rule.examples)]
-        wanted = {f"{kind}{pair}.{ending}" for kind in ("bad", "good") for pair in pairs}
+        wanted = {"rule.toml", *(f"{kind}{pair}.{ending}" for kind in ("bad", "good") for pair in pairs)}
         assert {path.name for path in there if path.parent.name == rule.id} == wanted
 
 
@@ -152,10 +140,9 @@ def test_ids_slugs_and_aliases_are_unique() -> None:
         assert sorted(names) == sorted(set(names))
     kinds = ("NK", "PL", "CO")
     assert list(RULES) == sorted((rule.id for rule in DEFINED), key=lambda name: (kinds.index(name[:2]), name))
-    for prefix, family in FAMILIES.items():
-        ids = [rule.id for rule in family.RULES]
-        assert ids == sorted(ids)
-        assert all(IDENTIFIER.fullmatch(each) and each.startswith(prefix) for each in ids)
+    assert all(IDENTIFIER.fullmatch(each) for each in RULES)
+    with pytest.raises(KeyError, match="NK999"):
+        RULES["NK999"]
 
 
 @each_rule

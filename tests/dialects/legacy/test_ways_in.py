@@ -20,7 +20,7 @@ import pytest
 import nkitools
 from nkitools.dialects import versions
 from nkitools.dialects.legacy.kernels.kernel import NoDevice
-from nkitools.rules.removed import REPLACEMENTS
+from nkitools.rules.catalogue import RULES
 from tests.dialects.legacy.running import random
 
 X = random(8, 16)
@@ -205,7 +205,7 @@ def test_every_name_that_is_gone_says_what_took_its_place(module: Any, names: di
         with pytest.raises(AttributeError) as caught:
             getattr(module, name)
         assert (caught.value.finding.rule, caught.value.finding.remedy) == ("NK608", instead)  # type: ignore[attr-defined]
-        assert instead in [text for _, text in REPLACEMENTS]
+        assert instead in [text for _, text in RULES["NK608"].replacements]
 
 
 @pytest.mark.parametrize(
