@@ -13,7 +13,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import generation_of
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.record.columns import Columns, overwrites
+from nkitools.record.columns import Columns
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
 from nkitools.record.record import Record
@@ -80,6 +80,7 @@ class Gathering:
             },
             "writes": writes,
             "instructions": instructions,
+            "flow": self._flow(),
             "prints": prints,
             "findings": findings,
             "allowed": [{**self._finding(each), "reason": run.reasons[each.rule]} for each in run.allowed],
@@ -192,11 +193,28 @@ class Gathering:
         for storage, layout, offset in rows:
             to["operands"] += (storages[storage], layouts[layout], offset)
 
+    def _flow(self) -> dict[str, Any]:
+        """Return the sources of operands, one operand after the other, and by position those by other ways."""
+        found = self.run.dependences
+        by_operand = found.by_operand
+        counts = np.diff(by_operand.starts)
+        positions = [columns.positions + base for columns, base in zip(self._columns, self._bases, strict=True)]
+        readers = np.repeat(np.concatenate([np.zeros(0, np.int64), *positions]), counts)
+        width = len(found.flow) + 2  # sources are -2 and more
+        others = np.setdiff1d(
+            np.repeat(np.arange(len(found.flow)), np.diff(found.flow.starts)) * width + found.flow.sources + 2,
+            readers * width + by_operand.sources + 2,
+        )
+        besides: dict[int, list[int]] = {}
+        for position, source in zip(*(each.tolist() for each in np.divmod(others, width)), strict=True):
+            besides.setdefault(position, []).append(source - 2)
+        return {"counts": counts.tolist(), "sources": by_operand.sources.tolist(), "others": besides}
+
     def _plan(self, plan: Any) -> int:
         # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
-        touched = [int(each) + int(all_of_it) for each, all_of_it in zip(plan.written, overwrites(plan), strict=True)]
-        row = [plan.name, plan.engine, number(float(plan.cycles)), touched]
-        return self._plans.place((plan.name, plan.engine, plan.cycles, *touched, plan.names_only), row)
+        written = [int(each) for each in plan.written]
+        row = [plan.name, plan.engine, number(float(plan.cycles)), written]
+        return self._plans.place((plan.name, plan.engine, plan.cycles, *written, plan.names_only), row)
 
     def _layout_of(self, key: int) -> int:
         layout = LAYOUTS[key]

@@ -119,83 +119,44 @@ export function planOf(position) {
 export function operandsOf(position) {
   const { written } = planOf(position);
   return written.map((isWritten, number) => {
-    const at = 3 * (firsts[position] + number);
-    const [storage, layout, offset] = instructions.operands.slice(at, at + 3);
-    return { storage, layout, offset, written: isWritten > 0, overwritten: isWritten > 1, position };
+    const at = firsts[position] + number;
+    const [storage, layout, offset] = instructions.operands.slice(3 * at, 3 * at + 3);
+    return { storage, layout, offset, written: isWritten > 0, at };
   });
 }
 
-const accesses = new Map(); // by storage: [position, number of the operand]
-for (let position = 0; position < count; position++) {
-  const width = firsts[position + 1] - firsts[position];
-  for (let number = 0; number < width; number++) {
-    const storage = instructions.operands[3 * (firsts[position] + number)];
-    if (!accesses.has(storage)) accesses.set(storage, []);
-    accesses.get(storage).push([position, number]);
+// What operands read: of each the instructions that wrote it, -1 for an argument, -2 for memory that was never written.
+const edges = new Uint32Array(run.flow.counts.length + 1);
+for (let at = 0; at < run.flow.counts.length; at++) edges[at + 1] = edges[at] + run.flow.counts[at];
+
+export const GIVEN = -1;
+export const NEVER_WRITTEN = -2;
+
+export function sourcesOf({ at }) {
+  return run.flow.sources.slice(edges[at], edges[at + 1]);
+}
+
+// What an instruction depends on besides: by an index, a register, or what another core or rank has sent.
+export function othersOf(position) {
+  return run.flow.others[position] ?? [];
+}
+
+let readers = null; // by instruction: those that read what it has written
+
+export function consumersOf(position) {
+  if (!readers) {
+    readers = new Map();
+    const add = (source, reader) => {
+      if (source < 0) return;
+      if (!readers.has(source)) readers.set(source, []);
+      if (readers.get(source).at(-1) !== reader) readers.get(source).push(reader);
+    };
+    for (let reader = 0; reader < count; reader++) {
+      for (let at = edges[firsts[reader]]; at < edges[firsts[reader + 1]]; at++) add(run.flow.sources[at], reader);
+      for (const source of othersOf(reader)) add(source, reader);
+    }
   }
-}
-
-// Where an operand begins and ends in its storage: the bytes of a partition on chip, and which partitions.
-function extent({ layout, offset, storage }) {
-  const [sizes, strides, itemsize] = run.layouts[layout];
-  const spans = sizes.map((size, axis) => Math.max(0, (size - 1) * strides[axis]));
-  const onChip = ["SBUF", "PSUM"].includes(run.storages[storage][1]);
-  if (!onChip || sizes.length < 2 || !strides[0]) {
-    const length = spans.reduce((sum, each) => sum + each, 0) + itemsize;
-    return { rows: [0, 1], free: [offset, offset + length] };
-  }
-  const pitch = Math.abs(strides[0]);
-  const row = Math.floor(offset / pitch), rest = offset % pitch;
-  const length = spans.slice(1).reduce((sum, each) => sum + each, 0) + itemsize;
-  return { rows: [row, row + sizes[0]], free: [rest, rest + length] };
-}
-
-function meets(first, second) {
-  const a = extent(first), b = extent(second);
-  return a.rows[0] < b.rows[1] && b.rows[0] < a.rows[1] && a.free[0] < b.free[1] && b.free[0] < a.free[1];
-}
-
-const area = ({ rows, free }) => (rows[1] - rows[0]) * (free[1] - free[0]);
-
-function shared(a, b) {
-  const common = (first, second) => [Math.max(first[0], second[0]), Math.min(first[1], second[1])];
-  return area({ rows: common(a.rows, b.rows), free: common(a.free, b.free) });
-}
-
-const MOST_PRODUCERS = 16;
-
-// The instructions before `position` that wrote what an operand reads, the last one first, as far back as it takes to
-// cover it all.
-export function producersOf(operand, position) {
-  const known = accesses.get(operand.storage) ?? [], wanted = extent(operand);
-  const found = [];
-  let covered = 0;
-  for (let at = known.length - 1; at >= 0 && covered < area(wanted) && found.length < MOST_PRODUCERS; at--) {
-    const [when, number] = known[at];
-    if (when >= position) continue;
-    const other = operandsOf(when)[number];
-    if (!other.written || !meets(operand, other)) continue;
-    if (found.at(-1) !== when) found.push(when);
-    // What an instruction adds to, or reads itself, was there before: it is among its own operands, or the next one here.
-    if (other.overwritten) covered += shared(wanted, extent(other));
-  }
-  return found;
-}
-
-// The instructions after `position` that read what it has written, up to the one that overwrites it.
-export function consumersOf(operand, position, limit = 6) {
-  const found = [];
-  let end = Infinity;
-  for (const [when, number] of accesses.get(operand.storage) ?? []) {
-    if (when <= position) continue;
-    if (when > end || found.length > limit) break;
-    const other = operandsOf(when)[number];
-    if (!meets(operand, other)) continue;
-    if (!other.written) {
-      if (found.at(-1) !== when) found.push(when);
-    } else if (other.overwritten) end = when; // its own reads still count
-  }
-  return found;
+  return readers.get(position) ?? [];
 }
 
 const writesAt = new Map();

@@ -1,8 +1,8 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  consumersOf, dtypeOf, limitsOf, nameOf, numbers, numbersText, operandsOf, placeText, planOf, producersOf, region, run, shapeOf,
-  tensorOf, tile, turnText, writeAt, wrong,
+  GIVEN, NEVER_WRITTEN, consumersOf, dtypeOf, limitsOf, nameOf, numbers, numbersText, operandsOf, othersOf, placeText, planOf,
+  region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
 import { grid, span } from "./numbers.js";
@@ -228,13 +228,12 @@ function facts(item, told, found, [row, column]) {
 // Where what was read came from, and who read what was written.
 function flow(item) {
   if (item.kind !== "write") return null;
-  const operands = operandsOf(item.position);
-  const own = operands.find((each) => each.written && each.storage === item.storage);
-  const reads = operands.filter((each) => !each.written);
-  const readers = own ? consumersOf(own, item.position) : [];
+  const reads = operandsOf(item.position).filter((each) => !each.written || sourcesOf(each).length);
+  const readers = consumersOf(item.position), others = othersOf(item.position);
   return h("div.flow", {},
     h("div", {}, h("h3", {}, "Made from"), reads.length
-      ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(producersOf(each, item.position)))))
+      ? h("ul", {}, reads.map((each) => h("li", {}, h("code", {}, region(each)), " ", origin(sourcesOf(each)))),
+        others.length > 0 && h("li", {}, "index, register or transfer ", origin(others)))
       : h("p.hint", {}, "no tensor")),
     h("div", {}, h("h3", {}, "Read by"), readers.length
       ? h("ul", {}, readers.slice(0, 5).map((position) => h("li", {}, link(position))), readers.length > 5 && h("li.hint", {}, "and more"))
@@ -246,8 +245,8 @@ function trail(item) {
   if (item.kind !== "write") return null;
   const { positions, given, more } = ancestry(item.position);
   return h("div.trail", {}, h("h3", {}, "How it came to be"),
-    given.length > 0 && h("p", {}, "It rests on ", given.slice(0, 12).map(([operand, position], at) => [at ? ", " : "",
-      h("code", {}, region(operand)), " read by ", h("button.link", { onclick: () => showPosition(position) }, placeText(run.instructions.place[position]))]),
+    given.length > 0 && h("p", {}, "It rests on ", given.slice(0, 12).map(([operand, position, source], at) => [at ? ", " : "",
+      source === NEVER_WRITTEN && h("span.unwritten", {}, "never written "), h("code", {}, region(operand)), " read by ", h("button.link", { onclick: () => showPosition(position) }, placeText(run.instructions.place[position]))]),
     given.length > 12 && ` and ${given.length - 12} more`),
     h("div.steps", {}, h("table", {}, h("tbody", {}, positions.map((position) => ancestor(item, position))))),
     h("p.hint", {}, "What was written, and what it was made from, newest first.", more && " The oldest are left out."));
@@ -270,26 +269,33 @@ const MOST_ANCESTORS = 200;
 // The instructions behind one, and the operands that no instruction has written.
 function ancestry(position) {
   const found = new Set([position]), waiting = [position], given = new Map();
+  const reach = (each) => {
+    if (found.has(each)) return;
+    found.add(each);
+    waiting.push(each);
+  };
   while (waiting.length && found.size < MOST_ANCESTORS) {
     const next = Math.max(...waiting);
     waiting.splice(waiting.indexOf(next), 1);
     for (const operand of operandsOf(next)) {
-      if (operand.written) continue;
-      const before = producersOf(operand, next);
-      if (!before.length) given.set(`${region(operand)}|${run.instructions.place[next]}`, [operand, next]);
-      for (const each of before) {
-        if (found.has(each)) continue;
-        found.add(each);
-        waiting.push(each);
+      for (const each of sourcesOf(operand)) {
+        if (each < 0) given.set(`${each}|${region(operand)}|${run.instructions.place[next]}`, [operand, next, each]);
+        else reach(each);
       }
     }
+    othersOf(next).forEach(reach);
   }
   return { positions: [...found].sort((a, b) => b - a), given: [...given.values()], more: waiting.length > 0 };
 }
 
-function origin(positions) {
-  if (!positions.length) return h("span.hint", {}, "as it was given");
-  return positions.slice(0, 3).map((position) => ["← ", link(position), " "]).concat(positions.length > 3 ? h("span.hint", {}, `and ${positions.length - 3} more`) : []);
+function origin(sources) {
+  const positions = sources.filter((each) => each >= 0).reverse();
+  return [
+    sources.includes(NEVER_WRITTEN) && h("span.unwritten", {}, "never written "),
+    sources.includes(GIVEN) && h("span.hint", {}, "as it was given "),
+    positions.slice(0, 3).map((position) => ["← ", link(position), " "]),
+    positions.length > 3 && h("span.hint", {}, `and ${positions.length - 3} more`),
+  ];
 }
 
 function link(position) {
