@@ -65,6 +65,4 @@ CAREFUL_FUNCTION = "issue_carefully"
 
 def take_the_careful_path(core: Any) -> None:
     """Let a core issue every instruction from here on carefully."""
-    from nkitools.issue.refused_instructions import _Unhurried
-
-    core.plans = _Unhurried(core.plans)
+    core.careful = True

@@ -19,9 +19,9 @@ from nkitools.engines.operators import OperatorToken
 from nkitools.issue import instruction_guards
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
+from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import made, of_ranks
 from nkitools.issue.element_rules import SAME
-from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import Plan
 from nkitools.issue.replica_groups import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
 
@@ -176,9 +176,7 @@ def _register(call: Collective, rank: int) -> VirtualRegister:
         cycles = float(core.generation.min_initiation_cycles)
         plan = _plans[key] = Plan("sync", cycles, lambda: None, made(), name=call.name)
         plan.number()
-    core.commit(plan, core.record.site(), [])
-    if call.label is not None:
-        label(core, call, call.label, core.record.latest)
+    commit(core, plan, (), call, call.label)
     return VirtualRegister(rank)
 
 

@@ -21,12 +21,11 @@ from nkitools.engines.costs import dma
 from nkitools.engines.enums import dma_engine as dma_engines
 from nkitools.engines.enums import engine as engines
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import Elements, From, made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
-from nkitools.issue.instruction_names import label
 from nkitools.record.beside_rows import Transfer
-from nkitools.record.rows import words_of
 from nkitools.rules.finding import not_modelled, refuse
 
 BOTH = (0, 1)
@@ -76,9 +75,7 @@ def core_barrier(
     elif members == BOTH:
         check.fail("NK613", f"`cores`={BOTH} {_ONE_CORE}", remedy=_LAUNCH)
     plan = _plan_of(core, engine, data)
-    core.commit(plan, core.record.sites.current(2), words_of((data,)))
-    if name is not None:
-        label(core, _FORM, name, core.record.latest)
+    commit(core, plan, (data,), _FORM, name)
     return NkiInstruction(core.device_loop)
 
 

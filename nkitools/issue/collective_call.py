@@ -24,12 +24,14 @@ from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import DMA_COMPLETION_NS
 from nkitools.engines.operators import Operator
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.careful_call import CarefulCall
+from nkitools.issue.check import check
 from nkitools.issue.collective_meeting import Met, both_cores, meet, shared_words
+from nkitools.issue.commit import commit_call
 from nkitools.issue.dma_descriptors import check_priority
 from nkitools.issue.element_maps import Elements, made
-from nkitools.issue.execution import execute
 from nkitools.issue.full_precision import FullPrecision
-from nkitools.issue.instruction_names import label
+from nkitools.issue.perform import perform
 from nkitools.issue.plan import DST, SRC, Check, Plan
 
 SBUF = MemoryRegion.sbuf
@@ -218,10 +220,10 @@ class Collective:
         plan = self._plan(dsts, srcs, made() if follows else elements, names_only=follows)
         running = replace(plan, compute=compute, touches=touches)
         roles = (DST,) * len(dsts) + (SRC,) * len(srcs)
-        kept = execute(core, running, roles, tuple(operands), skip=False, full=self._full(running, operands))
-        core.commit(plan, core.record.site(), kept)
-        if self.label is not None:
-            label(core, self, self.label, core.record.latest)
+        call = CarefulCall(core, plan, roles, tuple(operands), running, full=self._full(running, operands))
+        check(call)
+        perform(call)
+        commit_call(call, self, self.label)
         both_cores(core, self.name, words)
 
     def _plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], elements: Elements, *, names_only: bool) -> Plan:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
-from enum import Enum
 from inspect import Parameter
 from itertools import count
 from typing import Any
 
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
+from nkitools.issue.commit import commit_lines
+from nkitools.issue.form import is_classed
 from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 from nkitools.issue.value_rules import judge_call
-from nkitools.record.rows import operand_text
 
 Issue = Callable[[Any, tuple[Any, ...]], None]
 
@@ -55,6 +55,7 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
     maybe = [p.name for p, role in named if role in DATA and role not in (DST, SRC)]
     outputs = [p.name for p, role in named if role in WRITTEN]
     lines = [
+        "if core.careful: return careful(core, values)",
         f"{''.join(f'{p.name}, ' for p, _ in named)}= values",
         *[f"if {name}.__class__ is not T: return careful(core, values)" for name in tensors],
         *[line for name in tensors for line in _operand(name)],
@@ -72,25 +73,16 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
             for name in outputs
         ],
         f"if plan.in_psum: note_accesses(plan, ({''.join(f'{p.name}, ' for p, role in named if role in DATA)}))",
-        "record = core.record",
-        "words = []",
-        *[line for name in [p.name for p, role in named if role in DATA] for line in _words(name, name in tensors)],
-        "core.commit(plan, record.sites.current(4), words)",
-        *[f"if {p.name} is not None: label(core, SELF, {p.name}, record.latest)" for p, r in named if r == LABEL],
+        *commit_lines(
+            [(p.name, p.name in tensors) for p, role in named if role in DATA],
+            [p.name for p, role in named if role == LABEL],
+        ),
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
     namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "label": label}
     namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
     issue: Issue = compiled(source, "issue", namespace, f"fast path of {instruction.name}")
     return issue
-
-
-def is_classed(parameter: Parameter) -> bool:
-    """Whether a static argument's class is part of the key: 1, 1.0 and True are equal but not the same argument.
-
-    Operator tokens and enum members have no such twins.
-    """
-    return not (isinstance(parameter.default, Enum) or parameter.name.startswith(("op", "reduce_op")))
 
 
 def _operand(name: str) -> list[str]:
@@ -107,12 +99,6 @@ def _optional(name: str) -> list[str]:
         f"    s_{name} = None",
         f"    a_{name} = {name}",
     ]
-
-
-def _words(name: str, always: bool) -> list[str]:
-    """The words that the record keeps of an operand, where it is a tensor."""
-    add = f"words += {operand_text(f's_{name}', f'k_{name}', name)}"
-    return [add if always else f"if s_{name} is not None: {add}"]
 
 
 def _key(named: list[tuple[Parameter, int]]) -> list[str]:

@@ -10,19 +10,17 @@ of its dtype, is computed as declared; what it writes has no more digits than th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from nkitools.chip.core import Core
 from nkitools.chip.full_precision_shadow import forget, renew, round_off, wide_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import LOW_PRECISION, is_reinterpreting
+from nkitools.issue.form import InstructionForm
 from nkitools.issue.plan import SOURCES, Check, Plan
 from nkitools.rules.catalogue import Rule
 from nkitools.rules.finding import REPORTER
-
-if TYPE_CHECKING:
-    from nkitools.issue.instruction import Instruction
 
 
 class FullPrecision:
@@ -49,7 +47,7 @@ class FullPrecision:
 
 
 def in_full_precision(
-    instruction: Instruction, core: Core, key: Any, values: tuple[Any, ...], plan: Plan, check: Check | None
+    instruction: InstructionForm, core: Core, key: Any, values: tuple[Any, ...], plan: Plan, check: Check | None
 ) -> FullPrecision | None:
     """Return how a call is computed whose declared operands have ``plan``; ``check`` has just been asked, or None.
 
@@ -80,7 +78,7 @@ def _likes(tensors: Sequence[NkiTensor]) -> dict[int, NkiTensor]:
     return {number: wide for number, wide in found.items() if wide is not None}
 
 
-def _count(instruction: Instruction, core: Core, rounded: Iterable[NkiTensor]) -> None:
+def _count(instruction: InstructionForm, core: Core, rounded: Iterable[NkiTensor]) -> None:
     """Remember an instruction that takes low-precision operands as rounded."""
     if any(tensor.dtype in LOW_PRECISION for tensor in rounded):
         core.record.rounded[instruction.name] += 1
@@ -92,7 +90,7 @@ def _shown(value: Any, role: int, wide: dict[int, NkiTensor]) -> Any:
 
 
 def _planned(
-    instruction: Instruction, core: Core, key: Any, values: tuple[Any, ...], check: Check | None
+    instruction: InstructionForm, core: Core, key: Any, values: tuple[Any, ...], check: Check | None
 ) -> Plan | None:
     """Return the plan for the likes, None where the instruction cannot take them; kept where the declared one is."""
     plans = core.full_plans
@@ -106,7 +104,7 @@ def _planned(
     return found
 
 
-def _built(instruction: Instruction, core: Core, values: tuple[Any, ...], check: Check | None) -> Plan | None:
+def _built(instruction: InstructionForm, core: Core, values: tuple[Any, ...], check: Check | None) -> Plan | None:
     silent = instruction.check(core, _SilentCheck)
     token = REPORTER.set(_unheard)
     try:

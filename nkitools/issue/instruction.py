@@ -7,39 +7,31 @@ looked up from then on, so that a call costs a dictionary lookup beside NumPy's 
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
 from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.registers import VirtualRegister
-from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
-from nkitools.engines.enums import oob_mode
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
-from nkitools.issue import indirection
-from nkitools.issue.execution import execute
-from nkitools.issue.fast_path import binder, is_classed, issuer
-from nkitools.issue.full_precision import in_full_precision
+from nkitools.issue.check import check
+from nkitools.issue.commit import commit_call
+from nkitools.issue.fast_path import binder, issuer
+from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import label
+from nkitools.issue.perform import perform
 from nkitools.issue.plan import (
-    DATA,
     LABEL,
     OPERAND,
     OPTIONAL_DST,
     OPTIONAL_OPERAND,
     REGISTER,
     REGISTER_OR_NUMBER,
-    ROLES,
     SOURCES,
-    SRC,
     STATIC,
-    WRITTEN,
     Check,
     Dst,
     Operand,
@@ -48,7 +40,8 @@ from nkitools.issue.plan import (
     Plan,
     Src,
 )
-from nkitools.issue.refused_instructions import follow, leave_undone, refuse_undefined_places
+from nkitools.issue.refused_instructions import leave_undone
+from nkitools.issue.resolve import resolve
 from nkitools.record.source_sites import is_internal
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import StopRun, refuse
@@ -75,9 +68,6 @@ _WANTED = {
     REGISTER_OR_NUMBER: "an integer or a register of nisa.register_alloc",
     SOURCES: "a list of tensors",
 }
-
-
-AnyCheck = TypeVar("AnyCheck", bound=Check)
 
 
 class NkiInstruction:
@@ -122,30 +112,16 @@ def _is_called_by_author() -> bool:
     return not is_internal(frame.f_code.co_filename)
 
 
-def _freeze(value: Any) -> Any:
-    """A static argument as something that can be hashed."""
-    if isinstance(value, (list, tuple)):
-        return tuple(_freeze(item) for item in value)
-    return value
-
-
-class Instruction:
+class Instruction(InstructionForm):
     """One instruction: callable in both modern call forms, positional and by keyword."""
 
     def __init__(self, function: Callable[..., Plan]) -> None:
-        self.function = function
-        self.name = function.__name__
+        super().__init__(function)
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
-        signature = inspect.signature(function)
-        parameters = list(signature.parameters.values())[1:]
-        bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
-        self.signature = self.__signature__ = signature.replace(parameters=bare, return_annotation=signature.empty)
-        self.parameters = tuple(parameter.name for parameter in parameters)
-        self.roles = tuple(_role(parameter) for parameter in parameters)
-        self._classed = tuple(is_classed(parameter) for parameter in parameters)
-        self._bind = binder(self.name, parameters)
-        self._issue = issuer(self, parameters, self.roles)
+        self.__signature__ = self.signature
+        self._bind = binder(self.name, self.form)
+        self._issue = issuer(self, self.form, self.roles)
 
     def __repr__(self) -> str:
         return f"<instruction nisa.{self.name}{self.signature}>"
@@ -169,119 +145,16 @@ class Instruction:
         return _HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
-        """Issue what the fast path does not take."""
-        values = tuple(
-            value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True)
-        )
-        position = core.record.count
+        """Issue what the fast path does not take: a call that is careful, or an operand that is not plain."""
+        values = self.frozen(values)
         self._check_arguments(values)
-        self._issue_checked(core, values)
-        name = values[self.parameters.index("name")] if LABEL in self.roles else None
-        if name is not None:
-            label(core, self, name, core.record.latest if core.record.count > position else -1)
-
-    def _issue_checked(self, core: Core, values: tuple[Any, ...]) -> None:
-        operands, roles = self.flat(values)
-        skip = self._skips(values)
-        if core.undone:
-            refuse_undefined_places(core, values, self.parameters)
-        if not self._settled(operands, skip=skip):
-            return
-        aimed = self.check(core, Check) if indirection.used_in(operands) else None
-        arguments = dict(zip(self.parameters, values, strict=True)) if aimed is not None else {}
-        if aimed is not None:
-            indirection.check_operands(aimed, arguments)
-        key = self._key(values)
-        plan, check = self._planned(core, key, values)
-        if aimed is not None:
-            indirection.use(aimed, arguments, plan)
-        full = None if core.full_plans is None else in_full_precision(self, core, key, values, plan, check)
-        words = execute(core, plan, roles, operands, skip=skip, full=full)
-        if aimed is not None:
-            indirection.done(arguments)
-        if core.undone:
-            follow(core, plan, zip(operands, roles, strict=True))
-        core.commit(plan, core.record.sites.current(4), words)
-
-    def _planned(self, core: Core, key: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Plan, Check | None]:
-        """The plan of a combination, and where it is new what its guards have spoken to."""
-        plans = core.plans if core.full_plans is None else core.full_plans
-        if key in plans:
-            return plans[key], None
-        check = self.check(core, Check)
-        plan = self.function(check, *values)
-        plan.name = self.name
-        plan.arguments = self._names(values)
-        named = list(zip(plan.arguments, *self.flat(values), strict=True))
-        tensors = [(name, role) for name, value, role in named if role in DATA and isinstance(value, NkiTensor)]
-        plan.operands = tuple(name for name, _ in tensors)
-        plan.registers = tuple(name for name, value, _ in named if isinstance(value, VirtualRegister))
-        plan.written = tuple(role in WRITTEN for _, role in tensors)
-        self._find_psum(plan, values)
-        plan.number()
-        if not check.broken:
-            plans[key] = plan
-        return plan, check
-
-    def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
-        """What guards of this instruction talk to."""
-        return kind(self.name, core.generation, self.call_form if core.dialect.shows_call_form else "")
-
-    def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-        """The arguments and their roles, with each tensor of a list as an input of its own."""
-        if SOURCES not in self.roles:
-            return values, self.roles
-        flat: list[tuple[Any, int]] = []
-        for value, role in zip(values, self.roles, strict=True):
-            flat += [(each, SRC) for each in value] if role == SOURCES else [(value, role)]
-        return tuple(value for value, _ in flat), tuple(role for _, role in flat)
-
-    def _find_psum(self, plan: Plan, values: tuple[Any, ...]) -> None:
-        """Which operands lie in PSUM, unless the instruction only names them."""
-        data = [pair for pair in zip(*self.flat(values), strict=True) if pair[1] in DATA]
-        there = [
-            (number, role in WRITTEN)
-            for number, (value, role) in enumerate(data)
-            if isinstance(value, NkiTensor) and value.storage.sums is not None and not plan.names_only
-        ]
-        plan.psum_reads = tuple(number for number, written in there if not written)
-        plan.psum_writes = tuple(number for number, written in there if written)
-        plan.in_psum = bool(there)
-
-    def _names(self, values: tuple[Any, ...]) -> tuple[str, ...]:
-        """What the arguments are called, with each tensor of a list by its number."""
-        names: list[str] = []
-        for name, value, role in zip(self.parameters, values, self.roles, strict=True):
-            names += [f"{name}[{number}]" for number in range(len(value))] if role == SOURCES else [name]
-        return tuple(names)
-
-    def _settled(self, values: tuple[Any, ...], *, skip: bool) -> bool:
-        """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
-        for value in values:
-            if isinstance(value, DynamicTensor):
-                try:
-                    value.settle(f"nisa.{self.name}")
-                except OutOfBounds as error:
-                    if skip:
-                        return False
-                    refuse("NK402", f"{self.name}: {error}", about=(value,))
-        return True
-
-    def _skips(self, values: tuple[Any, ...]) -> bool:
-        """Whether the call says to skip what is out of bounds."""
-        return "oob_mode" in self.parameters and values[self.parameters.index("oob_mode")] is oob_mode.skip
-
-    def _key(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same key as the fast path's, where that takes the operands; of a list also which are the destination."""
-        key: list[Any] = [self]
-        for value, role, classed in zip(values, self.roles, self._classed, strict=True):
-            if role == SOURCES:
-                key.append(tuple((each.form, each.same_place(values[0])) for each in value))
-            elif role in DATA:
-                key.append(value.form if isinstance(value, NkiTensor) else type(value))
-            elif role == STATIC:
-                key += (type(value), value) if classed else (value,)
-        return tuple(key)
+        call, name = resolve(self, core, values), self.argument("name", values)
+        if call is not None:
+            check(call)
+            perform(call)
+            commit_call(call, self, name)
+        elif name is not None:
+            label(core, self, name, -1)
 
     def _check_arguments(self, values: tuple[Any, ...]) -> None:
         """NK609: tensors where tensors belong, numbers where numbers do, and nothing that cannot be part of a key."""
@@ -342,16 +215,6 @@ class Instruction:
             refuse("NK608", f"nisa.{self.name}: the argument `{argument}` was removed from NKI", remedy=instead)
         refuse("NK609", str(error).replace("_bound()", f"nisa.{self.name}()"), remedy=self.call_form)
 
-    @cached_property
-    def call_form(self) -> str:
-        """The signature, as a remedy shows it."""
-        return self.form_of(self.signature)
-
-    def form_of(self, signature: inspect.Signature) -> str:
-        """Return how the instruction is called by a signature, as a sentence."""
-        shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(signature))
-        return f"The call form is nisa.{self.name}{shown}."
-
 
 def _is_hashable(value: Any) -> bool:
     """Whether a value can be part of a plan's key."""
@@ -374,12 +237,6 @@ def _meant(value: Any) -> str:
     """The operator that a string names."""
     name = value.rpartition(".")[2] if isinstance(value, str) else ""
     return f" Pass nl.{name} itself, without quotes." if name in OPERATORS or name in ACTIVATIONS else ""
-
-
-def _role(parameter: inspect.Parameter) -> int:
-    if parameter.name == "name":
-        return LABEL
-    return ROLES.get(str(parameter.annotation), STATIC)
 
 
 def instruction(function: Callable[..., Plan]) -> Instruction:

@@ -29,14 +29,6 @@ from nkitools.rules.finding import StopRun
 _INDICES = frozenset({"index", "indices"})
 
 
-class _Unhurried(dict[tuple[Any, ...], Any]):
-    """Plans which the fast path does not find, so that every instruction is issued carefully from here on."""
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """None, whatever is there."""
-        return default
-
-
 def leave_undone(core: Core, values: Iterable[Any], roles: Iterable[int], *, waits: bool) -> None:
     """Go on without an instruction.
 
@@ -54,8 +46,7 @@ def leave_undone(core: Core, values: Iterable[Any], roles: Iterable[int], *, wai
         for each in value if isinstance(value, (list, tuple)) else (value,):
             if role in DATA and role not in WRITTEN and isinstance(each, NkiTensor):
                 note_read(each)
-    if not isinstance(core.plans, _Unhurried):
-        core.plans = _Unhurried(core.plans)
+    core.careful = True
 
 
 def _poison(tensor: NkiTensor) -> None:

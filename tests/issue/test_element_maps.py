@@ -51,7 +51,7 @@ class Trial:
             arguments.get(name, instruction.signature.parameters[name].default) for name in instruction.parameters
         )
         flat, roles = instruction.flat(bound)
-        names = instruction._names(bound)
+        names = instruction.names(bound)
         self.operands = {
             name: (value, role) for name, value, role in zip(names, flat, roles, strict=True) if role in DATA
         }

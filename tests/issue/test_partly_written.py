@@ -11,7 +11,8 @@ import pytest
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.issue.instruction import Instruction
+from nkitools.issue import instruction
+from nkitools.issue.careful_call import CarefulCall
 from nkitools.rules.finding import KernelError
 
 X = np.arange(32, dtype=np.float32).reshape(4, 8)
@@ -21,13 +22,13 @@ X = np.arange(32, dtype=np.float32).reshape(4, 8)
 def careful(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The instructions that were issued carefully, by name."""
     names: list[str] = []
-    slow = Instruction._issue_checked
+    check = instruction.check
 
-    def counted(self: Instruction, core: Any, values: tuple[Any, ...]) -> None:
-        names.append(self.name)
-        slow(self, core, values)
+    def counted(call: CarefulCall) -> None:
+        names.append(call.plan.name)
+        check(call)
 
-    monkeypatch.setattr(Instruction, "_issue_checked", counted)
+    monkeypatch.setattr(instruction, "check", counted)
     return names
 
 

@@ -80,8 +80,8 @@ def test_plans_of_such_accesses_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
 
     run(kernel, X)
     careful: list[Any] = []
-    execute = instruction.execute
-    monkeypatch.setattr(instruction, "execute", lambda *args, **rest: careful.append(args) or execute(*args, **rest))
+    perform = instruction.perform
+    monkeypatch.setattr(instruction, "perform", lambda call: careful.append(call) or perform(call))
     run(kernel, X)
     assert careful == []
 

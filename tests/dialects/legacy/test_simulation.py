@@ -106,13 +106,13 @@ def issued_carefully(monkeypatch: pytest.MonkeyPatch, kernel: Any, x: Any) -> in
     """How many instructions of a second simulate_kernel do not take the fast path."""
     nki.simulate_kernel(kernel, x)
     found: list[Any] = []
-    execute = instruction.execute
+    perform = instruction.perform
 
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        found.append(args[1].name)
-        return execute(*args, **kwargs)
+    def counted(call: Any) -> None:
+        found.append(call.plan.name)
+        perform(call)
 
-    monkeypatch.setattr(instruction, "execute", counted)
+    monkeypatch.setattr(instruction, "perform", counted)
     nki.simulate_kernel(kernel, x)
     return len(found)
 

@@ -1,0 +1,66 @@
+"""One call of an instruction on its careful way: what it was resolved to, and what its checks have found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import Core
+from nkitools.chip.numerics import Array
+from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.full_precision import FullPrecision
+from nkitools.issue.plan import DATA, WRITTEN, Plan
+
+
+@dataclass(slots=True, eq=False)
+class CarefulCall:
+    """One call; `resolve` makes it, `check` completes it, `perform` and `commit` read it.
+
+    ``shown``, ``data``, ``tensors`` and ``outputs`` follow from the first fields. In full precision what is computed on
+    are the operands' likes: an argument as it is ``shown`` to the instruction, beside the argument itself.
+    """
+
+    core: Core
+    plan: Plan  # what the record keeps
+    roles: tuple[int, ...]
+    values: tuple[Any, ...]  # the arguments, each tensor of a list on its own
+    meaning: Plan  # what computes
+    skip: bool = False  # an index out of bounds leaves its row out silently, else that is NK402
+    full: FullPrecision | None = None
+    release: Callable[[], None] | None = None  # of views with tensor indirection, which are lined up for this call
+
+    shown: tuple[Any, ...] = field(init=False)
+    data: list[tuple[Any, Any, int]] = field(init=False)  # operands, as they are shown, and their roles
+    tensors: list[tuple[NkiTensor, int]] = field(init=False)
+    outputs: list[tuple[NkiTensor, NkiTensor]] = field(init=False)
+
+    # What the checks find.
+    lanes: Array | None = None  # the partitions of gathered inputs that are in bounds; None: all
+    beyond: Array | None = None  # the rows whose index was reported as out of bounds
+    touches: tuple[Array | None, ...] = ()  # the lanes of each tensor that are read or written; None: all
+    undefined: Array | None = None  # the lanes of the result that depend on unwritten elements
+    fresh: Any = None  # the lanes of the destination that were never written: True, False or a mask
+
+    def __post_init__(self) -> None:
+        if self.full is not None:
+            self.meaning = self.full.plan
+        self.shown = self.values if self.full is None else self.full.shown
+        triples = zip(self.values, self.shown, self.roles, strict=True)
+        self.data = [(value, seen, role) for value, seen, role in triples if role in DATA]
+        self.tensors = [(value, role) for value, _, role in self.data if isinstance(value, NkiTensor)]
+        self.outputs = [
+            (value, seen) for value, seen, role in self.data if role in WRITTEN and isinstance(value, NkiTensor)
+        ]
+
+    def kept(self, tensor: NkiTensor) -> Array | None:
+        """Return the elements of a destination that are written, None for all: of its mask, and of a gather's rows."""
+        where: Array | None = getattr(tensor, "where", None)
+        if self.lanes is None:
+            return where
+        # Rows left out of a gather leave their part of the destination as it was.
+        spread_out = np.tile if self.plan.last_axis else np.repeat
+        kept = spread_out(self.lanes, tensor.size // self.lanes.size).reshape(tensor.shape)
+        return kept if where is None else where & kept

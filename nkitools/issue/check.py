@@ -1,0 +1,169 @@
+"""Check what depends on the values of operands: indices out of bounds, elements that were never written."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.core import Core
+from nkitools.chip.masked_out import inherit, mask_of
+from nkitools.chip.memory import Storage
+from nkitools.chip.numerics import Array
+from nkitools.chip.pictures import LEFT_OUT, OUTSIDE, UNWRITTEN, picture_of
+from nkitools.chip.runtime_views import VectorTensor
+from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.issue.accumulation import check_addition
+from nkitools.issue.careful_call import CarefulCall
+from nkitools.issue.concurrency import after_others
+from nkitools.issue.overwritten import report_lost
+from nkitools.issue.plan import WRITTEN, Plan
+from nkitools.issue.scatter_order import check_columns, check_unique
+from nkitools.rules.finding import report
+
+
+def check(call: CarefulCall) -> None:
+    """Find which lanes a call reads and writes, and report what it may not read."""
+    _find_valid_lanes(call)
+    call.touches = _touches(call)
+    _find_undefined_lanes(call)
+    if call.plan.wants_fresh:
+        call.fresh = _fresh(call.plan, call.outputs[0][0])
+
+
+def _find_valid_lanes(call: CarefulCall) -> None:
+    """Find the partitions of gathered inputs that are in bounds; NK402 where not all are, unless they are skipped."""
+    plan = call.plan
+    for tensor, role in call.tensors:
+        if not isinstance(tensor, VectorTensor):
+            continue
+        if plan.unique_rows and role in WRITTEN:
+            check_unique(plan, tensor)
+        invalid = tensor.first_invalid()
+        if invalid is None:
+            continue
+        _, valid = tensor.chosen()
+        if not call.skip:
+            report(
+                "NK402",
+                f"{plan.name}: partition {invalid[0]} of {describe(tensor.index)} is {invalid[1]}, out of bounds for "
+                f"the {tensor.rows.shape[0]} rows of {describe(tensor.rows)}",
+                about=(tensor.rows,),
+                remedy="Mend the index, or pass oob_mode=nisa.oob_mode.skip to leave such rows out.",
+                picture=partial(picture_of, ~valid, OUTSIDE, "entries of the index"),
+            )
+            call.beyond = ~valid
+        if role not in WRITTEN:
+            call.lanes = valid if call.lanes is None else call.lanes & valid
+
+
+def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
+    """Return the lanes of each operand that the instruction reads or writes; None: all of them."""
+    plan, everything = call.meaning, (None,) * len(call.tensors)
+    if plan.chooses is None:
+        return plan.touches or everything
+    unready = [tensor for tensor, role in call.tensors if role not in WRITTEN and not tensor.storage.full]
+    if not unready and not plan.touches:
+        return everything
+    for tensor in unready:
+        tensor.storage.poison_unwritten()  # what was never written chooses the same lanes in every run
+    if call.full is not None:
+        call.full.renew()
+    return plan.chooses(*(seen.read() if isinstance(seen, NkiTensor) else seen for _, seen, _ in call.data))
+
+
+def _find_undefined_lanes(call: CarefulCall) -> None:
+    """Find the lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
+    plan, travels = call.plan, call.core.dialect.undefined_lanes_travel
+    told: list[Storage] = []  # one finding for a tensor that is two operands
+    for number, ((tensor, role), touched) in enumerate(zip(call.tensors, call.touches, strict=True)):
+        missing = None if role in WRITTEN else _missing(call, tensor, touched)
+        if missing is None:
+            continue
+        name, shape = plan.operands[number], call.tensors[0][0].shape
+        lanes = _travelling(plan, name, missing, shape) if travels else None
+        if lanes is None:
+            if tensor.storage not in told:
+                told.append(tensor.storage)
+                tensor.storage.poison_unwritten()
+                _report_unwritten(call.core, plan, tensor, missing)
+            continue
+        if tensor.storage.left_out:
+            for target, _ in call.outputs:
+                inherit(target.storage, (tensor,))
+        call.undefined = lanes if call.undefined is None else call.undefined | lanes
+
+
+def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
+    """Return the elements of an input that are read and were never written; None where there are none.
+
+    Of elements that were written and lost since is spoken here (NK204), and of nothing else then.
+    """
+    missing = tensor.unwritten()
+    if missing is not None and touched is not None:
+        missing = missing & touched
+    if missing is None or not missing.any():
+        return None
+    missing = after_others(call.core, tensor, missing, touched)
+    if missing is None or not missing.any():
+        return None
+    return None if tensor.storage.losses and report_lost(call.plan.name, tensor, missing) else missing
+
+
+def _travelling(plan: Plan, operand: str, missing: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return the elements of the first result that are undefined since those of an operand are; None for a use."""
+    if plan.lanes == "use":
+        return None
+    rules = [rule for source, rule in plan.elements.of(plan.operands[0]) if source.operand == operand]
+    reached = [rule.results(missing, shape, {}) for rule in rules]
+    undefined: Array = np.logical_or.reduce(reached) if reached else np.zeros(shape, np.bool_)
+    return None if plan.lanes == "product" and undefined.all() else undefined
+
+
+def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> None:
+    first = [int(axis[0]) for axis in np.nonzero(missing)]
+    what = f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
+    mask = mask_of(tensor, missing) if tensor.storage.left_out else None
+    if mask is not None:
+        report(
+            "NK405",
+            f"{what} are used here, which the mask {_place(core, mask)} left out; the first is at index {first}",
+            about=(tensor,),
+            picture=lambda: picture_of(missing, LEFT_OUT),
+        )
+        return
+    report(
+        "NK401",
+        f"{what} are read but were never written; the first is at index {first}",
+        about=(tensor,),
+        picture=lambda: picture_of(missing, UNWRITTEN),
+    )
+
+
+def _place(core: Core, site: int) -> str:
+    """A line of the author's, as seen from the one that is told of it."""
+    sites = core.record.sites
+    there, here = sites[site], sites[core.record.site()]
+    return f"at line {there.line}" if there.file == here.file else f"at {there.file}:{there.line}"
+
+
+def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
+    """Which lanes of the destination were never written: True for all, False for none, else a mask."""
+    missing = tensor.unwritten()
+    if isinstance(tensor, ColumnTensor):
+        check_columns(plan, tensor, missing)
+    if missing is None:
+        check_addition(plan, tensor)
+        return False
+    if plan.adds_always and not report_lost(plan.name, tensor, missing):
+        report(
+            "NK503",
+            f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first "
+            "matmul into a PSUM tile must overwrite",
+            about=(tensor,),
+            remedy="Pass accumulate=(i > 0), or leave accumulate out.",
+        )
+    return True if missing.all() else missing

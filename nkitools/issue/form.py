@@ -1,0 +1,102 @@
+"""The form of an instruction: its parameters and their roles, and how a call's arguments become a plan's key."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from enum import Enum
+from functools import cached_property
+from typing import Any, TypeVar
+
+from nkitools.chip.core import Core
+from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.plan import DATA, LABEL, ROLES, SOURCES, SRC, STATIC, Check, Plan
+
+AnyCheck = TypeVar("AnyCheck", bound=Check)
+
+
+class InstructionForm:
+    """What is known of an instruction before it is called."""
+
+    def __init__(self, function: Callable[..., Plan]) -> None:
+        self.function = function
+        self.name = function.__name__
+        signature = inspect.signature(function)
+        self.form = list(signature.parameters.values())[1:]
+        bare = [parameter.replace(annotation=parameter.empty) for parameter in self.form]
+        self.signature = signature.replace(parameters=bare, return_annotation=signature.empty)
+        self.parameters = tuple(parameter.name for parameter in self.form)
+        self.roles = tuple(_role(parameter) for parameter in self.form)
+        self._classed = tuple(is_classed(parameter) for parameter in self.form)
+
+    def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
+        """What guards of this instruction talk to."""
+        return kind(self.name, core.generation, self.call_form if core.dialect.shows_call_form else "")
+
+    def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+        """The arguments and their roles, with each tensor of a list as an input of its own."""
+        if SOURCES not in self.roles:
+            return values, self.roles
+        flat: list[tuple[Any, int]] = []
+        for value, role in zip(values, self.roles, strict=True):
+            flat += [(each, SRC) for each in value] if role == SOURCES else [(value, role)]
+        return tuple(value for value, _ in flat), tuple(role for _, role in flat)
+
+    def names(self, values: tuple[Any, ...]) -> tuple[str, ...]:
+        """Return what the arguments are called, with each tensor of a list by its number."""
+        names: list[str] = []
+        for name, value, role in zip(self.parameters, values, self.roles, strict=True):
+            names += [f"{name}[{number}]" for number in range(len(value))] if role == SOURCES else [name]
+        return tuple(names)
+
+    def key(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the key of a call's plan: the fast path's; of a list also which tensors are the destination."""
+        key: list[Any] = [self]
+        for value, role, classed in zip(values, self.roles, self._classed, strict=True):
+            if role == SOURCES:
+                key.append(tuple((each.form, each.same_place(values[0])) for each in value))
+            elif role in DATA:
+                key.append(value.form if isinstance(value, NkiTensor) else type(value))
+            elif role == STATIC:
+                key += (type(value), value) if classed else (value,)
+        return tuple(key)
+
+    def frozen(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments with static ones as something that can be hashed."""
+        return tuple(value if role in DATA else _freeze(value) for value, role in zip(values, self.roles, strict=True))
+
+    def argument(self, name: str, values: tuple[Any, ...]) -> Any:
+        """Return the argument of this name; None where the instruction has no such parameter."""
+        return values[self.parameters.index(name)] if name in self.parameters else None
+
+    @cached_property
+    def call_form(self) -> str:
+        """The signature, as a remedy shows it."""
+        return self.form_of(self.signature)
+
+    def form_of(self, signature: inspect.Signature) -> str:
+        """Return how the instruction is called by a signature, as a sentence."""
+        shown = re.sub(r"<(\w+)\.(\w+): [^>]*>", r"nisa.\1.\2", str(signature))
+        return f"The call form is nisa.{self.name}{shown}."
+
+
+def is_classed(parameter: inspect.Parameter) -> bool:
+    """Whether a static argument's class is part of the key: 1, 1.0 and True are equal but not the same argument.
+
+    Operator tokens and enum members have no such twins.
+    """
+    return not (isinstance(parameter.default, Enum) or parameter.name.startswith(("op", "reduce_op")))
+
+
+def _freeze(value: Any) -> Any:
+    """A static argument as something that can be hashed."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(item) for item in value)
+    return value
+
+
+def _role(parameter: inspect.Parameter) -> int:
+    if parameter.name == "name":
+        return LABEL
+    return ROLES.get(str(parameter.annotation), STATIC)

@@ -1,0 +1,123 @@
+"""Perform a call: compute, judge what the computation has left behind, and put the results where they belong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.numerics import Array
+from nkitools.chip.runtime_views import VectorTensor
+from nkitools.chip.tensor import NkiTensor
+from nkitools.issue.accumulation import note_accesses
+from nkitools.issue.careful_call import CarefulCall
+from nkitools.issue.nan_origin import Operand
+from nkitools.issue.plan import DATA, WRITTEN
+from nkitools.issue.refused_instructions import leave_rows_undone
+from nkitools.issue.scatter_order import check_order
+from nkitools.issue.value_rules import judge
+
+
+def perform(call: CarefulCall) -> None:
+    """Carry a call out."""
+    if call.full is not None:
+        call.full.renew()
+    results = {
+        id(seen): seen.array if seen.direct and call.lanes is None else np.array(seen.read())
+        for _, seen in call.outputs
+    }
+    keywords = {"fresh": call.fresh} if call.plan.wants_fresh else {}
+    call.meaning.compute(*(_array(seen, results) for _, seen, _ in call.data), **keywords)
+    if call.core.evidence:
+        judge(call.core, call.plan, *_judged(call, results))
+    _store(call, results)
+    if call.beyond is not None:
+        outputs = [tensor for tensor, _ in call.outputs]
+        leave_rows_undone(call.core, outputs, call.beyond, last_axis=call.plan.last_axis)
+    if call.plan.in_psum:
+        note_accesses(call.plan, [value for value, _, _ in call.data])
+
+
+def _store(call: CarefulCall, results: dict[int, Array]) -> None:
+    """Put the results where they belong, and count them as written."""
+    written = [touched for (_, role), touched in zip(call.tensors, call.touches, strict=True) if role in WRITTEN]
+    for (tensor, seen), touched in zip(call.outputs, written, strict=True):
+        _put(call, seen, results[id(seen)], touched)
+        _mark(call, tensor, touched)
+        if call.full is not None:
+            call.full.written(tensor, touched)
+
+
+def _judged(call: CarefulCall, results: dict[int, Array]) -> tuple[list[Operand], dict[str, Any]]:
+    """Return the operands as they were computed with, and the other arguments by name."""
+    operands, settings, masks = [], {}, iter(call.touches)
+    for name, value, seen, role in zip(call.plan.arguments, call.values, call.shown, call.roles, strict=True):
+        if role not in DATA:
+            settings[name] = value
+        elif not isinstance(value, NkiTensor):
+            operands.append(Operand(name, value, value, written=False))
+        elif role in WRITTEN:
+            where = _defined(call, value, next(masks))
+            operands.append(Operand(name, value, results[id(seen)], written=True, where=where))
+        else:
+            next(masks)
+            operands.append(Operand(name, value, seen.read(), written=False))
+    return operands, settings
+
+
+def _defined(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
+    """Return the elements of an output that get a defined value; None for all."""
+    where = call.kept(tensor)
+    for mask in (touched, None if call.undefined is None else ~call.undefined):
+        if mask is not None:
+            try:
+                spread = np.broadcast_to(mask, tensor.shape)
+            except ValueError:  # of another output
+                continue
+            where = spread if where is None else where & spread
+    return where
+
+
+def _array(value: Any, results: dict[int, Array]) -> Any:
+    """What compute gets of an operand: where its result goes, its elements, or the number that it is."""
+    if not isinstance(value, NkiTensor):
+        return value
+    return results[id(value)] if id(value) in results else value.read()
+
+
+def _put(call: CarefulCall, tensor: NkiTensor, result: Array, touched: Array | None) -> None:
+    """Put a result where it belongs."""
+    if isinstance(tensor, VectorTensor):
+        if not call.plan.unique_rows:
+            check_order(call.plan, tensor, result, call.lanes)
+        tensor.write(result, call.lanes)
+    elif isinstance(tensor, ColumnTensor):
+        tensor.write(result, touched)
+    elif call.lanes is not None:
+        np.copyto(tensor.array, result, where=call.kept(tensor))
+    elif not tensor.direct:
+        tensor.write(result)
+
+
+def _mark(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> None:
+    """Remember which elements are now written."""
+    if isinstance(tensor, VectorTensor):
+        tensor.mark_written(call.lanes)
+        return
+    if isinstance(tensor, ColumnTensor):
+        tensor.mark_written(touched)
+        return
+    where = call.kept(tensor)
+    if touched is not None:
+        touched = np.broadcast_to(touched, tensor.shape)
+        where = touched if where is None else where & touched
+    storage = tensor.storage
+    if not storage.full:
+        storage.mark_written(tensor.layout, tensor.byte_offset, where)
+    if call.undefined is not None:
+        try:
+            spread = np.broadcast_to(call.undefined, tensor.shape)
+        except ValueError:
+            return
+        storage.mark_unwritten(tensor.layout, tensor.byte_offset, spread if where is None else spread & where)

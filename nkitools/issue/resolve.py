@@ -1,0 +1,104 @@
+"""Resolve a call: its operands are brought to where they lie now, and its plan is found or made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from nkitools.chip.core import Core
+from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
+from nkitools.chip.tensor import NkiTensor
+from nkitools.engines.enums import oob_mode
+from nkitools.issue import indirection
+from nkitools.issue.careful_call import CarefulCall
+from nkitools.issue.form import InstructionForm
+from nkitools.issue.full_precision import in_full_precision
+from nkitools.issue.plan import DATA, WRITTEN, Check, Plan
+from nkitools.issue.refused_instructions import refuse_undefined_places
+from nkitools.rules.finding import refuse
+
+Use = Callable[[Plan], Callable[[], None]]
+
+
+def resolve(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> CarefulCall | None:
+    """Return a call of an instruction; None where a view out of bounds is to be skipped.
+
+    A combination that is met for the first time is checked by the instruction's guards.
+    """
+    operands, roles = form.flat(values)
+    skip = form.argument("oob_mode", values) is oob_mode.skip
+    if core.undone:
+        refuse_undefined_places(core, values, form.parameters)
+    if not _settled(form.name, operands, skip=skip):
+        return None
+    use = _indirect(form, core, operands, values)
+    key = form.key(values)
+    plan, check = _planned(form, core, key, values)
+    release = None if use is None else use(plan)
+    full = None if core.full_plans is None else in_full_precision(form, core, key, values, plan, check)
+    return CarefulCall(core, plan, roles, operands, plan, skip, full, release)
+
+
+def _settled(name: str, values: tuple[Any, ...], *, skip: bool) -> bool:
+    """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
+    for value in values:
+        if isinstance(value, DynamicTensor):
+            try:
+                value.settle(f"nisa.{name}")
+            except OutOfBounds as error:
+                if skip:
+                    return False
+                refuse("NK402", f"{name}: {error}", about=(value,))
+    return True
+
+
+def _indirect(form: InstructionForm, core: Core, operands: tuple[Any, ...], values: tuple[Any, ...]) -> Use | None:
+    """Check operands with tensor indirection; returns what lines them up for a plan, None where there are none."""
+    if not indirection.used_in(operands):
+        return None
+    check = form.check(core, Check)
+    arguments = dict(zip(form.parameters, values, strict=True))
+    indirection.check_operands(check, arguments)
+
+    def use(plan: Plan) -> Callable[[], None]:
+        indirection.use(check, arguments, plan)
+        return partial(indirection.done, arguments)
+
+    return use
+
+
+def _planned(
+    form: InstructionForm, core: Core, key: tuple[Any, ...], values: tuple[Any, ...]
+) -> tuple[Plan, Check | None]:
+    """Return the plan of a combination, and what its guards have talked to where it is new."""
+    plans = core.plans if core.full_plans is None else core.full_plans
+    if key in plans:
+        return plans[key], None
+    check = form.check(core, Check)
+    plan = form.function(check, *values)
+    plan.name = form.name
+    plan.arguments = form.names(values)
+    named = list(zip(plan.arguments, *form.flat(values), strict=True))
+    tensors = [(name, role) for name, value, role in named if role in DATA and isinstance(value, NkiTensor)]
+    plan.operands = tuple(name for name, _ in tensors)
+    plan.registers = tuple(name for name, value, _ in named if isinstance(value, VirtualRegister))
+    plan.written = tuple(role in WRITTEN for _, role in tensors)
+    _find_psum(plan, [(value, role) for _, value, role in named if role in DATA])
+    plan.number()
+    if not check.broken:
+        plans[key] = plan
+    return plan, check
+
+
+def _find_psum(plan: Plan, data: list[tuple[Any, int]]) -> None:
+    """Note which operands lie in PSUM, unless the instruction only names them."""
+    there = [
+        (number, role in WRITTEN)
+        for number, (value, role) in enumerate(data)
+        if isinstance(value, NkiTensor) and value.storage.sums is not None and not plan.names_only
+    ]
+    plan.psum_reads = tuple(number for number, written in there if not written)
+    plan.psum_writes = tuple(number for number, written in there if written)
+    plan.in_psum = bool(there)
