@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import traceback
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def test_every_generated_function_has_its_source() -> None:
 def test_a_traceback_shows_the_generated_line() -> None:
     """Also after the cache of source lines has been checked for files that have changed."""
     with pytest.raises(ValueError, match="values to unpack") as raised:
-        nisa.tensor_tensor._issue(None, ())
+        nisa.tensor_tensor._issue(SimpleNamespace(careful=False), ())
     linecache.checkcache()
     text = "".join(traceback.format_exception(raised.value))
     assert ": fast path of tensor_tensor>" in text
