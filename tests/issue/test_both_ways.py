@@ -78,6 +78,7 @@ def test_a_call_of_each_instruction(name: str) -> None:
         for value in arguments.values():
             for each in value if isinstance(value, (list, tuple)) else [value]:
                 if hasattr(each, "storage"):
+                    each.storage.poison_unwritten()  # what was there before the run
                     held.append(each.storage.array.tobytes())
 
     def play() -> dict[str, Any]:
