@@ -74,7 +74,7 @@ def raise_absent(finding: Finding) -> NoReturn:
 
 
 def _is_imported() -> bool:
-    """Whether the name is asked for by ``from module import name``."""
+    """Return whether the name is asked for by ``from module import name``."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("nkitools.dialects."):
         frame = frame.f_back

@@ -17,7 +17,7 @@ from nkitools.rules.finding import KernelError, error_of, refuse
 def with_call_forms(
     prefix: str, names: dict[str, Any], check: Callable[[str], None] | None = None, outside: str = ""
 ) -> dict[str, Any]:
-    """The plain functions among ``names``, each refusing a call that its signature does not take.
+    """Return the plain functions among ``names``, each refusing a call that its signature does not take.
 
     ``check`` is told of each call first; ``outside``: the dialect's code for a call outside of a kernel, where no run
     adds it to the message (NK611).

@@ -23,7 +23,7 @@ __all__ = ["finfo", "is_float_type", "is_int_type", "is_x4_dtype", "sizeinbytes"
 
 
 def _known(what: str, dtype: Any) -> DType | np.dtype[Any]:
-    """An NKI dtype, or one that only NumPy has (float64); NK301 for what is neither."""
+    """Return an NKI dtype, or one that only NumPy has (float64); NK301 for what is neither."""
     try:
         return as_dtype(dtype)
     except UnknownDType:
@@ -47,26 +47,26 @@ def sizeinbytes(dtype: Any) -> int:
 
 
 def is_float_type(dtype: Any) -> bool:
-    """Whether a dtype holds floats, packed x4 ones included. Errors: NK301."""
+    """Return whether a dtype holds floats, packed x4 ones included. Errors: NK301."""
     found = _known("is_float_type", dtype)
     # To NumPy the floats of ml_dtypes are of no kind.
     return found.kind in ("float", "packed") if isinstance(found, DType) else "float" in found.name
 
 
 def is_int_type(dtype: Any) -> bool:
-    """Whether a dtype holds integers. Errors: NK301."""
+    """Return whether a dtype holds integers. Errors: NK301."""
     found = _known("is_int_type", dtype)
     return found.is_integer if isinstance(found, DType) else found.kind in "iu"
 
 
 def is_x4_dtype(dtype: Any) -> bool:
-    """Whether a dtype packs four elements. Errors: NK301."""
+    """Return whether a dtype packs four elements. Errors: NK301."""
     found = _known("is_x4_dtype", dtype)
     return isinstance(found, DType) and found.kind == "packed"
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a float dtype, as of ``ml_dtypes.finfo``. Errors: NK301."""
+    """Return the limits of a float dtype, as of ``ml_dtypes.finfo``. Errors: NK301."""
     found = _known("finfo", dtype)
     if not is_float_type(dtype) or is_x4_dtype(dtype):
         refuse("NK301", f"neuron_dtypes.finfo: {found} has no float limits")
@@ -79,7 +79,8 @@ def _limits(found: DType | np.dtype[Any]) -> Any:
 
 
 def static_cast(array: Any, dtype: Any) -> Array:
-    """An array in another dtype; to a packed x4 dtype four elements of the last axis become one, the first lowest.
+    """Return an array in another dtype; to a packed x4 dtype four elements of the last axis become one, the first
+    lowest.
 
     Errors: NK301, NK607 (values whose cast is not published).
     """

@@ -60,7 +60,7 @@ _ROOTS: tuple[Root, ...] = ("nki", "neuronxcc.nki")
 
 
 def source_of(name: str) -> str | None:
-    """The module of nkitools that stands in for AWS's module ``name``; None where there is none."""
+    """Return the module of nkitools that stands in for AWS's module ``name``; None where there is none."""
     return f"{_ROOM}.{_SOURCES[name]}" if name in _SOURCES else None
 
 
@@ -167,7 +167,9 @@ class StandInFinder(MetaPathFinder):
 
 
 def _imports() -> bool:
-    """Whether an import asks; ``importlib.util.find_spec``, which only asks whether there is such a module, is none."""
+    """Return whether an import asks; ``importlib.util.find_spec``, which only asks whether there is such a module, is
+    none.
+    """
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         if frame.f_code.co_name == "_find_and_load_unlocked":
@@ -191,7 +193,7 @@ def _parent_spec() -> ModuleSpec:
 
 
 def _installed_spec(name: str) -> ModuleSpec | None:
-    """The spec of an installed module, without importing anything and without our finder."""
+    """Return the spec of an installed module, without importing anything and without our finder."""
     parent, _, _ = name.rpartition(".")
     path = None
     if parent:
@@ -208,7 +210,9 @@ def _installed_spec(name: str) -> ModuleSpec | None:
 
 
 def real_package(name: Root) -> bool:
-    """Whether AWS's own package is installed. The placeholders of PyPI, lone modules that only raise, do not count."""
+    """Return whether AWS's own package is installed. The placeholders of PyPI, lone modules that only raise, do not
+    count.
+    """
     return _installed_spec(f"{name}.language") is not None
 
 
@@ -217,7 +221,7 @@ _replaced: dict[str, ModuleType] = {}
 
 
 def stand_in_installed() -> bool:
-    """Whether the stand-in imports are in place."""
+    """Return whether the stand-in imports are in place."""
     return _finder is not None and _finder in sys.meta_path
 
 

@@ -25,7 +25,7 @@ class _TensorFunction(type):
 
 
 def annotation_of(function: Callable[..., NkiTensor]) -> Any:
-    """A function that makes tensors, as what also stands for them in annotations and in isinstance."""
+    """Return a function that makes tensors, as what also stands for them in annotations and in isinstance."""
     name = function.__name__
     attributes = {
         "__doc__": function.__doc__,

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> nc_version:
-    """The generation of the chip that runs (outside a kernel: that a launch would take)."""
+    """Return the generation of the chip that runs (outside a kernel: that a launch would take)."""
     return nc_version(current_generation().version)
 
 
 def get_nc_sub_version() -> int:
-    """The silicon revision within the generation: 0, the first and documented default; no chip here is another."""
+    """Return the silicon revision within the generation: 0, the first and documented default; no chip here is another."""
     return 0
 
 

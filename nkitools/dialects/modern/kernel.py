@@ -53,15 +53,16 @@ class Kernel(KernelObject):
             return self.with_grid(lnc)
 
     def with_grid(self, grid: Any) -> KernelObject:
-        """The same kernel under an LNC degree. Errors: NK609, NK613."""
+        """Return the same kernel under an LNC degree. Errors: NK609, NK613."""
         return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
 
     def with_function(self, function: Callable[..., Any]) -> KernelObject:
-        """The same launch of another function (a method bound to its object)."""
+        """Return the same launch of another function (a method bound to its object)."""
         return Kernel(function, self.grid, self.schedule, **self.options)
 
     def with_schedule(self, edges: Any) -> KernelObject:
-        """The same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs after.
+        """Return the same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs
+        after.
 
         They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes; what
         a launch has issued tells whether the names exist and the order is possible. The edges are a property of the
@@ -73,11 +74,11 @@ class Kernel(KernelObject):
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
 
     def launch(self) -> Launch:
-        """How a call of this kernel is launched."""
+        """Return how a call of this kernel is launched."""
         return replace(super().launch(), schedule=self.schedule)
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The kernel called inside a running kernel. A schedule, like a grid, belongs to the outermost (NK610)."""
+        """Return the kernel called inside a running kernel. A schedule, like a grid, belongs to the outermost (NK610)."""
         if self.schedule is not None:
             refuse(
                 "NK610",
@@ -143,7 +144,7 @@ class Simulated:
         return f"<simulated {self.kernel!r}>"
 
     def __getitem__(self, grid: Any) -> Simulated:
-        """The same under a launch grid: ``nki.simulate(kernel)[2]`` is ``nki.simulate(kernel[2])``."""
+        """Return the same under a launch grid: ``nki.simulate(kernel)[2]`` is ``nki.simulate(kernel[2])``."""
         with AuthorsTraceback():
             return Simulated(self.kernel.with_grid(grid))
 
@@ -154,7 +155,7 @@ class Simulated:
 
 
 def simulate(kernel: Any) -> Callable[..., Any]:
-    """The kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
+    """Return the kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
 
     NumPy arrays and torch tensors give results in kind, and are updated in place; so do jax arrays, which no kernel
     can write into. Errors: NK609. Source: nki.simulate (NKI 0.6).

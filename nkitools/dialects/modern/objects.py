@@ -71,7 +71,7 @@ class NKIObject:
 
 
 def _fields(cls: type) -> list[str]:
-    """The annotated attributes of a class, those of its bases first."""
+    """Return the annotated attributes of a class, those of its bases first."""
     annotated = (
         name
         for base in reversed(cls.__mro__)

@@ -63,7 +63,7 @@ class Allocation:
 
 
 def _called(place: Place, block: tuple[int, ...], partitions: int, free_bytes: int) -> Any:
-    """The author's function, called by the documented names where it has those: public kernels bind a first one."""
+    """Return the author's function, called by the documented names where it has those: public kernels bind a first one."""
     if isinstance(place, partial):
         return place(idx=block, pdim_size=partitions, fdim_size=free_bytes)
     return place(block, partitions, free_bytes)
@@ -119,7 +119,9 @@ def _in_psum(chip: Generation, what: str, numbers: list[int], free_bytes: int) -
 
 
 def modulo(base: int, tiles: tuple[int, ...], block: tuple[int, ...], step: int) -> int:
-    """Where a logical tile lies along one axis: its index modulo the physical tiles, in row-major order, in steps."""
+    """Return where a logical tile lies along one axis: its index modulo the physical tiles, in row-major order, in
+    steps.
+    """
     position = 0
     for index, count in zip(block, tiles or (1,) * len(block), strict=True):
         position = position * count + index % count
@@ -167,7 +169,7 @@ class Allocator:
         return self.name
 
     def auto_alloc(self) -> MemoryRegion:
-        """The memory itself: the compiler chooses addresses."""
+        """Return the memory itself: the compiler chooses addresses."""
         return self.memory
 
     def alloc(self, func: Any) -> Allocation:

@@ -14,7 +14,7 @@ from nkitools.rules.finding import refuse
 
 
 def _decorated(name: str, function: Any) -> Any:
-    """``function`` marked, or where it is None a decorator that marks. Errors: NK609."""
+    """Return ``function`` marked, or where it is None a decorator that marks. Errors: NK609."""
     if function is None:
         return lambda found: _decorated(name, found)
     if not callable(function):
@@ -62,7 +62,7 @@ class MultiBuffer:
 
 
 def multi_buffer(factor: Any = 2) -> MultiBuffer:
-    """A directive for a loop, which changes no result. Errors: NK609."""
+    """Return a directive for a loop, which changes no result. Errors: NK609."""
     number = whole(factor)
     if number is None or number < 1:
         refuse("NK609", f"nki.compiler.multi_buffer: `factor` must be a number of buffers, it is {factor!r}")

@@ -60,6 +60,6 @@ _MEMBERS: dict[type, dict[int, Any]] = {
 
 
 def translated(value: Any) -> Any:
-    """The member as the instructions know it. All else stays as it is, for their guards to refuse."""
+    """Return the member as the instructions know it. All else stays as it is, for their guards to refuse."""
     members = _MEMBERS.get(type(value))
     return value if members is None else members[value]

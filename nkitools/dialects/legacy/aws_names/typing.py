@@ -19,7 +19,7 @@ class FakeInput:
         self.dtype = element_type(dtype)
 
     def array(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """The zeros."""
+        """Return the zeros."""
         return np.zeros(self.shape, self.dtype.dtype)
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ class Pattern:
         self._steps: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def steps(self, strides: tuple[int, ...]) -> tuple[int, ...]:
-        """The stride of each axis, in bytes, in a tensor with these strides."""
+        """Return the stride of each axis, in bytes, in a tensor with these strides."""
         found = self._steps.get(strides)
         if found is None:
             found = self._steps[strides] = tuple(
@@ -91,7 +91,7 @@ class Access:
         self.shape = pattern.shape
 
     def violation(self, box: Box | None = None) -> tuple[int, int, int, int] | None:
-        """The first dimension that the tile (or a box of it) leaves, the range of its indices, and its size."""
+        """Return the first dimension that the tile (or a box of it) leaves, the range of its indices, and its size."""
         if box is not None and box != self.pattern.box:
             return self._violation_in(box)
         pattern, sizes = self.pattern, self.tensor.shape
@@ -109,14 +109,14 @@ class Access:
         return None
 
     def view(self, box: Box | None = None) -> NkiTensor:
-        """The tile (or a box of it) as a view of the tensor. Errors: NK402."""
+        """Return the tile (or a box of it) as a view of the tensor. Errors: NK402."""
         found = self.violation(box)
         if found is not None:
             out_of_bounds(self.tensor, *found)
         return self.inside(box)
 
     def inside(self, box: Box | None = None) -> NkiTensor:
-        """The view of the tile, or of a box of it, that is known to lie within the tensor."""
+        """Return the view of the tile, or of a box of it, that is known to lie within the tensor."""
         tensor, shape = self.tensor, self.shape
         strides = tensor.array.strides
         offset, steps = tensor.byte_offset, self.pattern.steps(strides)
@@ -133,7 +133,7 @@ class Access:
 
 
 def is_advanced(item: Any) -> bool:
-    """Whether an index tuple that holds ``item`` is an advanced one."""
+    """Return whether an index tuple that holds ``item`` is an advanced one."""
     return isinstance(item, (Index, NonAffine))
 
 
@@ -142,7 +142,7 @@ _patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were foun
 
 
 def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
-    """The access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111, NK603."""
+    """Return the access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111, NK603."""
     constants: list[int] = []
     form: list[Any] = [tensor.storage.on_chip]
     for item in items:
@@ -193,7 +193,7 @@ def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
 
 
 def _position(tensor: NkiTensor, item: Any) -> int:
-    """An integer of an advanced index tuple; what does not mix with indices is refused."""
+    """Return an integer of an advanced index tuple; what does not mix with indices is refused."""
     number = whole(item)
     if number is None:
         _no_position(tensor, item)

@@ -64,7 +64,7 @@ class Index:
         return low, high
 
     def values(self, box: Box) -> Array:
-        """The values over a box, in a shape that broadcasts to the box's."""
+        """Return the values over a box, in a shape that broadcasts to the box's."""
         result = np.asarray(self.constant).reshape((1,) * len(box))
         for axis, slope in enumerate(self.coefficients):
             if slope:

@@ -47,7 +47,9 @@ class Waiting:
 
 
 def waits(mask: Comparison) -> bool:
-    """Whether the truth value that is asked for is that of the left side of an ``and`` of two comparisons (NK620)."""
+    """Return whether the truth value that is asked for is that of the left side of an ``and`` of two comparisons
+    (NK620).
+    """
     form, frame = FORM.get(), author_frame(2)
     if form is None or frame is None:
         return False
@@ -63,7 +65,7 @@ def waits(mask: Comparison) -> bool:
 
 
 def with_left_side(mask: _Mask) -> _Mask:
-    """A mask that the author has just made, and the comparison that waits for it."""
+    """Return a mask that the author has just made, and the comparison that waits for it."""
     form = FORM.get()
     if form is None or form.joining is None or form.joining.frame is not author_frame(2) or not form.joining.is_there:
         return mask
@@ -73,7 +75,7 @@ def with_left_side(mask: _Mask) -> _Mask:
 
 
 def was_lost() -> bool:
-    """Whether a comparison has waited in vain: its ``and`` is done, and the right side was a plain truth value."""
+    """Return whether a comparison has waited in vain: its ``and`` is done, and the right side was a plain truth value."""
     form = FORM.get()
     if form is None or form.joining is None or form.joining.is_there:
         return False
@@ -87,7 +89,8 @@ def _right_side(code: CodeType, offset: int) -> range | None:
 
 
 def right_side(instructions: Iterable[dis.Instruction], offset: int) -> range | None:
-    """Where the right side of an ``and`` lies, if the instruction at ``offset`` asks for the truth of its left side.
+    """Return where the right side of an ``and`` lies, if the instruction at ``offset`` asks for the truth of its left
+    side.
 
     None where the truth decides something else, as in ``if a and b``, ``a or b``, ``not a`` and ``0 <= i < n``, and
     where the right side makes no comparison.
@@ -116,7 +119,7 @@ def _is_copy(instruction: dis.Instruction, depth: int) -> bool:
 
 
 def _makes_comparison(code: list[dis.Instruction]) -> bool:
-    """Whether the value of the code is a comparison, or comparisons joined by &."""
+    """Return whether the value of the code is a comparison, or comparisons joined by &."""
     code = [each for each in code if each.opname != "RETURN_VALUE"]  # what is returned may be so on both ways
     if not code:
         return False

@@ -68,7 +68,7 @@ class Constraint:
         return 0, constant // -slope + 1
 
     def holds(self, box: Box) -> Array:
-        """Where it holds over a box."""
+        """Return where it holds over a box."""
         values = self.expression.values(box)
         return np.asarray(values == 0 if self.equality else values >= 0)
 
@@ -91,7 +91,7 @@ class Lanes:
         return tuple(slice(first, end) for first, end in self.box)
 
     def boxes(self) -> list[Box]:
-        """The lanes as boxes without lanes that are masked out: one run of the last axis each."""
+        """Return the lanes as boxes without lanes that are masked out: one run of the last axis each."""
         if self.where is None:
             return [self.box]
         found: list[Box] = []
@@ -152,7 +152,9 @@ class Mask:
         )
 
     def lanes(self, shape: tuple[int, ...], what: str) -> Lanes:
-        """The lanes of a tile of ``shape`` for which the mask holds. Errors: NK604 where it describes another tile."""
+        """Return the lanes of a tile of ``shape`` for which the mask holds. Errors: NK604 where it describes another
+        tile.
+        """
         if self.never:
             return Lanes(tuple((0, 0) for _ in shape))
         box = [(0, size) for size in shape]
@@ -195,7 +197,7 @@ def _with_predicate(lanes: Lanes, rest: list[Constraint]) -> Lanes:
 
 
 def compare(left: Affine, symbol: str, right: Any) -> Mask:
-    """The mask ``left <symbol> right``."""
+    """Return the mask ``left <symbol> right``."""
     if symbol == "!=":
         not_affine("it compares with !=")
     is_integer = hasattr(right, "__index__") and not hasattr(right, "is_runtime")
@@ -215,7 +217,8 @@ def check_joined() -> None:
 
 
 def lanes_of(mask: Any, shape: tuple[int, ...], what: str) -> Lanes | None:
-    """The lanes that ``mask`` leaves of a tile (None: all). A plain truth value executes or skips the instruction.
+    """Return the lanes that ``mask`` leaves of a tile (None: all). A plain truth value executes or skips the
+    instruction.
 
     Errors: NK604.
     """
@@ -236,7 +239,7 @@ def lanes_of(mask: Any, shape: tuple[int, ...], what: str) -> Lanes | None:
 
 @lru_cache(maxsize=64)
 def _conditions(source: str) -> tuple[list[ast.expr], list[ast.expr]]:
-    """The tests of if, while and assert, and the expressions that join by words or chain comparisons."""
+    """Return the tests of if, while and assert, and the expressions that join by words or chain comparisons."""
     tests: list[ast.expr] = []
     joined: list[ast.expr] = []
     for node in ast.walk(ast.parse(source)):
@@ -252,7 +255,7 @@ def _conditions(source: str) -> tuple[list[ast.expr], list[ast.expr]]:
 
 
 def _joined_by_words(frame: FrameType | None) -> bool:
-    """Whether the truth value is asked for by ``and``, ``or``, ``not`` or a chain outside of a condition."""
+    """Return whether the truth value is asked for by ``and``, ``or``, ``not`` or a chain outside of a condition."""
     if frame is None:
         return False
     try:

@@ -67,7 +67,7 @@ class DynamicIndex:
 
 
 def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> RowAccess | OffsetAccess:
-    """What an index tuple with one tile in it addresses. Errors: NK402, NK603, NK607."""
+    """Return what an index tuple with one tile in it addresses. Errors: NK402, NK603, NK607."""
     places = [dim for dim, item in enumerate(items) if is_tile(item)]
     if len(places) > 1:
         not_modelled(f"indirect addressing by several tiles is not modelled; it is asked of {describe(tensor)}")
@@ -111,11 +111,11 @@ class RowAccess:
         return (self.index.shape[0], *self.rows.shape[1:])
 
     def violation(self, box: Box) -> tuple[int, int, int, int] | None:
-        """What leaves the tensor apart from the row numbers, which are known when the kernel runs."""
+        """Return what leaves the tensor apart from the row numbers, which are known when the kernel runs."""
         return self.rows.violation(((0, self.rows.shape[0]), *box[1:]))
 
     def view(self, box: Box | None = None) -> NkiTensor:
-        """The rows of the box's partitions, and of them the box's part. Errors: NK402."""
+        """Return the rows of the box's partitions, and of them the box's part. Errors: NK402."""
         lanes = tuple((0, size) for size in self.shape) if box is None else box
         found = self.rows.view(((0, self.rows.shape[0]), *lanes[1:]))
         partitions = (lanes[0], *((0, size) for size in self.index.shape[1:]))
@@ -138,7 +138,7 @@ def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAcces
 
 
 def _without_partitions(item: Any) -> Any:
-    """An index of a dense grid that does not vary along axis 0 says nothing about how many rows there are."""
+    """Return an index of a dense grid that does not vary along axis 0 says nothing about how many rows there are."""
     if isinstance(item, Index) and item.coefficients[0] == 0:
         return Index(item.constant, item.coefficients, (1, *item.shape[1:]))
     return item
@@ -193,11 +193,11 @@ class OffsetAccess:
         return self.affine.shape
 
     def violation(self, box: Box) -> tuple[int, int, int, int] | None:
-        """What leaves the tensor wherever the access is moved to."""
+        """Return what leaves the tensor wherever the access is moved to."""
         return self._at_start(box)[0].violation(box)
 
     def view(self, box: Box | None = None) -> NkiTensor:
-        """The moved view in HBM. On chip no instruction but the two dynamic copies has such an address (NK603)."""
+        """Return the moved view in HBM. On chip no instruction but the two dynamic copies has such an address (NK603)."""
         if self.tensor.on_chip:
             refuse(
                 "NK603",
@@ -209,7 +209,7 @@ class OffsetAccess:
         return self.moved(box)
 
     def moved(self, box: Box | None = None) -> NkiTensor:
-        """The view that is moved when an instruction uses it. Errors: NK402."""
+        """Return the view that is moved when an instruction uses it. Errors: NK402."""
         lanes = self.affine.pattern.box if box is None else box
         access, low, high = self._at_start(lanes)
         stride = self.tensor.array.strides[self.dim]
@@ -218,7 +218,7 @@ class OffsetAccess:
         return DynamicTensor.of(access.view(lanes), _Shifted(source, stride, limit, low))
 
     def _at_start(self, box: Box) -> tuple[Access, int, int]:
-        """The access with its smallest position in the moved dimension at 0; the smallest and the largest there."""
+        """Return the access with its smallest position in the moved dimension at 0; the smallest and the largest there."""
         constants, slopes = self.affine.constants, self.affine.pattern.slopes
         low, high = Index(constants[self.dim], slopes[self.dim], self.shape).bounds(box)
         moved = (*constants[: self.dim], constants[self.dim] - low, *constants[self.dim + 1 :])

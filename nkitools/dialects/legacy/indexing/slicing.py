@@ -15,7 +15,7 @@ from nkitools.dialects.legacy.indexing.indices import whole
 
 
 def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
-    """What an index tuple addresses: a view, or an access that partly lies outside. Errors: NK402, NK603."""
+    """Return what an index tuple addresses: a view, or an access that partly lies outside. Errors: NK402, NK603."""
     dims = iter(range(len(tensor.shape)))
     is_beyond = False
     for number, item in enumerate(items):
@@ -29,7 +29,7 @@ def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
 
 
 def _leaves(tensor: NkiTensor, dim: int, item: Any) -> bool:
-    """Whether a slice reaches beyond the end of a dimension. What begins before it, or is no slice, is NK402."""
+    """Return whether a slice reaches beyond the end of a dimension. What begins before it, or is no slice, is NK402."""
     size = tensor.shape[dim]
     if type(item) is slice and (item.stop is None or (type(item.stop) is int and 0 <= item.stop <= size)):
         return False
@@ -43,7 +43,7 @@ def _leaves(tensor: NkiTensor, dim: int, item: Any) -> bool:
 
 
 def _span(item: Any, size: int) -> tuple[int, int] | None:
-    """The first and the end position of an item; None where it is not known, or no index at all."""
+    """Return the first and the end position of an item; None where it is not known, or no index at all."""
     if isinstance(item, DynamicSlice):
         first, count = whole(item.start), whole(item.size)
         return None if first is None or count is None else (first, first + count)
@@ -59,7 +59,7 @@ def _from_end(position: int, size: int) -> int:
 
 
 def _beyond(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
-    """The access of items of which some reach beyond the end: an axis of the tile for each that is no integer."""
+    """Return the access of items of which some reach beyond the end: an axis of the tile for each that is no integer."""
     spans = [_span(item, size) or (0, size) for item, size in zip(items, tensor.shape, strict=True)]
     steps = [whole(item.step or 1) or 1 if isinstance(item, slice) else 1 for item in items]
     kept = [isinstance(item, (slice, DynamicSlice)) for item in items]

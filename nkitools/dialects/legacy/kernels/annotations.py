@@ -36,7 +36,7 @@ class Statement:
 
 @lru_cache(maxsize=64)
 def statements(file: str) -> tuple[Statement, ...]:
-    """The statements of a file that annotate a variable with what may be a tensor of known sizes."""
+    """Return the statements of a file that annotate a variable with what may be a tensor of known sizes."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -106,7 +106,7 @@ def _around(frame: FrameType) -> Statement | None:
 
 
 def _sizes(frame: FrameType, statement: Statement) -> tuple[int, ...] | None:
-    """The annotated sizes; None where the annotation means something else, or cannot be evaluated here."""
+    """Return the annotated sizes; None where the annotation means something else, or cannot be evaluated here."""
     try:
         found = eval(statement.annotation, frame.f_globals, frame.f_locals)
     except Exception:

@@ -56,7 +56,7 @@ class _Coded:
 
 
 def with_codes(reporter: Reporter) -> Reporter:
-    """``reporter`` as the legacy dialect needs it."""
+    """Return ``reporter`` as the legacy dialect needs it."""
     return _Coded(reporter)
 
 

@@ -96,7 +96,7 @@ class Kernel(KernelObject):
         return bool(returns) and self.mode != "trace"
 
     def launch(self) -> Launch:
-        """How a call of this kernel is launched."""
+        """Return how a call of this kernel is launched."""
         return Launch(
             as_program(
                 self.function,
@@ -191,22 +191,22 @@ def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
 
 
 def trace(func: Any = None, **kwargs: Any) -> Any:
-    """A kernel, or a helper of kernels, that takes its outputs by reference and returns nothing."""
+    """Return a kernel, or a helper of kernels, that takes its outputs by reference and returns nothing."""
     return _decorated("trace", func, "trace", kwargs)
 
 
 def baremetal(kernel: Any = None, **kwargs: Any) -> Any:
-    """A kernel that runs on the local device; without one on the simulator, which is said once on stderr."""
+    """Return a kernel that runs on the local device; without one on the simulator, which is said once on stderr."""
     return _decorated("baremetal", kernel, "baremetal", kwargs)
 
 
 def benchmark(kernel: Any = None, **kwargs: Any) -> Any:
-    """A kernel whose latency is measured on the local device; without one it runs on the simulator, unmeasured."""
+    """Return a kernel whose latency is measured on the local device; without one it runs on the simulator, unmeasured."""
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
 def profile(func: Any = None, **kwargs: Any) -> Any:
-    """A kernel that is profiled on the local device; without one it runs on the simulator and writes no profile."""
+    """Return a kernel that is profiled on the local device; without one it runs on the simulator and writes no profile."""
     return _decorated("profile", func, "profile", kwargs)
 
 

@@ -32,7 +32,7 @@ from nkitools.rules.finding import report
 
 
 def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches: frozenset[str]) -> Callable[..., Any]:
-    """``function`` as a program: it knows which inputs are immutable, and its end is judged."""
+    """Return ``function`` as a program: it knows which inputs are immutable, and its end is judged."""
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
     code = getattr(inspect.unwrap(function), "__code__", None)
@@ -71,14 +71,14 @@ def _set(stack: ExitStack, variable: ContextVar[Any], value: Any) -> None:
 
 
 def _storages(value: Any) -> set[int]:
-    """The ids of the storages in an argument, which may be a list or tuple of tensors."""
+    """Return the ids of the storages in an argument, which may be a list or tuple of tensors."""
     if isinstance(value, Tensor):
         return {value.storage.id}
     return {id_ for item in value for id_ in _storages(item)} if isinstance(value, (list, tuple)) else set()
 
 
 def _is_first() -> bool:
-    """Whether this is the launch's first program: what is the same for all of them is said once."""
+    """Return whether this is the launch's first program: what is the same for all of them is said once."""
     return not any(current_core("nki.jit").program)
 
 
@@ -140,7 +140,7 @@ def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
 
 
 def _writes_inputs() -> bool:
-    """Whether any program of the run has written to an argument."""
+    """Return whether any program of the run has written to an argument."""
     core = current_core("nki.jit")
     return any(
         written and storage in core.input_ids

@@ -35,7 +35,7 @@ class File:
 
 @lru_cache(maxsize=64)
 def parsed(source: str) -> File:
-    """The functions and the NKI imports of a source text; nothing where it does not parse."""
+    """Return the functions and the NKI imports of a source text; nothing where it does not parse."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -58,7 +58,7 @@ def _is_nki(module: str) -> bool:
 
 
 def source_of(file: str) -> str:
-    """The text of a file, or of a notebook's cell; '' where it is not at hand."""
+    """Return the text of a file, or of a notebook's cell; '' where it is not at hand."""
     linecache.checkcache(file)
     return "".join(linecache.getlines(file))
 
@@ -88,7 +88,7 @@ def report_source(function: Callable[..., Any]) -> None:
 
 
 def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
-    """The code of a function, of those defined in it, and of the author's functions that all of these name."""
+    """Yield the code of a function, of those defined in it, and of the author's functions that all of these name."""
     plain = plain_function(function)
     for each in () if plain is None else named_functions(plain):
         yield from nested_codes(each.__code__)
@@ -106,7 +106,7 @@ class Place:
 
 
 def place_of(function: Callable[..., Any]) -> Place:
-    """The lines of ``def`` and of the only ``return``; of what has no code line 0 of nowhere."""
+    """Return the lines of ``def`` and of the only ``return``; of what has no code line 0 of nowhere."""
     plain = plain_function(function)
     if plain is None:
         return Place(("<unknown>", 0, ""))
@@ -121,7 +121,7 @@ def place_of(function: Callable[..., Any]) -> Place:
 
 
 def _own_statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function without those of functions defined in it."""
+    """Yield the nodes of a function without those of functions defined in it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (*_ANY, ast.Lambda)):
             yield child

@@ -78,7 +78,7 @@ TENSOR_MADE: ContextVar[Callable[[], None] | None] = ContextVar("nkitools_legacy
 
 
 def form_of() -> Form:
-    """The form of the running kernel; one of no consequence outside of any, and in functions run as they are."""
+    """Return the form of the running kernel; one of no consequence outside of any, and in functions run as they are."""
     return FORM.get() or Form()
 
 
@@ -89,7 +89,7 @@ def experimental(flags: Any) -> frozenset[str]:
 
 
 def switched(function: Any, name: str) -> Any:
-    """A kernel or function like ``function``, with a switch; what jit makes of it keeps the switch."""
+    """Return a kernel or function like ``function``, with a switch; what jit makes of it keeps the switch."""
     if isinstance(function, KernelObject):
         switches = switches_of(function.function, function.options) | {name}
         return type(function)(function.function, function.grid, **{**function.options, "switches": switches})
@@ -111,7 +111,7 @@ def switched(function: Any, name: str) -> Any:
 
 
 def switches_of(function: Any, options: dict[str, Any]) -> frozenset[str]:
-    """The switches of nki.compiler's decorators and experimental flags that a kernel was declared with."""
+    """Return the switches of nki.compiler's decorators and experimental flags that a kernel was declared with."""
     marks: frozenset[str] = getattr(function, "nki_switches", frozenset())
     switches: frozenset[str] = options.get("switches", frozenset())
     return marks | switches | experimental(options.get("experimental_flags"))

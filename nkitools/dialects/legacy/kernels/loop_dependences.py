@@ -130,7 +130,7 @@ class _Loop:
     # --- the record --------------------------------------------------------------------------------------------------
 
     def _accesses(self) -> dict[int, _Accesses]:
-        """The accesses to storages older than the loop, in program order."""
+        """Return the accesses to storages older than the loop, in program order."""
         record, found = self.core.record, dict[int, _Accesses]()
         updates = self.form.updates
         oldest, left_out = self.newest + 1, IMMUTABLE.get()
@@ -233,7 +233,7 @@ class _Elements:
         return None
 
     def read(self, access: _Access) -> int | None:
-        """An iteration that has written elements which another one reads."""
+        """Return an iteration that has written elements which another one reads."""
         places = self._places(access)
         owners = self.owners[places]
         wrong = ((owners >= 0) & (owners != access.iteration)) | self.shared[places]
@@ -245,7 +245,7 @@ class _Elements:
     # --- places ------------------------------------------------------------------------------------------------------
 
     def _places(self, access: _Access) -> Array:
-        """The numbers of the units that an access covers."""
+        """Return the numbers of the units that an access covers."""
         layout, offset, dimensions, run, chosen = _form(access)
         key = (layout.id, offset)
         known = self.known.get(key) if chosen is None else None
@@ -266,7 +266,7 @@ class _Elements:
         return places
 
     def _grain(self, access: _Access) -> int:
-        """What divides the run and the offsets of an access, within a partition."""
+        """Return what divides the run and the offsets of an access, within a partition."""
         _, offset, dimensions, run, _ = _form(access)
         inside = offset % self.partition_bytes if self.partition_bytes else offset
         strides = [stride for _, stride in dimensions]

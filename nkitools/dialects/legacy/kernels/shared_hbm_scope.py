@@ -29,5 +29,5 @@ def check_kernel_level(what: str) -> None:
 
 
 def _is_comprehension(frame: FrameType) -> bool:
-    """Whether a frame is a comprehension's; later Pythons run it in the frame around it."""
+    """Return whether a frame is a comprehension's; later Pythons run it in the frame around it."""
     return frame.f_code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")

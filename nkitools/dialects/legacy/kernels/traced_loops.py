@@ -30,7 +30,7 @@ class Trace:
         self.met = 0
 
     def known(self, site: int) -> Address | None:
-        """The address that the first iteration gave to the tensor that this one is about to make."""
+        """Return the address that the first iteration gave to the tensor that this one is about to make."""
         if self.is_first or self.met >= len(self.given) or self.given[self.met][0] != site:
             return None
         return self.given[self.met][1]
@@ -61,7 +61,7 @@ class TracedRange(LoopRange):
 
 
 def traced_address(site: int, decide: Callable[[], Address]) -> Address:
-    """The address of a tensor made at a site: decided anew only where no loop around it has decided it before."""
+    """Return the address of a tensor made at a site: decided anew only where no loop around it has decided it before."""
     traces = form_of().traces
     found = next((address for each in traces if (address := each.known(site)) is not None), None)
     address = decide() if found is None else found

@@ -52,7 +52,7 @@ def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = 
 
 
 def _placed(buffer: Any) -> tuple[MemoryRegion, Allocation | None]:
-    """The memory that ``buffer=`` names, and where in it the author places the tensor, if they do."""
+    """Return the memory that ``buffer=`` names, and where in it the author places the tensor, if they do."""
     if isinstance(buffer, Allocation):
         return buffer.memory, None if form_of().automatic else buffer
     if isinstance(buffer, Allocator):
@@ -76,7 +76,7 @@ def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None)
 
 
 def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor (in SBUF unless ``buffer`` says otherwise), not initialised.
+    """Return a new tensor (in SBUF unless ``buffer`` says otherwise), not initialised.
 
     ``buffer``: a memory, or where in SBUF or PSUM it is placed (``nki.compiler.sbuf.mod_alloc(...)``).
     Errors: NK106, NK108, NK110, NK208, NK301, NK402, NK609, NK612, NK614.
@@ -86,7 +86,7 @@ def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwa
 
 
 def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor on chip, filled with a number.
+    """Return a new tensor on chip, filled with a number.
 
     Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK612, NK614.
     """
@@ -97,13 +97,13 @@ def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: s
 
 
 def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor of zeros on chip. Errors: as nl.full."""
+    """Return a new tensor of zeros on chip. Errors: as nl.full."""
     check_keywords("nl.zeros", kwargs)
     return _new("nl.zeros", shape, dtype, buffer, name, 0)
 
 
 def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor of ones on chip. Errors: as nl.full."""
+    """Return a new tensor of ones on chip. Errors: as nl.full."""
     check_keywords("nl.ones", kwargs)
     return _new("nl.ones", shape, dtype, buffer, name, 1)
 
@@ -116,7 +116,7 @@ def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "",
 
 
 def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
-    """A new tensor of the shape of ``a`` (and its dtype, where none is given), in SBUF by default.
+    """Return a new tensor of the shape of ``a`` (and its dtype, where none is given), in SBUF by default.
 
     Errors: as nl.ndarray.
     """
@@ -126,7 +126,7 @@ def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "",
 
 
 def shared_constant(constant: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-    """A tensor in HBM that holds a NumPy array's values. Errors: NK301, NK609."""
+    """Return a tensor in HBM that holds a NumPy array's values. Errors: NK301, NK609."""
     check_keywords("nl.shared_constant", kwargs)
     if not isinstance(constant, np.ndarray) or constant.ndim == 0:
         refuse("NK609", f"nl.shared_constant takes a NumPy array, it is given {type(constant).__name__}")
@@ -139,7 +139,7 @@ def shared_constant(constant: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
 
 
 def shared_identity_matrix(n: Any, dtype: Any = np.uint8, **kwargs: Any) -> Tensor:
-    """The identity matrix of ``n`` rows in HBM. Errors: NK301, NK609."""
+    """Return the identity matrix of ``n`` rows in HBM. Errors: NK301, NK609."""
     check_keywords("nl.shared_identity_matrix", kwargs)
     (size,) = checked_shape(n, "nl.shared_identity_matrix")
     return shared_constant(np.eye(size, dtype=np.float32), dtype)

@@ -80,7 +80,8 @@ def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options
 
 
 def _evicted(view: NkiTensor) -> NkiTensor:
-    """An operand that is a call's result in PSUM, copied to SBUF; one that the author has declared there stays (NK201).
+    """Return an operand that is a call's result in PSUM, copied to SBUF; one that the author has declared there stays
+    (NK201).
 
     AWS's flash attention (backward) multiplies what nisa.nc_transpose returns: "the compiler may aid in the support of
     these instruction calls by adding additional instructions" (known issues, SDK 2.26).
@@ -90,7 +91,9 @@ def _evicted(view: NkiTensor) -> NkiTensor:
 
 
 def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes | None]:
-    """The view of an operand that takes part (None: nothing does), and its lanes where an operand mask chose them."""
+    """Return the view of an operand that takes part (None: nothing does), and its lanes where an operand mask chose
+    them.
+    """
     partitions = _contracted(what, mask, tile)
     if not isinstance(tile, MaskedOperand):
         if partitions is None:
@@ -106,7 +109,7 @@ def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes |
 
 
 def _contracted(what: str, mask: Any, tile: Any) -> Lanes | None:
-    """The partitions that ``mask`` chooses; NK604 where it speaks of free dimensions."""
+    """Return the partitions that ``mask`` chooses; NK604 where it speaks of free dimensions."""
     lanes = lanes_of(mask, tile.shape, what)
     if lanes is None or lanes.empty:
         return lanes
@@ -125,7 +128,9 @@ def _free(lanes: Lanes | None, tile: Any) -> tuple[int, int]:
 
 
 def transposed(x: NkiTensor) -> NkiTensor:
-    """A new SBUF tile with the dimensions of ``x`` swapped, by the Vector Engine if it is small, else through PSUM."""
+    """Return a new SBUF tile with the dimensions of ``x`` swapped, by the Vector Engine if it is small, else through
+    PSUM.
+    """
     shape = (x.shape[1], x.shape[0])
     small = 32  # what the Vector Engine transposes (nc_transpose docs)
     if max(shape) <= small:
@@ -138,7 +143,7 @@ def transposed(x: NkiTensor) -> NkiTensor:
 
 
 def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
-    """A new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
+    """Return a new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
 
     Errors: NK101, NK104, NK110, NK201, NK301, NK604, NK609.
     """

@@ -70,7 +70,7 @@ def _operator(what: str, op: Any) -> str:
 
 
 def _rebound() -> Tensor | None:
-    """The tile that the variable holds to which the author assigns the value of the running call."""
+    """Return the tile that the variable holds to which the author assigns the value of the running call."""
     frame = author_frame(2)
     name = "" if frame is None else bound_name(frame.f_code, frame.f_lasti)
     before = frame.f_locals.get(name) if frame is not None and name else None
@@ -169,7 +169,7 @@ def all_reduce(
 
 
 def _exchanged(tile: NkiTensor, operator: str, axes: list[Any]) -> list[NkiTensor]:
-    """The tiles of all programs that differ from this one along the axes, in the order of the programs."""
+    """Return the tiles of all programs that differ from this one along the axes, in the order of the programs."""
     core = current_core("nl.all_reduce")
     members = _members(core.grid, core.program, axes)
     if len(members) == 1:
@@ -191,7 +191,7 @@ def _members(grid: tuple[int, ...], program: tuple[int, ...], axes: list[Any]) -
 
 
 def _received(tile: NkiTensor, values: Array, missing: Array | None) -> NkiTensor:
-    """A tile in SBUF with what a program has sent, which in full precision has float32 elements."""
+    """Return a tile in SBUF with what a program has sent, which in full precision has float32 elements."""
     received = new_tile(tile.shape, float32 if values.dtype == np.float32 else tile.dtype)
     np.copyto(received.array, values)
     received.storage.mark_written(received.layout, 0, None if missing is None else ~missing)

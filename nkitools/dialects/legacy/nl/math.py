@@ -176,7 +176,7 @@ prod = _reduction("prod", "multiply", "The product")
 
 
 def all(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any) -> Tensor:
-    """Whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
+    """Return whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
     check_keywords("nl.all", kwargs)
     check_tile("nl.all", "x", x)
 
@@ -187,7 +187,7 @@ def all(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any
 
 
 def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, **kwargs: Any) -> Tensor:
-    """The mean along free dimensions; float32 for integers. Errors: NK112, NK201, NK301, NK604, NK609."""
+    """Return the mean along free dimensions; float32 for integers. Errors: NK112, NK201, NK301, NK604, NK609."""
     check_keywords("nl.mean", kwargs)
     check_tile("nl.mean", "x", x)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.mean", x)
@@ -199,7 +199,7 @@ def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bo
 
 
 def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
-    """The variance along free dimensions: the mean of the squared distances from the mean. Errors: as nl.mean."""
+    """Return the variance along free dimensions: the mean of the squared distances from the mean. Errors: as nl.mean."""
     check_keywords("nl.var", kwargs)
     centred = subtract(x, mean(x, axis, dtype=np.float32, mask=mask, keepdims=True), dtype=np.float32, mask=mask)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.var", x)

@@ -24,19 +24,19 @@ class ProgramId(int):
 
     @classmethod
     def along(cls, axis: int) -> ProgramId:
-        """The running program's along ``axis``. Errors: NK609, NK611."""
+        """Return the running program's along ``axis``. Errors: NK609, NK611."""
         found = cls(programs.program_id(axis))
         found.axis = axis
         return found
 
 
 def program_id(axis: Any) -> int:
-    """The number of the running program along ``axis`` of the launch grid. Errors: NK609, NK611."""
+    """Return the number of the running program along ``axis`` of the launch grid. Errors: NK609, NK611."""
     return ProgramId.along(axis)
 
 
 def num_programs(axes: Any = None) -> int:
-    """Number of programs along ``axes`` of the launch grid, by default in all of it. Errors: NK609, NK611."""
+    """Return number of programs along ``axes`` of the launch grid, by default in all of it. Errors: NK609, NK611."""
     return programs.num_programs(axes)
 
 
@@ -58,19 +58,19 @@ def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
 
 
 def affine_range(*args: Any, **kwargs: Any) -> LoopRange:
-    """A range whose iterations do not depend on each other, sums aside. Errors: NK501, NK609."""
+    """Return a range whose iterations do not depend on each other, sums aside. Errors: NK501, NK609."""
     check_keywords("nl.affine_range", kwargs)
     return _range("affine_range", args)
 
 
 def sequential_range(*args: Any, **kwargs: Any) -> LoopRange:
-    """A range whose iterations may depend on each other. Errors: NK609."""
+    """Return a range whose iterations may depend on each other. Errors: NK609."""
     check_keywords("nl.sequential_range", kwargs)
     return _range("sequential_range", args)
 
 
 def static_range(*args: Any) -> LoopRange:
-    """A range that the compiler unrolls. Errors: NK609."""
+    """Return a range that the compiler unrolls. Errors: NK609."""
     return _range("static_range", args)
 
 
@@ -82,7 +82,7 @@ class NcDim(int):
 
 
 def nc(cores: Any) -> NcDim:
-    """A dimension of ``cores`` physical NeuronCores; ``nl.nc(2) * 4`` is one of 8 programs. Errors: NK609."""
+    """Return a dimension of ``cores`` physical NeuronCores; ``nl.nc(2) * 4`` is one of 8 programs. Errors: NK609."""
     number = whole(cores)
     if number is None or number < 1:
         refuse("NK609", f"nl.nc takes a number of cores, it is given {cores!r}")
@@ -90,7 +90,7 @@ def nc(cores: Any) -> NcDim:
 
 
 def spmd_dim(*sizes: Any) -> int:
-    """A dimension of a launch grid made of several: as many programs as their product. Errors: NK609."""
+    """Return a dimension of a launch grid made of several: as many programs as their product. Errors: NK609."""
     numbers = [number for size in sizes if (number := whole(size)) is not None]
     if not sizes or len(numbers) != len(sizes):
         refuse("NK609", f"nl.spmd_dim takes integers and nl.nc(...), it is given {sizes!r}")

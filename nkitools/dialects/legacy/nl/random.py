@@ -29,7 +29,7 @@ from nkitools.rules.finding import refuse
 
 
 def isa_dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
-    """``data`` with elements replaced by zeros, each with probability ``prob``; the others are not scaled.
+    """Return ``data`` with elements replaced by zeros, each with probability ``prob``; the others are not scaled.
 
     ``prob``: a number or a (partitions, 1) tile, one probability a partition. AWS's example of this function fills the
     tile with numbers up to 100: above 1 everything is dropped, below 0 nothing, by an instruction that brings them into
@@ -53,7 +53,7 @@ def isa_dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **
 
 
 def _in_range(probability: Any) -> Any:
-    """A tile of probabilities, in a tile of its own where some are none."""
+    """Return a tile of probabilities, in a tile of its own where some are none."""
     if not isinstance(probability, NkiTensor) or not probability.dtype.is_float or probability.unwritten() is not None:
         return probability
     values = to_float32(probability.read())
@@ -81,7 +81,7 @@ def dropout(x: Any, rate: Any, *, dtype: Any = None, mask: Any = None, **kwargs:
 
 
 def rand(shape: Any, dtype: Any = np.float32, **kwargs: Any) -> Tensor:
-    """A new tile of random numbers, uniform in [0, 1). Errors: those of nkitools.language.random.rand."""
+    """Return a new tile of random numbers, uniform in [0, 1). Errors: those of nkitools.language.random.rand."""
     memory = kwargs.pop("buffer", None)
     check_keywords("nl.rand", kwargs)
     return Tensor(_tiles.rand(shape, element_type(dtype), sbuf if memory is None else memory))

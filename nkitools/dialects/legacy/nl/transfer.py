@@ -71,7 +71,8 @@ def check_in_hbm(what: str, role: str, tile: Any) -> None:
 
 
 def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
-    """A new SBUF tile with the values of an HBM tensor (1-D becomes a column); with a mask only its lanes are read.
+    """Return a new SBUF tile with the values of an HBM tensor (1-D becomes a column); with a mask only its lanes are
+    read.
 
     Errors: NK101, NK107, NK201, NK301, NK402, NK604, NK609.
     """
@@ -127,7 +128,7 @@ def _filled(dst: Any, number: Any) -> NkiTensor:
 
 
 def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
-    """The tile to be stored, in SBUF and of the destination's form."""
+    """Return the tile to be stored, in SBUF and of the destination's form."""
     if lanes is not None and value.shape != dst.shape and value.access is None:
         value = Tensor(broadcast(value.resolved(), dst.shape))
     if value.buffer is MemoryRegion.psum:
@@ -139,7 +140,7 @@ def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
 
 @token("copy")
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
-    """A copy of a tile, in SBUF. Errors: NK201, NK301, NK604, NK609."""
+    """Return a copy of a tile, in SBUF. Errors: NK201, NK301, NK604, NK609."""
     check_keywords("nl.copy", kwargs)
     check_tile("nl.copy", "src", src)
     lanes = lanes_of(mask, src.shape, "nl.copy")
@@ -160,7 +161,7 @@ def broadcast_to(src: Any, *, shape: Any, **kwargs: Any) -> Tensor:
 
 
 def expand_dims(data: Any, axis: Any) -> Tensor:
-    """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+    """Return a view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
     check_tile("nl.expand_dims", "data", data)
     expanded: Tensor = data.expand_dims(axis)
     return expanded
@@ -184,7 +185,9 @@ def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> Non
 
 
 def _assembled(shape: tuple[int, ...], parts: list[tuple[Box, NkiTensor]]) -> tuple[Array, Array | None, Array]:
-    """The values of a tile of which only some boxes are printed, which were never written, and which are left out."""
+    """Return the values of a tile of which only some boxes are printed, which were never written, and which are left
+    out.
+    """
     found = [(tuple(slice(first, end) for first, end in box), *printed_values(tensor)) for box, tensor in parts]
     value = np.zeros(shape, found[0][1].dtype)
     mask, missing = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
