@@ -1,1 +1,1 @@
-"""What the author imports: the modern `nki` and the legacy `neuronxcc.nki`."""
+"""The modules that authors import: the modern `nki` and the legacy `neuronxcc.nki`."""

@@ -56,7 +56,7 @@ def _refuse(module: str, name: str, public: Iterable[str]) -> NoReturn:
 
 
 def refuse_module(name: str) -> NoReturn:
-    """NK607: ``import nki.name`` of a module that nobody knows, or that belongs to AWS's compiler."""
+    """Refuse ``import nki.name`` of an unknown module, or of one that belongs to AWS's compiler (NK607)."""
     package = name.rpartition(".")[0]
     message = (
         f"{package} has no module `{name}` here: nkitools stands in for {package}, and knows no module of that name"

@@ -19,7 +19,7 @@ def with_call_forms(
 ) -> dict[str, Any]:
     """Return the plain functions among ``names``, each refusing a call that its signature does not take.
 
-    ``check`` is told of each call first; ``outside``: the dialect's code for a call outside of a kernel, where no run
+    ``check`` is called before each call; ``outside``: the dialect's code for a call outside of a kernel, where no run
     adds it to the message (NK611).
     """
     return {

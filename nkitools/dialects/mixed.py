@@ -1,7 +1,7 @@
 """Kernels that mix the two dialects: the legacy ``neuronxcc.nki`` and the modern ``nki`` (NK608).
 
 "Usage of the ``neuronxcc.nki.*`` namespace inside NKI kernels raises a compilation error as of NKI 0.4.0" (migration
-guide, Migrating from NKI 0.1.0 to NKI 0.2.0); the legacy compiler knows nothing of ``nki`` either.
+guide, Migrating from NKI 0.1.0 to NKI 0.2.0); the legacy compiler does not take ``nki`` either.
 """
 
 from __future__ import annotations

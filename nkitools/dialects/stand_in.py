@@ -42,7 +42,7 @@ _SOURCES |= {f"{_SIMULATOR}.{name}": source for name, source in _SOURCES.items()
     f"{_SIMULATOR}.nki.language.dtypes": "modern.dtype",
     "neuron_dtypes": "neuron_dtypes",
 }
-# Modules of which nkitools knows that they are imported, and no name of what is in them.
+# Modules that kernels import, and whose contents are not modelled.
 _UNKNOWN = frozenset(
     {
         _SIMULATOR,
@@ -140,7 +140,7 @@ class _ParentLoader(Loader):
 
 
 class StandInFinder(MetaPathFinder):
-    """Finds the stand-in modules; leaves real packages alone unless told otherwise."""
+    """The finder of the stand-in modules; it leaves real packages alone unless set otherwise."""
 
     def __init__(self, roots: frozenset[Root]) -> None:
         self.roots = roots
@@ -265,7 +265,7 @@ def remove_stand_in() -> None:
     """Undo `install_stand_in`: the modules it made are gone, those it replaced are back."""
     global _finder
     _finder = None
-    # All of them: whoever restores an earlier sys.meta_path brings an earlier finder back.
+    # All of them: code that restores an earlier sys.meta_path brings an earlier finder back.
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, StandInFinder)]
     for name in [name for name, module in sys.modules.items() if _is_ours(module)]:
         del sys.modules[name]

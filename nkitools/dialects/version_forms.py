@@ -186,7 +186,7 @@ class _Written:
 
 
 def leaving_in(row: Row, changes: Sequence[Row], version: str) -> list[Row]:
-    """Return the rows of what ``version`` still runs although the newest version has removed it."""
+    """Return the rows that the newest version has removed and ``version`` still has."""
     return [each for each in (row, *changes) if not each.default and each.is_leaving(version)]
 
 
@@ -198,7 +198,7 @@ def report_leaving(leaving: Sequence[Row], given: Mapping[str, Any]) -> None:
 
 
 def check_version(row: Row, version: str) -> None:
-    """Refuse the call of what ``version`` lacks (NK608)."""
+    """Refuse the call of a name that ``version`` lacks (NK608)."""
     if not row.is_in(version):
         refuse("NK608", f"{row.short} {row.absence(version)}", remedy=row.instead or OTHER_VERSION)
 

@@ -1,6 +1,6 @@
-"""Which name and which parameter is public since and until which NKI version: one table, in ``versions.tsv``.
+"""The public names and parameters of each NKI version, since and until when: one table, in ``versions.tsv``.
 
-The modules of the dialects, signatures, lint, messages and the page of what is modelled are made from the table. A row
+The modules of the dialects, signatures, lint, messages and the coverage page are made from the table. A row
 is about one of these, by the form of its ``name``:
 
 - ``@0.6``: a version; ``instead`` is the release that brought it. The versions of the modern ``nki`` are the choices of
@@ -8,18 +8,18 @@ is about one of these, by the form of its ``name``:
 - ``activation``: a public name of a module; ``home`` is the module of nkitools that defines it, with ``:name`` where
   the definition is called otherwise. ``-`` is a name that AWS documents and nkitools refuses.
 - ``activation(engine)``: a parameter, with a row only where versions differ. The definition has every parameter of
-  every version and the defaults of the newest one; ``default`` is what older versions have. ``*(mask)``: a parameter of
+  every version and the defaults of the newest one; ``default`` is that of older versions. ``*(mask)``: a parameter of
   any function.
 - ``tile_size.pmax``: a member.
 
 ``since`` is the first version with it, ``until`` the first one without it (``?``: an earlier one than the table has),
-``deprecated`` the first one that announces its end. ``instead`` is the sentence of what to write in its place. An empty
-cell says that no version of the table differs.
+``deprecated`` the first one that announces its end. ``instead`` is the sentence with its replacement. An empty cell
+means that no version of the table differs.
 
-Which version holds: that of the run (``nki_version=`` of `nkitools.simulate`, else the option), outside of a run the
-option. ``auto`` is the newest version, where also what it removed still runs, with NK618. The modules that stand in for
+The version that holds is that of the run (``nki_version=`` of `nkitools.simulate`, else the option), outside of a run
+the option. ``auto`` is the newest version, where removed names still run, with NK618. The modules that stand in for
 AWS's serve runs of several versions, so a name of any version is an attribute. It is refused where it is used in a
-run of a version that lacks it, and where it is imported or read outside of a run while the option says such a version.
+run of a version that lacks it, and where it is imported or read outside of a run while the option names such a version.
 A constant that is imported by name before the run is not seen again.
 
 The module needs the standard library only, so that options and rules can name it.
@@ -88,7 +88,7 @@ class Row(NamedTuple):
         return self.is_in(version) and self.is_gone(_exact(self.module, version))
 
     def leave(self) -> str:
-        """Return the sentence that NK618 says of what the newest version has removed."""
+        """Return the sentence of NK618 about a name that the newest version has removed."""
         return f"{self.short} {self.absence(versions_of(self.module)[-1])}; it runs because no version is said"
 
     @property

@@ -1,4 +1,4 @@
-"""What the legacy dialect, ``neuronxcc.nki`` of SDK 2.26, means where it differs from ``nki``."""
+"""The semantics of the legacy dialect, ``neuronxcc.nki`` of SDK 2.26, where they differ from ``nki``."""
 
 from __future__ import annotations
 

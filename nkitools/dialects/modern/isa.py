@@ -35,7 +35,9 @@ def get_nc_version() -> nc_version:
 
 
 def get_nc_sub_version() -> int:
-    """Return the silicon revision within the generation: 0, the first and documented default; no chip here is another."""
+    """Return the silicon revision within the generation: 0, the first and documented default; no chip here is
+    another.
+    """
     return 0
 
 

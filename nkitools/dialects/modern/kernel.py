@@ -15,7 +15,7 @@ from nkitools.launch.schedule import Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
-# Keywords of jit that speak to AWS's compiler or runtime and change no result of a simulated kernel.
+# Keywords of jit for AWS's compiler or runtime that change no result of a simulated kernel.
 COMPILER_KEYWORDS = frozenset(
     {
         "additional_compile_opt",
@@ -64,11 +64,11 @@ class Kernel(KernelObject):
         """Return the same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs
         after.
 
-        They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes; what
-        a launch has issued tells whether the names exist and the order is possible. The edges are a property of the
-        kernel: a second call replaces those of the first.
-        Errors: NK609 (here: form, cycles; at the end of a launch: unknown and ambiguous names, an order that the data
-        do not allow), NK610. Source: How to Use the NKI Scheduling APIs (SDK 2.32).
+        They bind AWS's scheduler. Here instructions run in the order of the program, so that no result changes; the
+        issued instructions of a launch show whether the names exist and the order is possible. The edges are a property
+        of the kernel: a second call replaces those of the first. Errors: NK609 (here: form, cycles; at the end of a
+        launch: unknown and ambiguous names, an order that the data do not allow), NK610. Source: How to Use the NKI
+        Scheduling APIs (SDK 2.32).
         """
         with AuthorsTraceback():
             return Kernel(self.function, self.grid, schedule_of(edges), **self.options)
@@ -78,7 +78,9 @@ class Kernel(KernelObject):
         return replace(super().launch(), schedule=self.schedule)
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the kernel called inside a running kernel. A schedule, like a grid, belongs to the outermost (NK610)."""
+        """Return the kernel called inside a running kernel. A schedule, like a grid, belongs to the outermost
+        (NK610).
+        """
         if self.schedule is not None:
             refuse(
                 "NK610",
@@ -118,7 +120,7 @@ def _check_function(sentence: str, value: Any) -> None:
 
 
 def platform_target() -> tuple[str, str]:
-    """Return what there is to say (NK608) of ``nki.jit(platform_target=...)``, and what to write instead."""
+    """Return the message and the remedy (NK608) for ``nki.jit(platform_target=...)``."""
     (row,) = (each for each in parameters_of("nki", "jit") if each.parameter == "platform_target")
     return f"nki.jit(platform_target=...) {row.absence(AUTO)}", row.instead
 
@@ -134,7 +136,7 @@ def _check_keywords(keywords: dict[str, Any]) -> None:
 
 
 class Simulated:
-    """What `simulate` returns: the kernel as a function that runs on the simulator."""
+    """The result of `simulate`: the kernel as a function that runs on the simulator."""
 
     def __init__(self, kernel: KernelObject) -> None:
         functools.update_wrapper(cast("Callable[..., Any]", self), cast("Callable[..., Any]", kernel))

@@ -1,4 +1,4 @@
-"""``nl.NKIObject``: the base class of what kernels carry their settings in."""
+"""``nl.NKIObject``: the base class of objects that carry a kernel's settings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NKIObject:
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Runs when the fields are set; for subclasses to define."""
+        """Do nothing when the fields are set; subclasses may define it."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

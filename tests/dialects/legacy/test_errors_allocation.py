@@ -151,7 +151,7 @@ def lost_in_hbm(x: Any) -> Any:
     ("kernel", "words"),
     [
         (mixed, "`automatic` (SBUF, float32 [128, 64]) is allocated automatically and"),
-        (implicit, "dma_copy writes to a tensor (SBUF, float32 [128, 64]) that the call made and nobody has allocated"),
+        (implicit, "dma_copy writes to a tensor (SBUF, float32 [128, 64]) that the call made without an allocation"),
         (lost_in_hbm, "Non IO HBM tensor is not supported in allocated NKI kernel: scratch"),
     ],
 )

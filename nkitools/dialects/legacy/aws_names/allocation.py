@@ -31,7 +31,7 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class Allocation:
-    """What ``buffer=`` of a creation function gets from ``alloc`` and ``mod_alloc``."""
+    """The result of ``alloc`` and ``mod_alloc``, for ``buffer=`` of a creation function."""
 
     memory: MemoryRegion
     place: Place
@@ -63,7 +63,9 @@ class Allocation:
 
 
 def _called(place: Place, block: tuple[int, ...], partitions: int, free_bytes: int) -> Any:
-    """Return the author's function, called by the documented names where it has those: public kernels bind a first one."""
+    """Return the author's function, called by the documented names where it has those: public kernels bind a first
+    one.
+    """
     if isinstance(place, partial):
         return place(idx=block, pdim_size=partitions, fdim_size=free_bytes)
     return place(block, partitions, free_bytes)

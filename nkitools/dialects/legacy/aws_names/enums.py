@@ -30,7 +30,7 @@ class reduce_cmd(IntEnum):  # noqa: N801
 
 
 class dge_mode(IntEnum):  # noqa: N801
-    """Who generates DMA descriptors; three of the values are others than in NKI 0.6."""
+    """The generator of DMA descriptors; three of the values are others than in NKI 0.6."""
 
     none = 0
     swdge = 1
@@ -39,7 +39,7 @@ class dge_mode(IntEnum):  # noqa: N801
 
 
 class oob_mode(IntEnum):  # noqa: N801
-    """What an out-of-bounds indirect access does."""
+    """The effect of an out-of-bounds indirect access."""
 
     error = 0
     skip = 1

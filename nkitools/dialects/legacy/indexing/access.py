@@ -1,4 +1,6 @@
-"""What an index tuple addresses: an affine access of a tensor is a strided view on its storage, without a copy."""
+"""The elements that an index tuple addresses: an affine access of a tensor is a strided view on its storage, not a
+copy.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,10 @@ def bare_index_error(tensor: NkiTensor, text: str, picture: Drawing | None = Non
 
 
 class Pattern:
-    """How the dimensions of a tensor vary along the axes of a tile: ``slopes`` of each dimension, for each axis.
+    """The variation of a tensor's dimensions along the axes of a tile: ``slopes`` of each dimension, for each axis.
 
-    Interned, since loops ask for the same pattern at ever new places. ``lows`` and ``highs`` are what each dimension's
-    index reaches below and above its constant; ``axes`` are the (dimension, slope) pairs of each axis.
+    Interned, since loops ask for the same pattern at ever new places. ``lows`` and ``highs`` are the reach of each
+    dimension's index below and above its constant; ``axes`` are the (dimension, slope) pairs of each axis.
     """
 
     __slots__ = ("_steps", "axes", "box", "highs", "lows", "shape", "slopes")
@@ -142,7 +144,9 @@ _patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were foun
 
 
 def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
-    """Return the access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111, NK603."""
+    """Return the access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111,
+    NK603.
+    """
     constants: list[int] = []
     form: list[Any] = [tensor.storage.on_chip]
     for item in items:

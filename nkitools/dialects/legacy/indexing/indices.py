@@ -169,7 +169,7 @@ class Index:
         refuse("NK603", "an index cannot be iterated over; it stands for all positions of a tile at once")
 
     def __getitem__(self, key: Any) -> Index:
-        """New axes (None) and slices, as NumPy has them: ``nl.arange(128)[:, None]``."""
+        """Return the index with new axes (None) and slices, as NumPy has them: ``nl.arange(128)[:, None]``."""
         items = list(key) if isinstance(key, tuple) else [key]
         taken = sum(item is not None and item is not Ellipsis for item in items)
         if items.count(Ellipsis) > 1 or taken > self.ndim:
@@ -224,7 +224,7 @@ def _other_operand(symbol: str, other: Any) -> Any:
 
 
 class NonAffine:
-    """What is left of an index after arithmetic that is not affine: refused where it is used (NK603, NK604)."""
+    """An index after arithmetic that is not affine: refused where it is used (NK603, NK604)."""
 
     __slots__ = ("reason",)
     __array_ufunc__ = None
@@ -234,7 +234,7 @@ class NonAffine:
         self.reason = reason
 
     def refuse(self) -> NoReturn:
-        """Used as an index."""
+        """Refuse the use as an index."""
         refuse(
             "NK603",
             "an index must be an affine expression of nl.arange, loop counters and program ids; this one holds "

@@ -42,7 +42,7 @@ class Waiting:
 
     @property
     def is_there(self) -> bool:
-        """Whether the right side is being computed."""
+        """Return whether the right side is being computed."""
         return self.frame.f_lasti in self.right
 
 
@@ -58,8 +58,8 @@ def waits(mask: Comparison) -> bool:
         return False
     form.joining = Waiting(mask, frame, right)
     place = (id(frame.f_code), right.stop)  # the same for each `and` of a row
-    if place not in form.told:
-        form.told.add(place)
+    if place not in form.reported:
+        form.reported.add(place)
         report("NK620", "a mask is joined by `and`; it is taken as &, both comparisons")
     return True
 
@@ -75,7 +75,9 @@ def with_left_side(mask: _Mask) -> _Mask:
 
 
 def was_lost() -> bool:
-    """Return whether a comparison has waited in vain: its ``and`` is done, and the right side was a plain truth value."""
+    """Return whether a comparison has waited in vain: its ``and`` is done, and the right side was a plain truth
+    value.
+    """
     form = FORM.get()
     if form is None or form.joining is None or form.joining.is_there:
         return False

@@ -82,7 +82,7 @@ class Lanes:
 
     @property
     def empty(self) -> bool:
-        """Whether no lane is left."""
+        """Return whether no lane is left."""
         return any(end <= first for first, end in self.box)
 
     @property

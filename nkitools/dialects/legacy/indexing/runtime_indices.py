@@ -197,7 +197,9 @@ class OffsetAccess:
         return self._at_start(box)[0].violation(box)
 
     def view(self, box: Box | None = None) -> NkiTensor:
-        """Return the moved view in HBM. On chip no instruction but the two dynamic copies has such an address (NK603)."""
+        """Return the moved view in HBM. On chip no instruction but the two dynamic copies has such an address
+        (NK603).
+        """
         if self.tensor.on_chip:
             refuse(
                 "NK603",
@@ -218,7 +220,9 @@ class OffsetAccess:
         return DynamicTensor.of(access.view(lanes), _Shifted(source, stride, limit, low))
 
     def _at_start(self, box: Box) -> tuple[Access, int, int]:
-        """Return the access with its smallest position in the moved dimension at 0; the smallest and the largest there."""
+        """Return the access with its smallest position in the moved dimension at 0; the smallest and the largest
+        there.
+        """
         constants, slopes = self.affine.constants, self.affine.pattern.slopes
         low, high = Index(constants[self.dim], slopes[self.dim], self.shape).bounds(box)
         moved = (*constants[: self.dim], constants[self.dim] - low, *constants[self.dim + 1 :])

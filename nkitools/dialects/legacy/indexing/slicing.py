@@ -59,7 +59,7 @@ def _from_end(position: int, size: int) -> int:
 
 
 def _beyond(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
-    """Return the access of items of which some reach beyond the end: an axis of the tile for each that is no integer."""
+    """Return the access of items that reach beyond the end: an axis of the tile for each item that is no integer."""
     spans = [_span(item, size) or (0, size) for item, size in zip(items, tensor.shape, strict=True)]
     steps = [whole(item.step or 1) or 1 if isinstance(item, slice) else 1 for item in items]
     kept = [isinstance(item, (slice, DynamicSlice)) for item in items]

@@ -68,20 +68,20 @@ def _check_automatic(form: Form, direct: NkiTensor) -> None:
 
 
 def _check_instructions(form: Form, declared: set[int]) -> None:
-    told: set[int] = set()
+    reported: set[int] = set()
     for row in current_core("nki.jit").record.rows_between(form.began):
         plan, site = row.plan, row.site
         if plan.name == "nc_transpose" and plan.engine == "tensor":
-            told.update(row.storages())
+            reported.update(row.storages())
             _report_transpose(site)
             continue
         unbiased = plan.written.count(False) == 1 or row.position in form.unbiased
         if plan.name.startswith("activation") and unbiased:
             _report_bias(site, plan.name)
         for storage, layout, _, written in row.accesses():
-            is_expected = storage in declared or storage in told or storage in form.assigned
+            is_expected = storage in declared or storage in reported or storage in form.assigned
             if written and layout.on_chip and not is_expected:
-                told.add(storage)
+                reported.add(storage)
                 _report_implicit(
                     site, plan.name, f"({layout.memory.name.upper()}, {layout.dtype} {list(layout.shape)})"
                 )
@@ -91,7 +91,7 @@ def _report_transpose(site: int) -> None:
     with _at(site):
         report(
             "NK614",
-            f"nc_transpose on the Tensor Engine reads an identity matrix that nobody has allocated ({_TRANSPOSE})",
+            f"nc_transpose on the Tensor Engine reads an identity matrix without an allocation ({_TRANSPOSE})",
             remedy="Load an identity matrix of your own and call nisa.nc_matmul(tile, identity); up to 32 x 32 pass "
             "engine=nisa.vector_engine; call nl.matmul with transpose_x=True.",
         )
@@ -101,7 +101,7 @@ def _report_bias(site: int, name: str) -> None:
     with _at(site):
         report(
             "NK614",
-            f"{name} without `bias` reads a bias of zeros that nobody has allocated ({_BIAS})",
+            f"{name} without `bias` reads a bias of zeros without an allocation ({_BIAS})",
             remedy="Call nisa.activation with bias=, an allocated (partitions, 1) tile that you have filled with 0.",
         )
 
@@ -110,7 +110,7 @@ def _report_implicit(site: int, name: str, tensor: str) -> None:
     with _at(site):
         report(
             "NK614",
-            f"{name} writes to a tensor {tensor} that the call made and nobody has allocated",
+            f"{name} writes to a tensor {tensor} that the call made without an allocation",
             remedy="Assign the call's result at once to an allocated tensor, tile[...] = nl.load(x); write calls that "
             "need tensors in between (nl.softmax and the like) as nisa calls.",
         )

@@ -67,10 +67,10 @@ class _Watch:
 
     def __init__(self) -> None:
         self.pending: tuple[FrameType, Statement] | None = None
-        self.told: set[Statement] = set()
+        self.reported: set[Statement] = set()
 
     def made(self) -> None:
-        """A tensor is being made."""
+        """Check the annotation of a tensor that is being made."""
         frame = author_frame(2)
         statement = None if frame is None else _around(frame)
         if self.pending is not None and (frame is not self.pending[0] or statement is not self.pending[1]):
@@ -87,16 +87,16 @@ class _Watch:
         value: Any = frame.f_locals.get(statement.name)
         sizes = _sizes(frame, statement)
         shape = getattr(value, "shape", None)
-        if sizes is None or not hasattr(value, "element") or shape == sizes or statement in self.told:
+        if sizes is None or not hasattr(value, "element") or shape == sizes or statement in self.reported:
             return
-        self.told.add(statement)
+        self.reported.add(statement)
         code = frame.f_code
         with placed(Site(code.co_filename, statement.first, None, code.co_name, statement.name), frame):
             report(
                 "NK109",
                 f"`{statement.name}`, {describe(value.base)}, has the shape {list(value.shape)} and is annotated with "
                 f"{list(sizes)} (err_annotation_shape_mismatch)",
-                remedy="Correct the annotation, or the shape of what is assigned.",
+                remedy="Correct the annotation, or the shape of the assigned tensor.",
             )
 
 

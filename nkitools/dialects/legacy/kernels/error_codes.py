@@ -67,9 +67,9 @@ def placed(
     program: tuple[int, ...] = (),
     loops: dict[str, int] | None = None,
 ) -> AbstractContextManager[None]:
-    """Places what is reported inside at a site that the author has left; ``frame`` is theirs where it is known.
+    """Place the reports inside at a site that the author has left; ``frame`` is the author's where it is known.
 
-    ``program`` and ``loops`` say when, of what is history.
+    ``program`` and ``loops`` are those of the time that a report is about, where that has passed.
     """
     reporter = REPORTER.get()
     place = getattr(reporter.reporter, "placed", None) if isinstance(reporter, _Coded) else None

@@ -27,7 +27,7 @@ _ON_DEVICE = ("baremetal", "benchmark", "profile")
 # Source: NKI Known Issues, Unexpected Behavior, Simulation (SDK 2.26), which names bfloat16 and the float8 dtypes.
 FULL = "full"
 
-# Keywords that speak to AWS's compiler, runtime or profiler and change no result of a simulated kernel.
+# Keywords for AWS's compiler, runtime or profiler that change no result of a simulated kernel.
 COMPILER_KEYWORDS = frozenset(
     {
         "additional_compile_opt",
@@ -81,7 +81,7 @@ class Kernel(KernelObject):
 
     @property
     def mode(self) -> str:
-        """How the kernel was declared: a mode of jit, or ``profile``."""
+        """Return the kernel's declared mode: a mode of jit, or ``profile``."""
         return str(self.options.get("mode", "auto"))
 
     @property
@@ -91,7 +91,9 @@ class Kernel(KernelObject):
 
     @property
     def _returns_outputs(self) -> bool:
-        """Whether outputs are returned and inputs are immutable; older kernels write their outputs by reference."""
+        """Return whether outputs are returned and inputs are immutable; older kernels write their outputs by
+        reference.
+        """
         returns = self.options.get("kernel_return", self.options.get("declared") == "jit")
         return bool(returns) and self.mode != "trace"
 
@@ -201,12 +203,16 @@ def baremetal(kernel: Any = None, **kwargs: Any) -> Any:
 
 
 def benchmark(kernel: Any = None, **kwargs: Any) -> Any:
-    """Return a kernel whose latency is measured on the local device; without one it runs on the simulator, unmeasured."""
+    """Return a kernel whose latency is measured on the local device; without one it runs on the simulator,
+    unmeasured.
+    """
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
 def profile(func: Any = None, **kwargs: Any) -> Any:
-    """Return a kernel that is profiled on the local device; without one it runs on the simulator and writes no profile."""
+    """Return a kernel that is profiled on the local device; without one it runs on the simulator and writes no
+    profile.
+    """
     return _decorated("profile", func, "profile", kwargs)
 
 

@@ -32,7 +32,7 @@ from nkitools.rules.finding import report
 
 
 def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches: frozenset[str]) -> Callable[..., Any]:
-    """Return ``function`` as a program: it knows which inputs are immutable, and its end is judged."""
+    """Return ``function`` as a program with its immutable inputs, and with a judgement at its end."""
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
     code = getattr(inspect.unwrap(function), "__code__", None)

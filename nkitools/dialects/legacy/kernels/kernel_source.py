@@ -99,14 +99,14 @@ def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a function begins, and where it returns, if it does so in one place: (file, line, function)."""
+    """The place where a function begins, and where it returns, if it does so in one place: (file, line, function)."""
 
     function: tuple[str, int, str]
     returned: tuple[str, int, str] | None = None
 
 
 def place_of(function: Callable[..., Any]) -> Place:
-    """Return the lines of ``def`` and of the only ``return``; of what has no code line 0 of nowhere."""
+    """Return the lines of ``def`` and of the only ``return``; line 0 of no file for an object without code."""
     plain = plain_function(function)
     if plain is None:
         return Place(("<unknown>", 0, ""))

@@ -1,4 +1,4 @@
-"""What the running kernel was declared with, and what only its end can judge."""
+"""The state of the running kernel: its declaration, and facts that only its end can judge."""
 
 from __future__ import annotations
 
@@ -23,35 +23,28 @@ SKIP_MUTABLE_RETURN_CHECK = "skip-mutable-return-check"
 
 @dataclass
 class Form:
-    """``switches``: how the kernel was declared. ``declared``: the tensors that it has created with nl.ndarray and its
-    kin (of automatic ones on chip the first of each site, as a loop may make more than there is memory for), and
-    ``created`` the ids of all their storages. ``assigned``: storages of calls' results that were assigned, but could
-    not be written in place. ``sites``: those of automatic tensors; ``placed``: the partition's bytes of each storage
-    that was placed by hand. ``unbiased``: positions of nisa.activation calls without a bias. ``code``: the kernel's
-    own; ``began``: the instructions of the record when it began. ``loops``: how many affine ranges run;
-    ``updates``: the instructions in them that update their destination, and how; ``told``: the storages and sites of
-    dependences that were reported, and the places of masks joined by ``and``; ``traces``: of the loops that run
-    (`loops`); ``joining``: a mask that waits for the right side of its ``and`` (`joining`).
-    """
+    """The state of a running kernel."""
 
-    switches: frozenset[str] = frozenset()
-    code: CodeType | None = None
-    began: int = 0
+    switches: frozenset[str] = frozenset()  # of the kernel's declaration
+    code: CodeType | None = None  # the kernel's own
+    began: int = 0  # the number of instructions in the record when the kernel began
+    # Tensors made with nl.ndarray and its kin; of automatic ones on chip the first of each site.
     declared: list[NkiTensor] = field(default_factory=list)
-    created: set[int] = field(default_factory=set)
-    sites: set[int] = field(default_factory=set)
-    placed: dict[int, int] = field(default_factory=dict)
-    assigned: set[int] = field(default_factory=set)
-    unbiased: set[int] = field(default_factory=set)
-    loops: int = 0
-    updates: dict[int, int] = field(default_factory=dict)
-    told: set[tuple[int, int]] = field(default_factory=set)
-    traces: list[Any] = field(default_factory=list)
-    joining: Any = None
+    created: set[int] = field(default_factory=set)  # the ids of all their storages
+    sites: set[int] = field(default_factory=set)  # the sites of automatic tensors
+    placed: dict[int, int] = field(default_factory=dict)  # a partition's bytes of each storage placed by hand
+    assigned: set[int] = field(default_factory=set)  # storages of assigned results that were not written in place
+    unbiased: set[int] = field(default_factory=set)  # positions of nisa.activation calls without a bias
+    loops: int = 0  # the number of affine ranges that run
+    updates: dict[int, int] = field(default_factory=dict)  # instructions in them that update their destination
+    # Storages and sites of reported dependences, and places of masks joined by ``and``.
+    reported: set[tuple[int, int]] = field(default_factory=set)
+    traces: list[Any] = field(default_factory=list)  # of the loops that run (`traced_loops`)
+    joining: Any = None  # a mask that waits for the right side of its ``and`` (`mask_and`)
 
     @property
     def automatic(self) -> bool:
-        """Whether direct allocation is ignored."""
+        """Return whether direct allocation is ignored."""
         return FORCE_AUTO_ALLOC in self.switches
 
     def physical_bytes(self, storage: int) -> int:
@@ -59,7 +52,7 @@ class Form:
         return self.placed.get(storage, 0)
 
     def declare(self, tensor: NkiTensor) -> None:
-        """The kernel has created a tensor."""
+        """Note a tensor that the kernel has created."""
         storage = tensor.storage
         self.created.add(storage.id)
         if storage.physical is not None:
@@ -73,7 +66,7 @@ class Form:
 
 FORM: ContextVar[Form | None] = ContextVar("nkitools_legacy_form", default=None)
 
-# Called where a tensor of the dialect is made, if anybody wants to know.
+# Called where a tensor of the dialect is made; None without a watch.
 TENSOR_MADE: ContextVar[Callable[[], None] | None] = ContextVar("nkitools_legacy_tensor_made", default=None)
 
 

@@ -1,5 +1,5 @@
-"""What one iteration of nl.affine_range writes no other may write or read (NK501): AWS runs them in any order, or at
-once. Sums and products into one place, ``+=`` and its kin, are no dependence.
+"""Dependences between iterations (NK501): no iteration of nl.affine_range may write or read another one's writes,
+since AWS runs them in any order, or at once. Sums and products into one place, ``+=`` and its kin, are no dependence.
 
 Judged when the loop has ended, from the record: which elements of the tensors that are older than the loop each
 iteration has written and read.
@@ -56,7 +56,9 @@ class AffineRange(TracedRange):
 
 
 def note_update(what: str, count: int) -> None:
-    """The instructions issued since the record held ``count`` of them update their destination by ``what``."""
+    """Note that the instructions issued since the record held ``count`` of them update their destination by
+    ``what``.
+    """
     core = CORE.get()
     form = form_of()
     if core is not None and form.loops:
@@ -86,7 +88,7 @@ class _Accesses:
 
     @property
     def may_depend(self) -> bool:
-        """Whether the elements matter: not where all writes are sums, say, and nothing else reads them."""
+        """Return whether the elements matter: not where all writes are sums, say, and there is no other read."""
         kinds = {each.kind for each in self.writes}
         only_updates = len(kinds) == 1 and PLAIN not in kinds and all(each.kind != PLAIN for each in self.reads)
         return bool(kinds) and not only_updates
@@ -109,12 +111,12 @@ class _Loop:
         record.keeps_parts = record.keeps_all_parts = True
 
     def begin(self, value: int) -> None:
-        """An iteration begins."""
+        """Begin an iteration."""
         self.values.append(value)
         self.starts.append(self.core.record.count)
 
     def close(self) -> None:
-        """The loop is left, at its end or before."""
+        """Leave the loop, at its end or before."""
         record = self.core.record
         record.keeps_parts, record.keeps_all_parts = self.kept
         self.form.loops -= 1
@@ -122,7 +124,7 @@ class _Loop:
     def compare(self) -> None:
         """All iterations have ended: compare them."""
         for storage, accesses in self._accesses().items():
-            if accesses.may_depend and not self.form.told & {(storage, each.site) for each in accesses.writes}:
+            if accesses.may_depend and not self.form.reported & {(storage, each.site) for each in accesses.writes}:
                 self._compare(storage, accesses)
         if not self.form.loops:
             self.form.updates.clear()
@@ -182,7 +184,7 @@ class _Loop:
     def _report(self, storage: int, access: _Access, other: int, verb: str) -> None:
         record = self.core.record
         known, loop = record.storages[storage], record.sites[self.site]
-        self.form.told.add((storage, access.site))
+        self.form.reported.add((storage, access.site))
         counter = loop.bound or "i"
         first, second = self.values[other], self.values[access.iteration]
         tensor = f"\x00{storage}\x00({known.memory}, {known.dtype} {list(known.shape)})"
@@ -203,7 +205,7 @@ class _Loop:
 
 
 class _Elements:
-    """Which iteration wrote each element of a storage, in units that divide everything accessed."""
+    """The iteration that wrote each element of a storage, in units that divide all accesses."""
 
     def __init__(self, known: Any, physical_bytes: int, accesses: _Accesses) -> None:
         on_chip = known.memory in ("SBUF", "PSUM")

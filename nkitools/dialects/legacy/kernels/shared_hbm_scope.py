@@ -1,6 +1,6 @@
-"""Where a kernel may create a shared_hbm tensor (NK208): itself, not in a function that it calls.
+"""The place where a kernel may create a shared_hbm tensor (NK208): itself, not in a function that it calls.
 
-In loops over ranges, and under an ``if`` whose condition differs between programs or iterations: see `scopes`.
+For loops over ranges, and an ``if`` whose condition differs between programs or iterations, see `scopes`.
 """
 
 from __future__ import annotations

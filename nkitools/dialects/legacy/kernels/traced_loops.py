@@ -36,7 +36,7 @@ class Trace:
         return self.given[self.met][1]
 
     def give(self, site: int, address: Address) -> None:
-        """A tensor gets its address."""
+        """Give a tensor its address."""
         if self.is_first:
             self.given.append((site, address))
         self.met += 1
@@ -61,7 +61,9 @@ class TracedRange(LoopRange):
 
 
 def traced_address(site: int, decide: Callable[[], Address]) -> Address:
-    """Return the address of a tensor made at a site: decided anew only where no loop around it has decided it before."""
+    """Return the address of a tensor made at a site: decided anew only where no loop around it has decided it
+    before.
+    """
     traces = form_of().traces
     found = next((address for each in traces if (address := each.known(site)) is not None), None)
     address = decide() if found is None else found

@@ -109,7 +109,7 @@ def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes |
 
 
 def _contracted(what: str, mask: Any, tile: Any) -> Lanes | None:
-    """Return the partitions that ``mask`` chooses; NK604 where it speaks of free dimensions."""
+    """Return the partitions that ``mask`` chooses; NK604 where it names free dimensions."""
     lanes = lanes_of(mask, tile.shape, what)
     if lanes is None or lanes.empty:
         return lanes

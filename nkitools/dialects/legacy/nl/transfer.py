@@ -185,9 +185,7 @@ def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> Non
 
 
 def _assembled(shape: tuple[int, ...], parts: list[tuple[Box, NkiTensor]]) -> tuple[Array, Array | None, Array]:
-    """Return the values of a tile of which only some boxes are printed, which were never written, and which are left
-    out.
-    """
+    """Return the values of a tile with only some boxes printed, the never written elements, and those left out."""
     found = [(tuple(slice(first, end) for first, end in box), *printed_values(tensor)) for box, tensor in parts]
     value = np.zeros(shape, found[0][1].dtype)
     mask, missing = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
