@@ -73,13 +73,9 @@ def circles(edges: Mapping[str, list[str]]) -> list[list[str]]:
     return sorted(found)
 
 
-# Circles that are still to be broken.
-LEFT = [["nkitools.issue.execution", "nkitools.issue.full_precision", "nkitools.issue.instruction"]]
-
-
 def test_no_file_imports_itself_by_way_of_others() -> None:
     """Lazy imports and imports for type checking count."""
-    assert [group for group in circles(graph()) if group not in LEFT] == []
+    assert circles(graph()) == []
 
 
 def test_the_table_of_versions_follows_the_arrows() -> None:
