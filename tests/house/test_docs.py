@@ -14,6 +14,9 @@ from nkitools.chip.generations import GENERATIONS, TABLES, Generation
 from nkitools.options import OPTIONS
 from nkitools.rules.catalogue import RULES
 
+PACKAGE = Path(__file__).parents[2] / "nkitools"
+EXPLANATION = PACKAGE.parent / "docs" / "explanation"
+
 
 def test_the_rule_page_tells_every_rule() -> None:
     """Every rule has a heading with its id and slug, which links can name, and its reason and remedy."""
@@ -61,3 +64,16 @@ def test_the_readme_promises_no_function_that_is_refused() -> None:
     (modules,) = re.findall(r"^\| ([^|]*) \| all public functions of NKI 0\.6", readme, flags=re.MULTILINE)
     for module in re.findall(r"`(nki\.\w+)`", modules):
         assert not not_modelled(module), module
+
+
+def test_the_architecture_page_names_every_room_and_only_files_that_exist() -> None:
+    """Every folder of the package is in its table and its picture, and every path on the page is there."""
+    page = (EXPLANATION / "architecture.md").read_text()
+    picture = (EXPLANATION / "rooms.svg").read_text()
+    for room in sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")):
+        assert f"`{room}/`" in page
+        assert f">{room}</text>" in picture
+    named = set(re.findall(r"`((?:nkitools/|tests/)?[a-z_]+/[a-z_/]+\.(?:py|tsv|toml|json))`", page))
+    assert len(named) > 30
+    missing = [name for name in named if not any((top / name).exists() for top in (PACKAGE.parent, PACKAGE))]
+    assert missing == []
