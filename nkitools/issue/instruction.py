@@ -144,6 +144,15 @@ class Instruction(InstructionForm):
             leave_undone(core, values, self.roles, waits="recv_from_rank" in self.parameters)
         return _HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
+    def bound(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return the arguments of a good call in the order of the signature."""
+        return self._bind(*args, **kwargs)
+
+    def kept_plan(self, core: Core, values: tuple[Any, ...]) -> Plan | None:
+        """Return the plan that the fast path has for a call with these arguments; None where it has none."""
+        plan: Plan | None = core.plans.get(self.key(values))
+        return plan
+
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue what the fast path does not take: a call that is careful, or an operand that is not plain."""
         values = self.frozen(values)

@@ -8,7 +8,7 @@ written to a tile of its own: the next instruction, a print, the turn of another
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.memory import Storage
@@ -30,7 +30,7 @@ class OpenInstruction:
     is_only_writer: bool = False  # no other instruction of the call has written to that tile
     is_closed: bool = False
     moment: Moment | None = None  # at which it was issued, where observers look on
-    parts: list[OperandPart] = field(default_factory=list)  # while the value goes where it was assigned
+    parts: Sequence[OperandPart] = ()  # while the value goes where it was assigned
 
 
 class OpenRows(Rows):
@@ -73,8 +73,8 @@ class OpenRows(Rows):
 
         Under a mask there always is one: an assignment that follows takes over only the lanes that the mask left.
         """
-        is_current, self._value = self._value is tile, None
-        if is_current and self.open is not None and self.open.tile is tile:
+        self._value = None
+        if self.open is not None and self.open.tile is tile:
             return self.open
         if is_masked:
             self.close()
@@ -82,10 +82,25 @@ class OpenRows(Rows):
             return self.open
         return None
 
+    def open_instruction(
+        self, plan: Any, site: int, operands: list[int], tile: Storage, *, is_only_writer: bool = True
+    ) -> OpenInstruction:
+        """Return the open instruction that has written to the tile of a call; none is open before."""
+        self.open = opened = OpenInstruction(plan, site, operands, self.loop, tile, is_only_writer)
+        if self.observers:
+            opened.moment = moment_of(author_frame(2))
+        return opened
+
     def begin_instruction(self) -> None:
         """Close the open instruction: the next one begins."""
-        self.close()
-        self.open = None
+        opened, self.open = self.open, None
+        if opened is None or opened.is_closed:
+            return
+        if self.observers or opened.loop != self.loop:
+            self._add(opened)
+        else:
+            opened.is_closed = True
+            self.add(opened.plan, opened.site, opened.operands)
 
     def close(self) -> None:
         """Add the open instruction: it has written to a tile of its own."""
@@ -118,9 +133,7 @@ class OpenRows(Rows):
             self.check_ages(plan, operands)
             self.close()
             self._writers += 1
-            self.open = OpenInstruction(plan, site, operands, self.loop, self._value, self._writers == 1)
-            if self.observers:
-                self.open.moment = moment_of(author_frame(2))
+            self.open_instruction(plan, site, operands, self._value, is_only_writer=self._writers == 1)
         else:
             self.commit(plan, site, operands)
 

@@ -140,7 +140,8 @@ class Record(OpenRows):
 
     def allocated(self, storage: Storage) -> None:
         """Remember a storage."""
-        self.begin_storage(storage.id)
+        if storage.id < self.oldest:
+            self.begin_storage(storage.id)
         self.storages[storage.id] = StorageRecord(
             storage.name,
             MEMORY_NAMES[storage.memory],

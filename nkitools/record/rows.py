@@ -42,7 +42,7 @@ def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
     """Return the words of some operands, one after the other."""
     words: list[int] = []
     for tensor in tensors:
-        words += (tensor.storage.id << _HALF | tensor.layout.id, tensor.byte_offset)
+        words += (tensor.storage.id << _HALF | (tensor._layout or tensor.layout).id, tensor.byte_offset)
     return words
 
 
@@ -150,14 +150,16 @@ class Rows:
         self.states = array("i")
         self.plans: dict[int, Planned] = {}
         self.loop = -1  # the loop state of the next instruction
-        self._oldest = 1 << 62  # the least word of an operand of this run: ids of storages only grow
+        self.oldest = 1 << 62  # of the run's storages, whose ids only grow
+        self._oldest = self.oldest  # the least word of an operand of this run
         self._starts = array("q")
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def begin_storage(self, storage: int) -> None:
         """Let operands lie in this storage: it belongs to the run."""
-        self._oldest = min(self._oldest, storage << _HALF)
+        self.oldest = storage
+        self._oldest = storage << _HALF
 
     def add(self, plan: Any, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.
@@ -230,6 +232,20 @@ class Rows:
             planned = plans[head >> _HALF]
             end = start + planned.words
             yield Row(position, planned.plan, site_of(head), words[start + 1 : end])
+            start = end
+
+    def accesses_before(self, storage: int, first: int, last: int) -> Iterator[tuple[Row, int]]:
+        """Yield the instructions from ``first`` to the one before ``last`` with each operand older than a storage."""
+        limit = storage << _HALF
+        words, plans, start = self.row_words, self.plans, self._start(first) if first < last else 0
+        for position in range(first, last):
+            head = words[start]
+            planned = plans[head >> _HALF]
+            end = start + planned.words
+            for at in range(start + 1, end, OPERAND_WORDS):
+                if words[at] < limit:
+                    row = Row(position, planned.plan, site_of(head), words[start + 1 : end])
+                    yield row, (at - start) // OPERAND_WORDS
             start = end
 
     def plan_at(self, position: int) -> Any:

@@ -99,6 +99,7 @@ class Sites:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[int, int], int] = {}
+        self._plain: dict[tuple[int, int], int] = {}  # those that also name what is made there
         self._elements: dict[tuple[int, int, int], int] = {}
         self._codes: list[CodeType] = []  # kept, so that their ids stay theirs
         self.all: list[Site] = []
@@ -133,6 +134,22 @@ class Sites:
         if element is not None and frame is not None:
             found = self._element(frame, found, element)
         return found if self.all[found].bound else number
+
+    def current_and_naming(self, depth: int) -> tuple[int, int]:
+        """Return the author's current site, and the one that names what is made now.
+
+        ``depth`` is where the author's frame lies if all is as usual, seen from the caller; those inside are internal.
+        """
+        frame = sys._getframe(depth + 1)
+        number = self._plain.get((id(frame.f_code), frame.f_lasti))
+        if number is not None:
+            return number, number
+        number, naming = self.current(3), self.naming(3)
+        if number == naming and number >= 0 and not is_internal(frame.f_code.co_filename):
+            site = self.all[number]
+            if not site.returned and site.element is None:
+                self._plain[id(frame.f_code), frame.f_lasti] = number
+        return number, naming
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:
         """Return the site that names an element of a call's result; the call's own site where the element gets no

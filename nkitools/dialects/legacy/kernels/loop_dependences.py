@@ -139,27 +139,25 @@ class _Loop:
         others = len(record.programs) > self.turns  # had a turn in between
         ends = [*self.starts[1:], record.count]
         for iteration, (first, end) in enumerate(zip(self.starts, ends, strict=True)):
-            for row in record.rows_between(first, end):
+            for row, number in record.accesses_before(oldest, first, end):
                 position = row.position
-                if others and record.program_at(position) != self.core.program:
+                storage, layout, byte_offset, written = row.access(number)
+                if storage in left_out or (others and record.program_at(position) != self.core.program):
                     continue
-                for number, storage in enumerate(row.storages()):
-                    if storage < oldest and storage not in left_out:
-                        accesses = found.get(storage)
-                        if accesses is None:
-                            accesses = found[storage] = _Accesses()
-                        _, layout, byte_offset, written = row.access(number)
-                        (accesses.writes if written else accesses.reads).append(
-                            _Access(
-                                iteration,
-                                position,
-                                row.site,
-                                updates.get(position, PLAIN),
-                                layout,
-                                byte_offset,
-                                record.beside.part_as_run(position, number),
-                            )
-                        )
+                accesses = found.get(storage)
+                if accesses is None:
+                    accesses = found[storage] = _Accesses()
+                (accesses.writes if written else accesses.reads).append(
+                    _Access(
+                        iteration,
+                        position,
+                        row.site,
+                        updates.get(position, PLAIN),
+                        layout,
+                        byte_offset,
+                        record.beside.part_as_run(position, number),
+                    )
+                )
         return found
 
     # --- the comparison ----------------------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ class LoopReduction(Tensor):
     """A tile on its way to the destination that it is combined with."""
 
     __slots__ = ("kind", "mask", "operator")
+    is_plain = False
 
     def __init__(self, tile: Tensor, operator: str, kind: DType | None, mask: Any) -> None:
         super().__init__(tile.base)

@@ -13,6 +13,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import lanes_of
 from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.tiles import elementwise
+from nkitools.dialects.legacy.tiles.call_forms import value_again
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce, reduce_into, trailing
@@ -34,8 +35,15 @@ def _named(function: Any, name: str, doc: str) -> Function:
 
 def _binary(name: str, doc: str) -> Function:
     def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+        is_usual = dtype is None and mask is None and not kwargs
+        again: Tensor | None = value_again(name, (x, y), 3) if is_usual else None
+        if again is not None:
+            return again
         check_keywords(f"nl.{name}", kwargs)
-        return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
+        value = Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
+        if is_usual:
+            elementwise.keep_binary(name, x, y, value)
+        return value
 
     return _named(
         function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."

@@ -54,6 +54,7 @@ class BlockTensor(Tensor):
     """A tensor on chip with block dimensions: a tile for each position of those."""
 
     __slots__ = ("blocks", "leading")
+    is_plain = False
 
     def __init__(self, leading: tuple[int, ...], blocks: list[NkiTensor]) -> None:
         super().__init__(blocks[0])

@@ -15,11 +15,12 @@ from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex
+from nkitools.dialects.legacy.tiles.call_forms import keep_form
 from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, view_of, write_lanes
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
-from nkitools.isa.elementwise import reciprocal, tensor_scalar
+from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
 from nkitools.isa.move import tensor_copy
 from nkitools.language.broadcast import spread_partitions
 from nkitools.language.math import binary_into
@@ -109,6 +110,28 @@ def binary(
     dst = value_tile(shape, _binary_type(what, dtype, called, x, y))
     write_lanes(binary_instructions(what), dst, (x, y), lanes)
     return dst, lanes
+
+
+def keep_binary(what: str, x: Any, y: Any, value: Any) -> None:
+    """Keep the form of ``value = x <what> y``, of its dtype by default, where one instruction computes it."""
+    if what not in OPERATORS:
+        return
+    if is_number(y):
+        keep_form(what, (x, y), value, tensor_scalar, ("data", "operand0"), absent=(None,), op0=OPERATORS[what])
+    elif is_number(x):
+        keep_form(
+            what,
+            (x, y),
+            value,
+            tensor_scalar,
+            ("data", "operand0"),
+            absent=(None,),
+            is_swapped=True,
+            op0=OPERATORS[what],
+            reverse0=True,
+        )
+    elif x.shape == y.shape:
+        keep_form(what, (x, y), value, tensor_tensor, ("data1", "data2"), op=OPERATORS[what])
 
 
 def _binary_type(what: str, dtype: Any, called: str, x: Any, y: Any) -> DType:

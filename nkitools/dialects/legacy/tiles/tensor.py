@@ -22,6 +22,7 @@ from nkitools.dialects.legacy.indexing.slicing import basic_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.dialects.legacy.tiles import elementwise, reshaping
 from nkitools.dialects.legacy.tiles.assignment import assign, update
+from nkitools.dialects.legacy.tiles.call_forms import value_again
 from nkitools.dialects.legacy.tiles.dtypes import element_type, shown
 from nkitools.dialects.legacy.tiles.result_tiles import part
 from nkitools.language.broadcast import broadcast
@@ -40,6 +41,7 @@ class Tensor:
 
     __slots__ = ("access", "base", "element", "lanes", "opened", "shape")
     dialect = "neuronxcc.nki"
+    is_plain = True  # all of the tile is in `base`, unless it has an access
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the arithmetic to this class
     __hash__ = object.__hash__
 
@@ -194,8 +196,13 @@ class Tensor:
         if not isinstance(other, (Tensor, bool, int, float, np.generic)):
             return NotImplemented
         x, y = (other, self) if reverse else (self, other)
+        again = value_again(what, (x, y), 3)
+        if again is not None:
+            return again
         dtype = bool if what in _COMPARISONS else None
-        return Tensor.made(*elementwise.binary(what, x, y, dtype=dtype, partitions=False, name=_OPERATORS[what]))
+        value = Tensor.made(*elementwise.binary(what, x, y, dtype=dtype, partitions=False, name=_OPERATORS[what]))
+        elementwise.keep_binary(what, x, y, value)
+        return value
 
     def __add__(self, other: Any) -> Any:
         return self._operate("add", other)
@@ -369,6 +376,7 @@ class MaskedOperand(Tensor):
     """``tile[mask]``: an operand of a matmul of which only the mask's lanes take part (NKI API, Masking)."""
 
     __slots__ = ("chosen",)
+    is_plain = False
 
     def __init__(self, tile: Tensor, mask: Mask) -> None:
         super().__init__(tile.base)
