@@ -92,7 +92,17 @@ def activation_reduce(
     """
     if reduce_op is None:
         check.refuse("NK609", "`reduce_op` is missing", remedy="Pass reduce_op=nl.add.")
-    plan = activation.function(check, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmds.reset_reduce)
+    plan = activation.function(
+        check,
+        dst=dst,
+        op=op,
+        data=data,
+        bias=bias,
+        scale=scale,
+        reduce_op=reduce_op,
+        reduce_res=reduce_res,
+        reduce_cmd=reduce_cmds.reset_reduce,
+    )
     activate, overlaps = plan.compute, not dst.layout.injective
 
     def compute(destination: Array, values: Array, result: Array | None, bias_value: Value, scale_value: Value) -> None:

@@ -171,11 +171,11 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
 def fill(dst: NkiTensor, number: Number, engine: engines = engines.unknown) -> None:
     """Fill a tensor with a number of any kind, which is cast as the engines cast it."""
     if not dst.dtype.is_integer:
-        memset(dst, number, engine)
+        memset(dst=dst, value=number, engine=engine)
         return
     whole = int(constant(number, dst.dtype))
     note_unfit(number, whole, dst.dtype)
-    memset(dst, whole, engine)
+    memset(dst=dst, value=whole, engine=engine)
 
 
 @instruction

@@ -33,7 +33,7 @@ def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
     """
     if isinstance(x, NkiTensor):
         loaded = VirtualRegister()
-        register_load(loaded, x)
+        register_load(dst=loaded, src=x)
         return loaded
     if x is not None and not isinstance(x, int):
         refuse("NK609", f"nisa.register_alloc takes an integer or nothing, it is given {type(x).__name__}")

@@ -103,12 +103,12 @@ def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sb
     """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor.on_chip:
-        memset(tensor, fill_value)
+        memset(dst=tensor, value=fill_value)
         return tensor
     total = math.prod(tensor.shape)
     flat = tensor.reshape((total,))
     source = ndarray((1, min(total, _FILL_CHUNK)), dtype, sbuf)
-    memset(source, fill_value)
+    memset(dst=source, value=fill_value)
     for start in range(0, total, _FILL_CHUNK):
         count = min(_FILL_CHUNK, total - start)
         dma_copy(dst=flat[start : start + count], src=source[:, :count])

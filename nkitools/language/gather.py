@@ -33,9 +33,9 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: 
         )
     target = result_dtype(dtype, data)
     gathered = ndarray(indices.shape, data.dtype, sbuf)
-    nc_n_gather(gathered, data, indices)
+    nc_n_gather(dst=gathered, data=data, indices=indices)
     if target is data.dtype:
         return gathered
     converted = ndarray(indices.shape, target, sbuf)
-    tensor_copy(converted, gathered)
+    tensor_copy(dst=converted, src=gathered)
     return converted

@@ -28,12 +28,12 @@ def transpose(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
     """
     _two_dimensional("transpose", x=x)
     swapped = ndarray((x.shape[1], x.shape[0]), x.dtype, psum)
-    nc_transpose(swapped, x)
+    nc_transpose(dst=swapped, data=x)
     target = result_dtype(dtype, x)
     if target is x.dtype:
         return swapped
     converted = ndarray(swapped.shape, target, psum)
-    tensor_copy(converted, swapped)
+    tensor_copy(dst=converted, src=swapped)
     return converted
 
 
@@ -49,7 +49,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     else:
         swapped = transpose(x)
         stationary = ndarray(swapped.shape, x.dtype, sbuf)
-        tensor_copy(stationary, swapped)
+        tensor_copy(dst=stationary, src=swapped)
     result = ndarray((stationary.shape[1], y.shape[1]), float32, psum)
-    nc_matmul(result, stationary, y, accumulate=False)
+    nc_matmul(dst=result, stationary=stationary, moving=y, accumulate=False)
     return result

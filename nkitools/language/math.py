@@ -88,17 +88,17 @@ def binary_into(dst: NkiTensor, what: str, x: TileOrNumber, y: TileOrNumber) -> 
     """``dst = x <what> y`` by the instruction that fits: tensor_scalar for a number or vector, else tensor_tensor."""
     operator = _BINARY[what]
     if isinstance(x, _NUMBERS):
-        tensor_scalar(dst, y, operator, x, reverse0=True)
+        tensor_scalar(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     elif isinstance(y, _NUMBERS):
-        tensor_scalar(dst, x, operator, y)
+        tensor_scalar(dst=dst, data=x, op0=operator, operand0=y)
     elif x.shape == y.shape:
-        tensor_tensor(dst, x, y, operator)
+        tensor_tensor(dst=dst, data1=x, data2=y, op=operator)
     elif operator.kind == "arithmetic" and _is_vector(y) and x.shape == dst.shape:
-        tensor_scalar(dst, x, operator, y)
+        tensor_scalar(dst=dst, data=x, op0=operator, operand0=y)
     elif operator.kind == "arithmetic" and _is_vector(x) and y.shape == dst.shape:
-        tensor_scalar(dst, y, operator, x, reverse0=True)
+        tensor_scalar(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     else:
-        tensor_tensor(dst, spread(x, dst.shape), spread(y, dst.shape), operator)
+        tensor_tensor(dst=dst, data1=spread(x, dst.shape), data2=spread(y, dst.shape), op=operator)
 
 
 def binary(what: str, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None) -> NkiTensor:
@@ -186,7 +186,7 @@ def _unary(name: str, sentence: str, into: Callable[[NkiTensor, NkiTensor], Any]
 
 def _activated(name: str, sentence: str) -> OfOne:
     function = ACTIVATIONS[name]
-    return _unary(name, sentence, lambda dst, x: activation(dst, function, x))
+    return _unary(name, sentence, lambda dst, x: activation(dst=dst, op=function, data=x))
 
 
 exp = _activated("exp", "``e ** x``.")
@@ -196,7 +196,7 @@ sqrt = _activated("sqrt", "The square root.")
 rsqrt = _unary(
     "rsqrt",
     "``1 / sqrt(x)`` on the GpSimd Engine, of a tile in SBUF (else NK206).",
-    lambda dst, x: tensor_scalar(dst, x, OPERATORS["rsqrt"], None, engine=engine.gpsimd),
+    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["rsqrt"], operand0=None, engine=engine.gpsimd),
 )
 tanh = _activated("tanh", "The hyperbolic tangent.")
 sigmoid = _activated("sigmoid", "``1 / (1 + exp(-x))``.")
@@ -216,12 +216,20 @@ erf_dx = _activated("erf_dx", "The derivative of the error function.")
 arctan = _activated("arctan", "The inverse tangent; the Scalar Engine's is one for inputs from -pi/2 to pi/2 only.")
 square = _activated("square", "``x * x``.")
 sign = _activated("sign", "-1, 0 or 1.")
-abs = _unary("abs", "``|x|``.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["abs"], None))
-reciprocal = _unary("reciprocal", "``1 / x`` on the Vector Engine.", _reciprocal)
-invert = _unary("invert", "``~x`` of integers.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["invert"], None))
-negative = _unary("negative", "``-x``.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["multiply"], -1.0))
+abs = _unary("abs", "``|x|``.", lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["abs"], operand0=None))
+reciprocal = _unary("reciprocal", "``1 / x`` on the Vector Engine.", lambda dst, x: _reciprocal(dst=dst, data=x))
+invert = _unary(
+    "invert",
+    "``~x`` of integers.",
+    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["invert"], operand0=None),
+)
+negative = _unary(
+    "negative", "``-x``.", lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["multiply"], operand0=-1.0)
+)
 logical_not = _unary(
-    "logical_not", "1 where ``x`` is 0, else 0.", lambda dst, x: tensor_scalar(dst, x, OPERATORS["logical_xor"], 1.0)
+    "logical_not",
+    "1 where ``x`` is 0, else 0.",
+    lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS["logical_xor"], operand0=1.0),
 )
 
 
@@ -266,7 +274,7 @@ def reduced(
     check_tile(what, "x", x)
     axes, keepdims = reduction_axes(what, x, axis), flag(what, "keepdims", keepdims)
     dst = ndarray(_reduced_shape(x, axes, keepdims), result_dtype(dtype, x), sbuf)
-    tensor_reduce(dst, OPERATORS[operator], x, axes, negate=negate, keepdims=keepdims)
+    tensor_reduce(dst=dst, op=OPERATORS[operator], data=x, axis=axes, negate=negate, keepdims=keepdims)
     return dst
 
 
@@ -330,7 +338,7 @@ def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: boo
 def mean_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     """``dst`` = the mean of ``x`` along its last free dimension(s)."""
     total = reduced("mean", "add", x, axes, float32, False)
-    tensor_scalar(dst, total, OPERATORS["multiply"], total.size / x.size)
+    tensor_scalar(dst=dst, data=total, op0=OPERATORS["multiply"], operand0=total.size / x.size)
 
 
 def var(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
@@ -377,12 +385,20 @@ def softmax_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     shifted = ndarray(x.shape, float32, sbuf)
     if lowest.layout.free_elements == 1:
         total = ndarray((x.shape[0], 1), float32, sbuf)
-        activation(shifted, _EXP, x, bias=lowest, reduce_op=_ADD, reduce_res=total, reduce_cmd=reduce_cmd.reset_reduce)
-        _reciprocal(total, total)
-        tensor_scalar(dst, shifted, OPERATORS["multiply"], total)
+        activation(
+            dst=shifted,
+            op=_EXP,
+            data=x,
+            bias=lowest,
+            reduce_op=_ADD,
+            reduce_res=total,
+            reduce_cmd=reduce_cmd.reset_reduce,
+        )
+        _reciprocal(dst=total, data=total)
+        tensor_scalar(dst=dst, data=shifted, op0=OPERATORS["multiply"], operand0=total)
         return
-    tensor_tensor(shifted, x, spread(lowest, x.shape), _ADD)
-    activation(shifted, _EXP, shifted)
+    tensor_tensor(dst=shifted, data1=x, data2=spread(lowest, x.shape), op=_ADD)
+    activation(dst=shifted, op=_EXP, data=shifted)
     total = reduced("softmax", "add", shifted, axes, float32, True)
-    _reciprocal(total, total)
-    tensor_tensor(dst, shifted, spread(total, x.shape), OPERATORS["multiply"])
+    _reciprocal(dst=total, data=total)
+    tensor_tensor(dst=dst, data1=shifted, data2=spread(total, x.shape), op=OPERATORS["multiply"])

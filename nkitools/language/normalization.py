@@ -45,10 +45,10 @@ def rms_norm(
     working = float32 if compute_dtype is None else known_dtype(compute_dtype)
     dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
     values = ndarray(x.shape, working, sbuf)
-    activation(values, _SQUARE, x)
+    activation(dst=values, op=_SQUARE, data=x)
     scale = reduced("rms_norm", "add", values, reduction_axes("rms_norm", x, axis), working, True)
-    tensor_scalar(scale, scale, _MULTIPLY, 1 / n, False, _ADD, epsilon)
-    tensor_scalar(scale, scale, _RSQRT, None, engine=engine.gpsimd)
+    tensor_scalar(dst=scale, data=scale, op0=_MULTIPLY, operand0=1 / n, reverse0=False, op1=_ADD, operand1=epsilon)
+    tensor_scalar(dst=scale, data=scale, op0=_RSQRT, operand0=None, engine=engine.gpsimd)
     binary_into(values, "multiply", x, scale)
     binary_into(dst, "multiply", values, w)
     return dst

@@ -54,12 +54,12 @@ def _blocks(total: int, partitions: int) -> list[tuple[int, int, int]]:
 
 def _fill(tile: NkiTensor) -> None:
     if current_core("nl.rand").generation.uniform_random:
-        random.rand2(tile, 0.0, 1.0)
+        random.rand2(dst=tile, min=0.0, max=1.0)
         return
     bits = ndarray(tile.shape, uint32, sbuf)
-    random.rng(bits)
-    tensor_scalar(bits, bits, _SHIFT, 8)
-    tensor_scalar(tile, bits, _MULTIPLY, 2.0**-24)
+    random.rng(dst=bits)
+    tensor_scalar(dst=bits, data=bits, op0=_SHIFT, operand0=8)
+    tensor_scalar(dst=tile, data=bits, op0=_MULTIPLY, operand0=2.0**-24)
 
 
 def random_seed(seed: NkiTensor) -> None:
@@ -74,7 +74,7 @@ def random_seed(seed: NkiTensor) -> None:
             f"nl.random_seed: seed must be a [1, 1] tensor, it is {type(seed).__name__}",
             remedy="Put the number into one: nl.random_seed(nl.full((1, 1), 42, dtype=nl.int32, buffer=nl.sbuf)).",
         )
-    random.set_rng_seed(seed)
+    random.set_rng_seed(src_seeds=seed)
 
 
 def dropout(x: NkiTensor, rate: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
@@ -91,9 +91,9 @@ def dropout(x: NkiTensor, rate: TileOrNumber, dtype: DTypeLike | None = None) ->
         refuse("NK609", f"nl.dropout: rate must be a number or a tile, it is {type(rate).__name__}")
     target = result_dtype(dtype, x)
     kept = ndarray(x.shape, x.dtype, sbuf)
-    random.dropout(kept, x, rate)
+    random.dropout(dst=kept, data=x, prob=rate)
     if target is x.dtype:
         return kept
     converted = ndarray(x.shape, target, sbuf)
-    tensor_copy(converted, kept)
+    tensor_copy(dst=converted, src=kept)
     return converted

@@ -25,50 +25,50 @@ _MAXIMUM, _MINIMUM = OPERATORS["maximum"], OPERATORS["minimum"]
 def floor_into(dst: NkiTensor, x: NkiTensor) -> None:
     """``dst`` = the largest whole number that is not above ``x``: ``x`` less what it is above that."""
     if not x.dtype.is_float:
-        tensor_copy(dst, x)
+        tensor_copy(dst=dst, src=x)
         return
     excess = ndarray(x.shape, float32, sbuf)
-    tensor_scalar(excess, x, _MAXIMUM, -_WHOLE, False, _MINIMUM, _WHOLE)
+    tensor_scalar(dst=excess, data=x, op0=_MAXIMUM, operand0=-_WHOLE, reverse0=False, op1=_MINIMUM, operand1=_WHOLE)
     _above_floor(excess)
-    tensor_tensor(dst, x, excess, _SUBTRACT)
+    tensor_tensor(dst=dst, data1=x, data2=excess, op=_SUBTRACT)
 
 
 def ceil_into(dst: NkiTensor, x: NkiTensor) -> None:
     """``dst`` = the smallest whole number that is not below ``x``: ``x`` plus what it is below that."""
     if not x.dtype.is_float:
-        tensor_copy(dst, x)
+        tensor_copy(dst=dst, src=x)
         return
     short = ndarray(x.shape, float32, sbuf)
-    tensor_scalar(short, x, _MAXIMUM, -_WHOLE, False, _MINIMUM, _WHOLE)
+    tensor_scalar(dst=short, data=x, op0=_MAXIMUM, operand0=-_WHOLE, reverse0=False, op1=_MINIMUM, operand1=_WHOLE)
     _above_nearest(short)
-    scalar_tensor_tensor(short, short, _GREATER, 0.0, _SUBTRACT, short)
-    tensor_tensor(dst, x, short, _ADD)
+    scalar_tensor_tensor(dst=short, data=short, op0=_GREATER, operand0=0.0, op1=_SUBTRACT, operand1=short)
+    tensor_tensor(dst=dst, data1=x, data2=short, op=_ADD)
 
 
 def trunc_into(dst: NkiTensor, x: NkiTensor) -> None:
     """``dst`` = ``x`` without its fraction, which is what ``|x|`` is above its floor, with the sign of ``x``."""
     if not x.dtype.is_float:
-        tensor_copy(dst, x)
+        tensor_copy(dst=dst, src=x)
         return
     fraction, sign = (ndarray(x.shape, float32, sbuf) for _ in range(2))
-    tensor_scalar(fraction, x, _ABS, None, False, _MINIMUM, _WHOLE)
+    tensor_scalar(dst=fraction, data=x, op0=_ABS, operand0=None, reverse0=False, op1=_MINIMUM, operand1=_WHOLE)
     _above_floor(fraction)
-    activation(sign, ACTIVATIONS["sign"], x)
-    tensor_tensor(fraction, fraction, sign, _MULTIPLY)
-    tensor_tensor(dst, x, fraction, _SUBTRACT)
+    activation(dst=sign, op=ACTIVATIONS["sign"], data=x)
+    tensor_tensor(dst=fraction, data1=fraction, data2=sign, op=_MULTIPLY)
+    tensor_tensor(dst=dst, data1=x, data2=fraction, op=_SUBTRACT)
 
 
 def _above_nearest(x: NkiTensor) -> None:
     """``x`` (float32, at most 2**23 in magnitude) becomes ``x`` less the integer nearest to it, exactly."""
     nearest = ndarray(x.shape, int32, sbuf)
-    tensor_copy(nearest, x)
-    tensor_tensor(x, x, nearest, _SUBTRACT)
+    tensor_copy(dst=nearest, src=x)
+    tensor_tensor(dst=x, data1=x, data2=nearest, op=_SUBTRACT)
 
 
 def _above_floor(x: NkiTensor) -> None:
     """``x`` (float32, at most 2**23 in magnitude) becomes ``x`` less its floor."""
     _above_nearest(x)
-    scalar_tensor_tensor(x, x, _LESS, 0.0, _ADD, x)
+    scalar_tensor_tensor(dst=x, data=x, op0=_LESS, operand0=0.0, op1=_ADD, operand1=x)
 
 
 _TILE = "Of integers a copy; infinities and not-a-number stay, and the sign of a zero may be lost."

@@ -39,10 +39,10 @@ def where_into(dst: NkiTensor, condition: NkiTensor, x: TileOrNumber, y: TileOrN
     predicate = spread(_predicate(condition), dst.shape)
     chosen = spread(_converted(x, dst.dtype), dst.shape) if isinstance(x, NkiTensor) else x
     if isinstance(y, NkiTensor):
-        tensor_copy(dst, spread(y, dst.shape))
+        tensor_copy(dst=dst, src=spread(y, dst.shape))
     else:
         fill(dst, y)
-    tensor_copy_predicated(dst, chosen, predicate)
+    tensor_copy_predicated(dst=dst, src=chosen, predicate=predicate)
 
 
 def _shape(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ def _predicate(condition: NkiTensor) -> NkiTensor:
     if condition.dtype in _PREDICATES and condition.buffer is MemoryRegion.sbuf:
         return condition
     predicate = ndarray(condition.shape, uint8, sbuf)
-    tensor_scalar(predicate, condition, OPERATORS["not_equal"], 0.0)
+    tensor_scalar(dst=predicate, data=condition, op0=OPERATORS["not_equal"], operand0=0.0)
     return predicate
 
 
@@ -76,5 +76,5 @@ def _converted(x: NkiTensor, dtype: DType) -> NkiTensor:
     if x.dtype is dtype:
         return x
     converted = ndarray(x.shape, dtype, sbuf)
-    tensor_copy(converted, x)
+    tensor_copy(dst=converted, src=x)
     return converted

@@ -52,7 +52,7 @@ def sin_into(dst: NkiTensor, x: NkiTensor) -> None:
 def cos_into(dst: NkiTensor, x: NkiTensor) -> None:
     """``dst`` = the cosine of ``x``, which is the sine a quarter of a turn later."""
     angle = _reduced(x, _TURN, 0.25)
-    tensor_scalar(angle, angle, _ADD, math.pi / 2)
+    tensor_scalar(dst=angle, data=angle, op0=_ADD, operand0=math.pi / 2)
     _sine(dst, angle)
 
 
@@ -61,20 +61,22 @@ def tan_into(dst: NkiTensor, x: NkiTensor) -> None:
     angle = _reduced(x, _HALF_TURN, 0.0)
     sine, cosine = (ndarray(x.shape, float32, sbuf) for _ in range(2))
     _sine(sine, angle)
-    tensor_scalar(angle, angle, _ADD, math.pi / 2)
+    tensor_scalar(dst=angle, data=angle, op0=_ADD, operand0=math.pi / 2)
     _sine(cosine, angle)
-    reciprocal(cosine, cosine)
-    tensor_tensor(dst, sine, cosine, _MULTIPLY)
+    reciprocal(dst=cosine, data=cosine)
+    tensor_tensor(dst=dst, data1=sine, data2=cosine, op=_MULTIPLY)
 
 
 def _reduced(x: NkiTensor, period: tuple[float, ...], phase: float) -> NkiTensor:
     """``x`` less the multiple of the period for which ``x / period + phase`` lies between -1/2 and 1/2."""
     turns, angle = (ndarray(x.shape, float32, sbuf) for _ in range(2))
-    tensor_scalar(turns, x, _MULTIPLY, 1 / math.fsum(period), False, _ADD, phase)
-    tensor_scalar(turns, turns, _ADD, _ROUND, False, _SUBTRACT, _ROUND)
-    scalar_tensor_tensor(angle, turns, _MULTIPLY, -period[0], _ADD, x)
+    tensor_scalar(
+        dst=turns, data=x, op0=_MULTIPLY, operand0=1 / math.fsum(period), reverse0=False, op1=_ADD, operand1=phase
+    )
+    tensor_scalar(dst=turns, data=turns, op0=_ADD, operand0=_ROUND, reverse0=False, op1=_SUBTRACT, operand1=_ROUND)
+    scalar_tensor_tensor(dst=angle, data=turns, op0=_MULTIPLY, operand0=-period[0], op1=_ADD, operand1=x)
     for part in period[1:]:
-        scalar_tensor_tensor(angle, turns, _MULTIPLY, -part, _ADD, angle)
+        scalar_tensor_tensor(dst=angle, data=turns, op0=_MULTIPLY, operand0=-part, op1=_ADD, operand1=angle)
     return angle
 
 
@@ -84,10 +86,12 @@ def _sine(dst: NkiTensor, angle: NkiTensor) -> None:
     Whatever is left beyond pi comes of an ``x`` whose neighbours are whole turns away.
     """
     folded = ndarray(angle.shape, float32, sbuf)
-    tensor_scalar(folded, angle, _MAXIMUM, -math.pi / 2, False, _MINIMUM, math.pi / 2)
-    scalar_tensor_tensor(folded, folded, _MULTIPLY, 2.0, _SUBTRACT, angle)
-    tensor_scalar(folded, folded, _MAXIMUM, -_PI, False, _MINIMUM, _PI)
-    activation(dst, _SINE, folded)
+    tensor_scalar(
+        dst=folded, data=angle, op0=_MAXIMUM, operand0=-math.pi / 2, reverse0=False, op1=_MINIMUM, operand1=math.pi / 2
+    )
+    scalar_tensor_tensor(dst=folded, data=folded, op0=_MULTIPLY, operand0=2.0, op1=_SUBTRACT, operand1=angle)
+    tensor_scalar(dst=folded, data=folded, op0=_MAXIMUM, operand0=-_PI, reverse0=False, op1=_MINIMUM, operand1=_PI)
+    activation(dst=dst, op=_SINE, data=folded)
 
 
 _RANGE = (

@@ -39,7 +39,16 @@ def scalar_tensor_tensor(
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
 
     def into(target: NkiTensor, tile: NkiTensor, first: Any, second: NkiTensor) -> None:
-        _fused.scalar_tensor_tensor(target, tile, op0, first, op1, second, bool(reverse0), bool(reverse1))
+        _fused.scalar_tensor_tensor(
+            dst=target,
+            data=tile,
+            op0=op0,
+            operand0=first,
+            op1=op1,
+            operand1=second,
+            reverse0=bool(reverse0),
+            reverse1=bool(reverse1),
+        )
 
     write_lanes(into, dst, (data, operand0, operand1), lanes)
     return Tensor.made(dst, lanes)
@@ -70,7 +79,16 @@ def tensor_tensor_scan(
     check_box(what, lanes)
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor, start: Any) -> None:
-        _fused.tensor_tensor_scan(target, first, second, start, op0, op1, bool(reverse0), bool(reverse1))
+        _fused.tensor_tensor_scan(
+            dst=target,
+            data0=first,
+            data1=second,
+            initial=start,
+            op0=op0,
+            op1=op1,
+            reverse0=bool(reverse0),
+            reverse1=bool(reverse1),
+        )
 
     write_lanes(into, dst, (data0, data1, initial), defined(lanes, data0, data1, initial))
     return Tensor.made(dst, lanes)
@@ -105,7 +123,15 @@ def tensor_scalar_reduce(
         if subtracts:
             _reduce_by_subtracting(target, tile, op0, operand, result, reverse0)
         else:
-            _fused.tensor_scalar_reduce(target, tile, op0, operand, reduce_op, result, bool(reverse0))
+            _fused.tensor_scalar_reduce(
+                dst=target,
+                data=tile,
+                op0=op0,
+                operand0=operand,
+                reduce_op=reduce_op,
+                reduce_res=result,
+                reverse0=bool(reverse0),
+            )
 
     write_lanes(into, dst, (data, operand0, reduce_res), defined(lanes, data, operand0))
     return Tensor.made(dst, lanes)
@@ -116,6 +142,6 @@ def _reduce_by_subtracting(
 ) -> None:
     """The results are reduced in float32, before they are cast."""
     results = new_tile(data.shape, float32)
-    _elementwise.tensor_scalar(results, data, op0, operand0, bool(reverse0))
-    tensor_reduce(reduce_res, OPERATORS["subtract"], results, tuple(range(1, results.ndim)))
-    tensor_copy(dst, results)
+    _elementwise.tensor_scalar(dst=results, data=data, op0=op0, operand0=operand0, reverse0=bool(reverse0))
+    tensor_reduce(dst=reduce_res, op=OPERATORS["subtract"], data=results, axis=tuple(range(1, results.ndim)))
+    tensor_copy(dst=dst, src=results)

@@ -48,7 +48,13 @@ def local_gather(
     rows = (0, index.shape[0]) if lanes is None else lanes.box[0]
     if lanes is None or not lanes.empty:
         target = part(dst, dst.shape, (rows, *((0, size) for size in dst.shape[1:])))
-        _gather.local_gather(target, rows_of(src_buffer, rows), rows_of(index, rows), each, valid)
+        _gather.local_gather(
+            dst=target,
+            src_buffer=rows_of(src_buffer, rows),
+            index=rows_of(index, rows),
+            num_elem_per_idx=each,
+            num_valid_indices=valid,
+        )
     kept = None if lanes is None else Lanes((rows, *((0, size) for size in dst.shape[1:])))
     return Tensor.made(dst, kept)
 
@@ -75,7 +81,7 @@ def nc_stream_shuffle(
     if isinstance(shuffle_mask, (list, tuple)):
         entries = [each if whole(each) is None else whole(each) for each in shuffle_mask]
     if lanes is None:
-        _gather.nc_stream_shuffle(dst.resolved(), src.resolved(), entries)
+        _gather.nc_stream_shuffle(dst=dst.resolved(), src=src.resolved(), shuffle_mask=entries)
     elif not lanes.empty:
         _shuffle_lanes(src, dst, entries, lanes)
 
@@ -94,7 +100,7 @@ def _shuffle_lanes(src: Any, dst: Any, entries: Any, lanes: Lanes) -> None:
         where = np.zeros(target.shape, np.bool_)
         where[lanes.box[0][0] :] = True if lanes.where is None else lanes.where
         target = MaskedTensor.of(target, where)
-    _gather.nc_stream_shuffle(target, source, entries)
+    _gather.nc_stream_shuffle(dst=target, src=source, shuffle_mask=entries)
 
 
 def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
@@ -112,13 +118,13 @@ def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = 
     lanes = lanes_of(mask, indices.shape, what)
     dst = value_tile(indices.shape, data.element)
     if lanes is None:
-        _gather.nc_n_gather(dst, data.resolved(), indices.resolved())
+        _gather.nc_n_gather(dst=dst, data=data.resolved(), indices=indices.resolved())
     elif not lanes.empty:
         target, chosen = part(dst, dst.shape, lanes.box), indices.within(indices.shape, lanes.box)
         if lanes.where is not None:
             chosen = _zero_elsewhere(chosen, lanes.where)
             target = MaskedTensor.of(target, lanes.where)
-        _gather.nc_n_gather(target, rows_of(data, lanes.box[0]), chosen)
+        _gather.nc_n_gather(dst=target, data=rows_of(data, lanes.box[0]), indices=chosen)
     kind = result_type(dtype, what, data)
     return Tensor.made(dst if kind is data.element else converted_value(dst, kind), lanes)
 
@@ -127,5 +133,5 @@ def _zero_elsewhere(indices: NkiTensor, where: Array) -> NkiTensor:
     """A copy of indices that are of no use where the mask does not hold: whatever stands there may be out of bounds."""
     copied = new_tile(indices.shape, indices.dtype)
     fill(copied, 0)
-    tensor_copy(MaskedTensor.of(copied, where), indices)
+    tensor_copy(dst=MaskedTensor.of(copied, where), src=indices)
     return copied

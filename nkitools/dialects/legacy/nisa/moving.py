@@ -71,7 +71,7 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **kwargs: Any) -> Tensor:
 
     def into(target: NkiTensor) -> None:
         pattern = tuple(zip(index.coefficients[1:], target.shape[1:], strict=True))
-        _move.iota(target, pattern, start, index.coefficients[0])
+        _move.iota(dst=target, pattern=pattern, offset=start, channel_multiplier=index.coefficients[0])
 
     write_lanes(into, dst, (), lanes)
     return Tensor.made(dst, lanes)
@@ -110,7 +110,7 @@ def tensor_copy_dynamic_dst(
 
 def _copying(engine: Any) -> Any:
     chosen = translated(engine)
-    return lambda target, tile: _move.tensor_copy(target, tile, chosen)
+    return lambda target, tile: _move.tensor_copy(dst=target, src=tile, engine=chosen)
 
 
 class _Moved:
@@ -201,9 +201,11 @@ def transposed_by_dma(what: str, src: Any, axes: Any, mask: Any, dtype: Any, mod
     chosen = translated(mode if mode is dge_modes.hwdge or not isinstance(mode, dge_modes) else dge_modes.unknown)
     kept = None if lanes is None else Lanes(tuple(lanes.box[axis] for axis in order))
     if lanes is None or kept is None:
-        _dma_transpose(dst, src.resolved(), given, dge_mode=chosen)
+        _dma_transpose(dst=dst, src=src.resolved(), axes=given, dge_mode=chosen)
     elif not lanes.empty:
-        _dma_transpose(part(dst, dst.shape, kept.box), src.within(src.shape, lanes.box), given, dge_mode=chosen)
+        _dma_transpose(
+            dst=part(dst, dst.shape, kept.box), src=src.within(src.shape, lanes.box), axes=given, dge_mode=chosen
+        )
     kind = result_type(dtype, what, src)
     return Tensor.made(dst if kind is src.element else converted_value(dst, kind), kept)
 

@@ -19,10 +19,9 @@ from nkitools.dialects.legacy.nisa.value_calls import (
 )
 from nkitools.dialects.legacy.tiles.dtypes import element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import search as _search
-from nkitools.isa.move import tensor_copy
 from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
 
 
@@ -38,7 +37,7 @@ def max8(*, src: Any, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     lanes = box_lanes(what, mask, src.shape)
 
     def into(dst: NkiTensor, tile: NkiTensor) -> None:
-        _search.max8(dst, _folded(tile))
+        _search.max8(dst=dst, src=_folded(tile))
 
     return per_partition(what, into, src, (FOUND,), result_type(dtype, what, src), lanes, memory)
 
@@ -59,7 +58,7 @@ def nc_find_index8(*, data: Any, vals: Any, mask: Any = None, dtype: Any = None,
         not_affine(f"{what}: places are counted from the first element of a partition, which the mask leaves out")
 
     def into(dst: NkiTensor, tile: NkiTensor, wanted: NkiTensor) -> None:
-        _search.nc_find_index8(dst, _folded(tile), wanted)
+        _search.nc_find_index8(dst=dst, data=_folded(tile), vals=wanted)
 
     kind = uint32 if dtype is None else element_type(dtype)
     return per_partition(what, into, data, (FOUND,), kind, lanes, memory, vals)
@@ -96,10 +95,10 @@ def nc_match_replace8(
     issued = defined(lanes, data, vals)
     others = [_on_partitions(each, issued) for each in (vals, dst_idx)]
     if lanes is not None and data.access is None:
-        write_lanes(tensor_copy, dst, (data,), None)
+        copy_tile(dst, data, None)
 
     def into(target: NkiTensor, tile: NkiTensor) -> None:
-        _search.nc_match_replace8(target, tile, others[0], imm, others[1])
+        _search.nc_match_replace8(dst=target, data=tile, vals=others[0], imm=imm, dst_idx=others[1])
 
     write_lanes(into, dst, (data,), issued)
     return Tensor.made(dst, lanes)

@@ -56,7 +56,13 @@ def affine_select(
         if tile.buffer is MemoryRegion.psum:
             tile = reshaping.converted(tile, tile.dtype)
         _select.affine_select(
-            target, pattern, expression.coefficients[0], tile, on_false_value, comparison, offset=start
+            dst=target,
+            pattern=pattern,
+            channel_multiplier=expression.coefficients[0],
+            on_true_tile=tile,
+            on_false_value=on_false_value,
+            cmp_op=comparison,
+            offset=start,
         )
 
     write_lanes(into, dst, (on_true_tile,), lanes)
@@ -122,7 +128,17 @@ def range_select(
 
     def into(target: NkiTensor, tile: NkiTensor, low: NkiTensor, high: NkiTensor, result: NkiTensor | None) -> None:
         _select.range_select(
-            target, tile, comp_op0, comp_op1, low, high, translated(command), result, reduce_op, start, on_false_value
+            dst=target,
+            on_true_tile=tile,
+            comp_op0=comp_op0,
+            comp_op1=comp_op1,
+            bound0=low,
+            bound1=high,
+            reduce_cmd=translated(command),
+            reduce_res=result,
+            reduce_op=reduce_op,
+            range_start=start,
+            on_false_value=on_false_value,
         )
 
     issued = defined(lanes, on_true_tile, bound0, bound1)
@@ -160,7 +176,16 @@ def select_reduce(
 
     def into(target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: Any, result: NkiTensor | None) -> None:
         command = translated(reduce_cmd)
-        _select.select_reduce(target, choice, first, second, result, command, reduce_op, bool(reverse_pred))
+        _select.select_reduce(
+            dst=target,
+            predicate=choice,
+            on_true=first,
+            on_false=second,
+            reduce_res=result,
+            reduce_cmd=command,
+            reduce_op=reduce_op,
+            reverse_pred=bool(reverse_pred),
+        )
 
     issued = defined(lanes, predicate, on_true) if reduces else lanes
     write_lanes(into, dst, (predicate, on_true, on_false, reduce_res), issued)
@@ -185,7 +210,7 @@ def tensor_copy_predicated(
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate)
 
     def into(target: NkiTensor, values: Any, choice: NkiTensor) -> None:
-        _select.tensor_copy_predicated(target, values, choice, bool(reverse_pred))
+        _select.tensor_copy_predicated(dst=target, src=values, predicate=choice, reverse_pred=bool(reverse_pred))
 
     write_lanes(into, dst, (src, predicate), lanes)
 
@@ -202,5 +227,5 @@ def sequence_bounds(*, segment_ids: Any, dtype: Any = None) -> Tensor:
     check_tile(what, "segment_ids", segment_ids)
     ids = segment_ids.resolved()
     dst = value_tile((ids.shape[0], 2, ids.layout.free_elements), result_type(dtype, what, segment_ids))
-    _select.sequence_bounds(dst, ids)
+    _select.sequence_bounds(dst=dst, segment_ids=ids)
     return Tensor.made(dst)

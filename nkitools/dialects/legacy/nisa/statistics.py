@@ -30,7 +30,11 @@ def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -
     if lanes is not None and not lanes.empty and lanes.box[1:] != whole:
         not_affine(f"{what}: it chooses among the elements of a partition, which bn_stats does not support")
     kind = result_type(dtype, what, data)
-    return per_partition(what, _statistics.bn_stats, data, (MOMENTS,), kind, lanes, memory)
+
+    def into(dst: NkiTensor, tile: NkiTensor) -> None:
+        _statistics.bn_stats(dst=dst, data=tile)
+
+    return per_partition(what, into, data, (MOMENTS,), kind, lanes, memory)
 
 
 def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
@@ -42,7 +46,11 @@ def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) ->
     memory = memory_of(what, kwargs)
     check_tile(what, "data", data)
     lanes = box_lanes(what, mask, data.shape)
-    return per_partition(what, _statistics.bn_aggr, data, (2,), result_type(dtype, what, data), lanes, memory)
+
+    def into(dst: NkiTensor, tile: NkiTensor) -> None:
+        _statistics.bn_aggr(dst=dst, data=tile)
+
+    return per_partition(what, into, data, (2,), result_type(dtype, what, data), lanes, memory)
 
 
 def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
@@ -57,7 +65,7 @@ def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any 
     dst = value_tile((1, *data.shape[1:]), result_type(dtype, what, data), memory)
 
     def into(target: NkiTensor, tile: NkiTensor) -> None:
-        _statistics.tensor_partition_reduce(target, op, tile)
+        _statistics.tensor_partition_reduce(dst=target, op=op, data=tile)
 
     if lanes is None:
         into(dst, data.resolved())

@@ -52,7 +52,16 @@ def activation(
     command = translated(reduce_cmd)
 
     def into(target: NkiTensor, tile: NkiTensor, bias: Any, scale: Any, result: Any) -> None:
-        _activation.activation(target, op, tile, bias, scale, reduce_op, result, command)
+        _activation.activation(
+            dst=target,
+            op=op,
+            data=tile,
+            bias=bias,
+            scale=scale,
+            reduce_op=reduce_op,
+            reduce_res=result,
+            reduce_cmd=command,
+        )
 
     issued = lanes if reduce_op is None else defined(lanes, data)
     write_lanes(into, dst, (data, bias, scale, reduce_res), issued)
@@ -95,7 +104,9 @@ def activation_reduce(
     _check_bias(what, bias)
 
     def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: Any, scale: Any) -> None:
-        _fused.activation_reduce(target, op, tile, reduce_op, result, bias, scale)
+        _fused.activation_reduce(
+            dst=target, op=op, data=tile, reduce_op=reduce_op, reduce_res=result, bias=bias, scale=scale
+        )
 
     write_lanes(into, dst, (data, reduce_res, bias, scale), defined(lanes, data))
     return Tensor.made(dst, lanes)
@@ -104,7 +115,7 @@ def activation_reduce(
 def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
     """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
     dst, lanes = new_result("nisa.reciprocal", data, dtype, mask, kwargs)
-    write_lanes(_elementwise.reciprocal, dst, (data,), lanes)
+    write_lanes(lambda target, tile: _elementwise.reciprocal(dst=target, data=tile), dst, (data,), lanes)
     return Tensor.made(dst, lanes)
 
 
@@ -114,7 +125,7 @@ def tensor_copy(
     """A copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
     dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
     chosen = translated(engine)
-    write_lanes(lambda target, tile: _move.tensor_copy(target, tile, chosen), dst, (src,), lanes)
+    write_lanes(lambda target, tile: _move.tensor_copy(dst=target, src=tile, engine=chosen), dst, (src,), lanes)
     return Tensor.made(dst, lanes)
 
 
@@ -135,7 +146,9 @@ def tensor_tensor(
     chosen = translated(engine)
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
-        _elementwise.tensor_tensor(target, _spread(first, target), _spread(second, target), op, chosen)
+        _elementwise.tensor_tensor(
+            dst=target, data1=_spread(first, target), data2=_spread(second, target), op=op, engine=chosen
+        )
 
     write_lanes(into, dst, (data1, data2), lanes)
     return Tensor.made(dst, lanes)
@@ -185,7 +198,17 @@ def tensor_scalar(
     chosen = translated(engine)
 
     def into(target: NkiTensor, tile: NkiTensor, first: Any, second: Any) -> None:
-        _elementwise.tensor_scalar(target, tile, op0, first, bool(reverse0), op1, second, bool(reverse1), chosen)
+        _elementwise.tensor_scalar(
+            dst=target,
+            data=tile,
+            op0=op0,
+            operand0=first,
+            reverse0=bool(reverse0),
+            op1=op1,
+            operand1=second,
+            reverse1=bool(reverse1),
+            engine=chosen,
+        )
 
     write_lanes(into, dst, (data, operand0, operand1), lanes)
     return Tensor.made(dst, lanes)
@@ -207,7 +230,7 @@ def tensor_reduce(
     check_tile("nisa.tensor_reduce", "data", data)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
-        _reduce.tensor_reduce(dst, op, tile, axes, negate=bool(negate))
+        _reduce.tensor_reduce(dst=dst, op=op, data=tile, axis=axes, negate=bool(negate))
 
     kind = result_type(dtype, "nisa.tensor_reduce", data)
     return reduce("nisa.tensor_reduce", into, data, axis, kind, mask, bool(keepdims), memory)

@@ -72,10 +72,10 @@ def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options
         return Tensor.made(dst, Lanes(tuple((0, 0) for _ in dst.shape)))
     left, right = _evicted(left), _evicted(right)
     if chosen_left is None and chosen_right is None:
-        _nc_matmul(dst, left, right, accumulate=False, **options)
+        _nc_matmul(dst=dst, stationary=left, moving=right, accumulate=False, **options)
         return Tensor.made(dst)
     box = (_free(chosen_left, stationary), _free(chosen_right, moving))
-    _nc_matmul(part(dst, dst.shape, box), left, right, accumulate=False, **options)
+    _nc_matmul(dst=part(dst, dst.shape, box), stationary=left, moving=right, accumulate=False, **options)
     return Tensor.made(dst, Lanes(box))
 
 
@@ -135,10 +135,10 @@ def transposed(x: NkiTensor) -> NkiTensor:
     small = 32  # what the Vector Engine transposes (nc_transpose docs)
     if max(shape) <= small:
         dst = value_tile(shape, x.dtype)
-        _nc_transpose(dst, x, modern_engines.vector)
+        _nc_transpose(dst=dst, data=x, engine=modern_engines.vector)
         return dst
     swapped = new_tile(shape, x.dtype, PSUM)
-    _nc_transpose(swapped, x, modern_engines.tensor)
+    _nc_transpose(dst=swapped, data=x, engine=modern_engines.tensor)
     return reshaping.converted_value(swapped, x.dtype)
 
 
@@ -160,7 +160,7 @@ def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> 
     turned = None if lanes.empty else transposed(x.within(x.shape, lanes.box))
     dst = value_tile((x.shape[1], x.shape[0]), kind)
     if turned is not None:
-        tensor_copy(part(dst, dst.shape, kept.box), turned)
+        tensor_copy(dst=part(dst, dst.shape, kept.box), src=turned)
     return Tensor.made(dst, kept)
 
 
@@ -222,12 +222,12 @@ def nc_transpose(
     dst = value_tile((math.prod(data.shape[1:]), data.shape[0]), data.element, memory)
     kept = None
     if lanes is None:
-        _nc_transpose(dst, data.resolved(), chosen)
+        _nc_transpose(dst=dst, data=data.resolved(), engine=chosen)
     else:
         first = first_in_row(what, lanes, data.shape)
         count = math.prod(end - start for start, end in lanes.box[1:])
         kept = Lanes(((first, first + count), lanes.box[0]))
         if not lanes.empty:
-            _nc_transpose(part(dst, dst.shape, kept.box), data.within(data.shape, lanes.box), chosen)
+            _nc_transpose(dst=part(dst, dst.shape, kept.box), data=data.within(data.shape, lanes.box), engine=chosen)
     kind = data.element if dtype is None else element_type(dtype)
     return Tensor.made(dst if kind is data.element else reshaping.converted_value(dst, kind), kept)

@@ -21,7 +21,7 @@ from nkitools.dialects.legacy.kernels.loop_dependences import note_update
 from nkitools.dialects.legacy.nl.programs import ProgramId, num_programs
 from nkitools.dialects.legacy.tiles.dtypes import result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS, token_name
 from nkitools.isa.move import tensor_copy
@@ -57,7 +57,7 @@ def loop_reduce(x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: 
     if mask is None:
         write_lanes(lambda target, *pair: binary_into(target, operator, *pair), dst, (before, x), None)
     else:
-        write_lanes(tensor_copy, dst, (before,), None)
+        copy_tile(dst, before, None)
         reduction.reduce_into(Tensor(dst))
     return Tensor(dst)
 
@@ -104,18 +104,18 @@ class LoopReduction(Tensor):
     def _combine(self, target: NkiTensor, tile: NkiTensor) -> None:
         if tile.buffer is target.buffer is MemoryRegion.psum:
             copied = new_tile(tile.shape, tile.dtype)  # the Vector Engine reads one of its two inputs from PSUM
-            tensor_copy(copied, tile)
+            tensor_copy(dst=copied, src=tile)
             tile = copied
         missing = target.unwritten()
         if missing is not None and missing.all():
-            tensor_copy(target, tile)  # kernels of AWS's compiler leave the start value to it
+            tensor_copy(dst=target, src=tile)  # kernels of AWS's compiler leave the start value to it
             return
         if self.kind in (None, target.dtype):
             binary_into(target, self.operator, target, tile)
             return
         combined = new_tile(target.shape, self.kind)
         binary_into(combined, self.operator, target, tile)
-        tensor_copy(target, combined)
+        tensor_copy(dst=target, src=combined)
 
 
 # --- programs --------------------------------------------------------------------------------------------------------
@@ -159,11 +159,11 @@ def all_reduce(
     def into(target: NkiTensor, tile: NkiTensor) -> None:
         others = _exchanged(tile, operator, axes)
         total = new_tile(tile.shape, float32 if tile.dtype.is_float else tile.dtype)
-        tensor_copy(total, others[0])
+        tensor_copy(dst=total, src=others[0])
         for other in others[1:]:
             binary_into(total, operator, total, other)
         current_core(what).record.begin_value(target.storage)  # others had a turn since
-        tensor_copy(target, total)
+        tensor_copy(dst=target, src=total)
 
     write_lanes(into, dst, (x,), lanes)
     return Tensor.made(dst, lanes)

@@ -95,10 +95,10 @@ def _normalise(
     products.
     """
     values = new_tile(x.shape, working)
-    activation(values, ACTIVATIONS["square"], x)
+    activation(dst=values, op=ACTIVATIONS["square"], data=x)
     scale = new_tile(tuple(1 if dim in axes else size for dim, size in enumerate(x.shape)), working)
     reduce_into(scale, "add", values, axes)
-    tensor_scalar(scale, scale, _MULTIPLY, share, False, _ADD, epsilon)
-    tensor_scalar(scale, scale, _RSQRT, None, engine=engine.gpsimd)
+    tensor_scalar(dst=scale, data=scale, op0=_MULTIPLY, operand0=share, reverse0=False, op1=_ADD, operand1=epsilon)
+    tensor_scalar(dst=scale, data=scale, op0=_RSQRT, operand0=None, engine=engine.gpsimd)
     binary_into(values, "multiply", x, scale)
     binary_into(dst, "multiply", values, w)

@@ -46,7 +46,7 @@ def isa_dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **
     dst = value_tile(data.shape, data.element, memory)
 
     def into(target: NkiTensor, tile: NkiTensor, probability: Any) -> None:
-        _random.dropout(target, tile, _in_range(probability))
+        _random.dropout(dst=target, data=tile, prob=_in_range(probability))
 
     write_lanes(into, dst, (data, prob), lanes)
     return Tensor.made(dst if kind is data.element else converted_value(dst, kind), lanes)
@@ -60,7 +60,15 @@ def _in_range(probability: Any) -> Any:
     if not ((values < 0) | (values > 1)).any():
         return probability
     found = new_tile(probability.shape, probability.dtype)
-    tensor_scalar(found, probability, OPERATORS["maximum"], 0.0, False, OPERATORS["minimum"], 1.0)
+    tensor_scalar(
+        dst=found,
+        data=probability,
+        op0=OPERATORS["maximum"],
+        operand0=0.0,
+        reverse0=False,
+        op1=OPERATORS["minimum"],
+        operand1=1.0,
+    )
     return found
 
 
@@ -104,4 +112,4 @@ def random_seed(seed: Any, *, mask: Any = None, **kwargs: Any) -> None:
     check_tile(what, "seed", seed)
     lanes = lanes_of(mask, seed.shape, what)
     if lanes is None or not lanes.empty:
-        _random.set_rng_seed(seed.resolved())
+        _random.set_rng_seed(src_seeds=seed.resolved())

@@ -20,10 +20,10 @@ from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.tiles.assignment import fitted
 from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import token
-from nkitools.isa.move import dma_copy, fill, tensor_copy
+from nkitools.isa.move import dma_copy, fill
 from nkitools.issue.guards import HBM
 from nkitools.language.broadcast import broadcast
 from nkitools.language.programs import current_generation, print_tensor, print_values, printed_values
@@ -54,7 +54,7 @@ def copy_lanes(dst: Any, src: Any, lanes: Lanes | None, mode: Any = None, dge: A
 
 def _copy(dst: NkiTensor, src: NkiTensor, mode: Any, dge: Any) -> None:
     check_rows(mode, dst, src)
-    dma_copy(dst, src, oob_mode=translated(mode), dge_mode=translated(dge))
+    dma_copy(dst=dst, src=src, oob_mode=translated(mode), dge_mode=translated(dge))
     if isinstance(dst, VectorTensor):
         dst.storage.excused.add("NK403")  # which rows are written is up to the data: AWS's own examples write half
 
@@ -133,7 +133,7 @@ def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
         value = Tensor(broadcast(value.resolved(), dst.shape))
     if value.buffer is MemoryRegion.psum:
         evicted = new_tile(value.shape, value.element)
-        write_lanes(tensor_copy, evicted, (value,), lanes)
+        copy_tile(evicted, value, lanes)
         value = Tensor(evicted)
     return value if lanes is not None else Tensor(fitted(value.resolved(), dst.resolved()))
 
@@ -145,7 +145,7 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     check_tile("nl.copy", "src", src)
     lanes = lanes_of(mask, src.shape, "nl.copy")
     dst = value_tile(src.shape, result_type(dtype, "nl.copy", src))
-    write_lanes(tensor_copy, dst, (src,), lanes)
+    copy_tile(dst, src, lanes)
     return Tensor.made(dst, lanes)
 
 

@@ -74,11 +74,11 @@ def add_lanes(dst: Any, src: Any, lanes: Lanes | None) -> None:
 def _add(dst: NkiTensor, src: NkiTensor) -> None:
     check_rows(None, dst, src)
     if not isinstance(dst, VectorTensor):
-        dma_compute(dst, [dst, src], ADD)
+        dma_compute(dst=dst, srcs=[dst, src], reduce_op=ADD)
         return
     for rows in _once_each(dst):
         skips = oob_mode.error if rows is dst else oob_mode.skip
-        dma_compute(rows, [rows, src], ADD, oob_mode=skips)
+        dma_compute(dst=rows, srcs=[rows, src], reduce_op=ADD, oob_mode=skips)
 
 
 def _once_each(dst: VectorTensor) -> Iterator[VectorTensor]:

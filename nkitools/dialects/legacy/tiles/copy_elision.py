@@ -18,7 +18,7 @@ from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
-from nkitools.dialects.legacy.tiles.result_tiles import write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import copy_tile
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME
@@ -46,7 +46,7 @@ def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> No
         if not _record().assign(partial(tensor_copy, dst=dst, src=value)):
             form_of().assigned.add(value.storage.id)
         return
-    write_lanes(tensor_copy, dst, (value,), None)
+    copy_tile(dst, value, None)
     if opened is not None:
         form_of().assigned.add(value.storage.id)
 

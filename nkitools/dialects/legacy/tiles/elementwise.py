@@ -159,17 +159,17 @@ def in_place(what: str, dst: Any, other: Any, name: str, where: Array | None = N
     value = view_of(other)
     if isinstance(value, NkiTensor) and value.buffer is target.buffer is MemoryRegion.psum:
         copied = new_tile(value.shape, value.dtype)  # the Vector Engine reads one of its two inputs from PSUM, not both
-        tensor_copy(copied, value)
+        tensor_copy(dst=copied, src=value)
         value = copied
     binary_into(target if where is None else MaskedTensor.of(target, where), what, target, value)
 
 
 def _activated(what: str) -> Callable[..., Any]:
-    return lambda dst, x: activation(dst, ACTIVATIONS[what], x)
+    return lambda dst, x: activation(dst=dst, op=ACTIVATIONS[what], data=x)
 
 
 def _with_scalar(operator: str, number: float | None) -> Callable[..., Any]:
-    return lambda dst, x: tensor_scalar(dst, x, OPERATORS[operator], number)
+    return lambda dst, x: tensor_scalar(dst=dst, data=x, op0=OPERATORS[operator], operand0=number)
 
 
 UNARY: dict[str, Callable[..., Any]] = {
@@ -181,7 +181,7 @@ UNARY: dict[str, Callable[..., Any]] = {
     "ceil": ceil_into,
     "trunc": trunc_into,
     "abs": _with_scalar("abs", None),
-    "reciprocal": reciprocal,
+    "reciprocal": lambda dst, x: reciprocal(dst=dst, data=x),
     "invert": _with_scalar("invert", None),
     "negative": _with_scalar("multiply", -1.0),
     "logical_not": _with_scalar("logical_xor", 1.0),

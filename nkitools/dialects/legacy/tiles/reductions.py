@@ -65,7 +65,9 @@ def trailing(x: NkiTensor, axes: tuple[int, ...]) -> NkiTensor:
 
 def reduce_into(dst: NkiTensor, operator: str, x: NkiTensor, axes: tuple[int, ...]) -> None:
     """``dst`` = ``x`` reduced along any free axes."""
-    tensor_reduce(dst, OPERATORS[operator], trailing(x, axes), tuple(range(x.ndim - len(axes), x.ndim)))
+    tensor_reduce(
+        dst=dst, op=OPERATORS[operator], data=trailing(x, axes), axis=tuple(range(x.ndim - len(axes), x.ndim))
+    )
 
 
 Reduce = Callable[[NkiTensor, NkiTensor, tuple[int, ...]], None]

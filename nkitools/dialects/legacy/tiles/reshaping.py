@@ -28,12 +28,12 @@ def reshaped(tensor: NkiTensor, shape: Any) -> NkiTensor:
 def converted(tensor: NkiTensor, dtype: DType) -> NkiTensor:
     """A copy of a tile in SBUF, in another dtype."""
     dst = ndarray(tensor.shape, dtype, sbuf)
-    tensor_copy(dst, tensor)
+    tensor_copy(dst=dst, src=tensor)
     return dst
 
 
 def converted_value(tensor: NkiTensor, dtype: DType) -> NkiTensor:
     """Return a copy of a tile in SBUF, in another dtype, as the value of the running call."""
     dst = value_tile(tensor.shape, dtype)
-    tensor_copy(dst, tensor)
+    tensor_copy(dst=dst, src=tensor)
     return dst

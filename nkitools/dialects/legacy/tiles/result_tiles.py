@@ -14,6 +14,7 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, not_affine
+from nkitools.isa.move import tensor_copy
 from nkitools.issue.guards import MAX_DIMENSIONS
 
 # dst and the operands as the instruction gets them: views and numbers
@@ -83,6 +84,15 @@ def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], la
         _issue(into, target, parts)
     else:
         into(MaskedTensor.of(target, lanes.where), *parts)
+
+
+def copy_tile(dst: NkiTensor | Tile, src: Any, lanes: Lanes | None) -> None:
+    """Copy a tile to ``dst`` on the lanes of the mask."""
+    write_lanes(_copy, dst, (src,), lanes)
+
+
+def _copy(dst: NkiTensor, src: NkiTensor) -> None:
+    tensor_copy(dst=dst, src=src)
 
 
 def _issue(into: Into, dst: NkiTensor, operands: list[Any]) -> None:
