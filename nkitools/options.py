@@ -25,21 +25,34 @@ _FALSE = ("0", "false", "no", "off", "")
 class Option(NamedTuple):
     """One option and every name that it goes by.
 
-    ``flag`` is the pytest flag, None where there is none. ``choices`` is empty where any text will do. An option whose
-    default is a bool is a switch. ``is_list``: the flag may be given several times, or name several with commas.
-    ``is_number``: the text must be a number that is not negative.
+    ``choices`` is empty where any text will do. An option whose default is a bool is a switch. ``is_list``: the flag
+    may be given several times, or name several with commas. ``is_number``: the text must be a number that is not
+    negative.
     """
 
     name: str
-    flag: str | None
-    ini: str
-    env: str
     help: str
     choices: tuple[str, ...] = ()
     default: Value = None
     metavar: str | None = None
     is_list: bool = False
     is_number: bool = False
+    has_flag: bool = True
+
+    @property
+    def flag(self) -> str | None:
+        """Return the pytest flag, None where there is none."""
+        return "--" + self.ini.replace("_", "-") if self.has_flag else None
+
+    @property
+    def ini(self) -> str:
+        """Return the ini key of pytest."""
+        return f"nki_{self.name.removeprefix('nki_')}"
+
+    @property
+    def env(self) -> str:
+        """Return the environment variable."""
+        return f"NKITOOLS_{self.name.upper()}"
 
     @property
     def is_switch(self) -> bool:
@@ -81,111 +94,72 @@ def _switch(value: Value, said_by: str) -> bool:
 _TABLE = (
     Option(
         name="chip",
-        flag="--nki-chip",
-        ini="nki_chip",
-        env="NKITOOLS_CHIP",
         choices=(*CHIPS, *(name for name in GENERATIONS if name not in CHIPS)),
         help="chip generation to simulate (default: NEURON_PLATFORM_TARGET_OVERRIDE, else NKI_NC_VERSION, else "
         f"{DEFAULT_CHIP})",
     ),
     Option(
         name="nki_version",
-        flag="--nki-version",
-        ini="nki_version",
-        env="NKITOOLS_NKI_VERSION",
         choices=versions.choices(),
         default=versions.AUTO,
         help="NKI version whose names and signatures hold; auto: the newest, where what it removed runs, with NK618",
     ),
     Option(
         name="rules",
-        flag="--nki-rules",
-        ini="nki_rules",
-        env="NKITOOLS_RULES",
         choices=("error", "strict", "report", "off"),
         default="error",
         help="what a broken rule does: raise at the first error (strict: warning too), collect and go on, or nothing",
     ),
     Option(
         name="precision",
-        flag="--nki-precision",
-        ini="nki_precision",
-        env="NKITOOLS_PRECISION",
         choices=("precise", "full"),
         help="keep values as their dtype rounds them, or all in float32 (default: NKI_PRECISE_FP=1 or 0, else precise)",
     ),
     Option(
         name="simulator",
-        flag="--nki-simulator",
-        ini="nki_simulator",
-        env="NKITOOLS_SIMULATOR",
         choices=("builtin", "official"),
         default="builtin",
         help="simulator of the sim tests: nkitools' own, or AWS's where its package is installed",
     ),
     Option(
         name="report",
-        flag="--nki-report",
-        ini="nki_report",
-        env="NKITOOLS_REPORT",
         metavar="DIR",
         help="write into DIR a page for every run of a kernel in a test, and a JSON file for the test",
     ),
     Option(
         name="target",
-        flag="--nki-target",
-        ini="nki_target",
-        env="NKITOOLS_TARGET",
         choices=("neuron", "tpu", "gpu"),
         help="device of the hw tests (default: the first one present of those that a test's kernel can run on)",
     ),
     Option(
         name="timeout",
-        flag="--nki-timeout",
-        ini="nki_timeout",
-        env="NKITOOLS_TIMEOUT",
         default="600",
         metavar="SECONDS",
         help="when a hw test counts as hung: its process is ended and the next test gets a new one",
     ),
     Option(
         name="isolate",
-        flag="--nki-isolate",
-        ini="nki_isolate",
-        env="NKITOOLS_ISOLATE",
         choices=("process", "none"),
         default="process",
         help="run hw tests in a process made for the device, or in pytest's own (as --pdb does)",
     ),
     Option(
         name="compare",
-        flag="--nki-compare",
-        ini="nki_compare",
-        env="NKITOOLS_COMPARE",
         choices=("sim,hw", "sim,official"),
         help="compare what kernels return on the two targets, test by test, and fail where they differ",
     ),
     Option(
         name="require_hw",
-        flag="--nki-require-hw",
-        ini="nki_require_hw",
-        env="NKITOOLS_REQUIRE_HW",
         default=False,
         help="fail hw tests whose device is missing, where they would be skipped",
     ),
     Option(
         name="prints",
-        flag="--nki-prints",
-        ini="nki_prints",
-        env="NKITOOLS_PRINTS",
         default=False,
         help="show device prints of passing tests too",
     ),
     Option(
         name="print_limit",
-        flag="--nki-print-limit",
-        ini="nki_print_limit",
-        env="NKITOOLS_PRINT_LIMIT",
         metavar="MIB",
         default="64",
         is_number=True,
@@ -193,44 +167,30 @@ _TABLE = (
     ),
     Option(
         name="watch",
-        flag="--nki-watch",
-        ini="nki_watch",
-        env="NKITOOLS_WATCH",
         metavar="NAME",
         is_list=True,
         help="record every write to tensors of this name, or by a line (file.py:57), as a print; commas separate",
     ),
     Option(
         name="pallas_modes",
-        flag="--nki-pallas-modes",
-        ini="nki_pallas_modes",
-        env="NKITOOLS_PALLAS_MODES",
         metavar="MODES",
         default="interpret,tpu_interpret,lower,aot",
         help="how run_kernel checks JAX functions with Pallas calls: some of interpret,tpu_interpret,lower,aot",
     ),
     Option(
         name="pallas_chips",
-        flag="--nki-pallas-chips",
-        ini="nki_pallas_chips",
-        env="NKITOOLS_PALLAS_CHIPS",
         metavar="CHIPS",
         default="v5e",
         help="the TPUs that run_kernel lowers and compiles Pallas calls for: some of v4,v5e,v5p,v6e,tpu7x",
     ),
     Option(
         name="schedule_seed",
-        flag="--nki-schedule-seed",
-        ini="nki_schedule_seed",
-        env="NKITOOLS_SCHEDULE_SEED",
         metavar="N",
         help="interleave the programs of a launch in an order drawn from this number (default: one after the other)",
     ),
     Option(
         name="stand_in",
-        flag=None,
-        ini="nki_stand_in",
-        env="NKITOOLS_STAND_IN",
+        has_flag=False,
         choices=("auto", "always", "never"),
         default="auto",
         help="whether `import nki` finds nkitools: where AWS's package is absent (auto), always, or never",

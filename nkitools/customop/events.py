@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nkitools.customop.abi import LOCAL, NO_TENSOR, OUTPUT, SCALAR_TYPES, Event
+from nkitools.customop.abi import LOCAL, SCALAR_TYPES, Event
 from nkitools.customop.symbols import Place, Symbols
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
@@ -120,6 +120,23 @@ def _dtype(code: int) -> str:
     return SCALAR_TYPES.get(code, ("a type that tensors do not have", 0))[0]
 
 
+def _sentence(rule: str, text: str, remedy: str = "", severity: str = "") -> Callable[[Context, Event], Message]:
+    """Return a sentence with gaps: ``{event.a}``, the ``{tensor}``, ``{line_c}`` of the address in ``event.c``."""
+
+    def sentence(context: Context, event: Event) -> Message:
+        said = text.format(
+            event=event,
+            operator=context.operator,
+            tensor=context.tensor(event.tensor),
+            text=event.text.decode(errors="replace"),
+            line_c=context.line(event.c) if "{line_c}" in text else "",
+            line_d=context.line(event.d) if "{line_d}" in text else "",
+        )
+        return Message(rule, said, remedy, severity)
+
+    return sentence
+
+
 # --- TCM -------------------------------------------------------------------------------------------------------------
 
 
@@ -135,36 +152,15 @@ def _too_small(context: Context, event: Event) -> Message:
     )
 
 
-def _freed_use(context: Context, event: Event) -> Message:
-    return Message(
-        "CO104",
-        f"a copy with {context.tensor(event.tensor)} uses a TCM block of {event.a} bytes{context.line(event.c)} after "
-        f"its tcm_free{context.line(event.d)}",
-        "Free a block after its last use.",
-    )
-
-
 def _null_use(context: Context, event: Event) -> Message:
     if event.a == 0:
         return Message(
             "CO103", f"a copy with {context.tensor(event.tensor)} is given a null pointer for its TCM buffer"
         )
-    return Message("CO101", _exhausted(context, event.a, event.b, event.c, "a copy uses it"))
-
-
-def _exhausted(context: Context, wanted: int, used: int, site: int, use: str) -> str:
-    return (
-        f"tcm_malloc of {wanted} bytes{context.line(site)} returned null, with {used} of {_POOL} bytes in use, and "
-        f"{use} without a check"
-    )
-
-
-def _not_tcm(context: Context, event: Event) -> Message:
     return Message(
-        "CO104",
-        f"a copy with {context.tensor(event.tensor)} is given memory that is no block of tcm_malloc",
-        "Copy to and from buffers of tcm_malloc.",
-        "warning",
+        "CO101",
+        f"tcm_malloc of {event.a} bytes{context.line(event.c)} returned null, with {event.b} of {_POOL} bytes in use, "
+        "and a copy uses it without a check",
     )
 
 
@@ -233,10 +229,6 @@ def _in_multicore(context: Context, event: Event) -> Message:
     return Message("CO109", f"{accessor} of {context.tensor(event.tensor)} in multicore mode")
 
 
-def _dst_missing(context: Context, event: Event) -> Message:
-    return Message("CO108", f"operator `{context.operator}` runs on several cores and never calls get_dst_tensor()")
-
-
 def _wrong_dtype(context: Context, event: Event) -> Message:
     operation = event.text.decode(errors="replace")
     if not operation:
@@ -255,20 +247,6 @@ def _wrong_dims(context: Context, event: Event) -> Message:
         "CO117",
         f"an accessor of {event.a} dimensions for {context.tensor(event.tensor)}, which has {event.b}",
         "Give accessor<T, N> the number of dimensions that the tensor has.",
-    )
-
-
-def _shapes(context: Context, event: Event) -> Message:
-    return Message("CO117", f"{event.text.decode(errors='replace')} of tensors of different shapes")
-
-
-def _shape_function_reads(context: Context, event: Event) -> Message:
-    return Message(
-        "CO107",
-        f"the shape function of `{context.operator}` uses the elements of {context.tensor(event.tensor)}; it "
-        f"runs while the "
-        "model is compiled, when there are none",
-        "Use the sizes of the arguments alone.",
     )
 
 
@@ -298,19 +276,6 @@ def _incoherent(context: Context, event: Event) -> Message:
     )
 
 
-def _many_streams(context: Context, event: Event) -> Message:
-    return Message(
-        "CO113",
-        f"{event.a} streams are open at once; from the fifth on they are as slow as element accessors",
-        "Close streams that are done with, or use TCM accessors.",
-        "warning",
-    )
-
-
-def _operation(context: Context, event: Event) -> Message:
-    return Message("CO112", event.text.decode(errors="replace"))
-
-
 def _limit(context: Context, event: Event) -> Message:
     what = event.text.decode(errors="replace")
     if what == "dimensions":
@@ -321,14 +286,6 @@ def _limit(context: Context, event: Event) -> Message:
 
 
 # --- cores -----------------------------------------------------------------------------------------------------------
-
-
-def _print(context: Context, event: Event) -> Message:
-    return Message("CO115", "printf on a core other than core 0")
-
-
-def _stack(context: Context, event: Event) -> Message:
-    return Message("CO114", f"kernel `{context.operator}` has {event.a} bytes on the stack (as a host counts them)")
 
 
 def _crash(context: Context, event: Event) -> Message:
@@ -359,68 +316,56 @@ def _crash(context: Context, event: Event) -> Message:
     return Message("CO103", f"the kernel ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
 
 
-def _exception(context: Context, event: Event) -> Message:
-    return Message(
-        "CO103", f"the kernel throws an exception that it does not catch: {event.text.decode(errors='replace')}"
-    )
-
-
-def _exit(context: Context, event: Event) -> Message:
-    return Message("CO103", f"the kernel calls exit({event.a})")
-
-
-def _assertion(context: Context, event: Event) -> Message:
-    return Message("CO103", f"assertion failed: {event.text.decode(errors='replace')}")
-
-
-def _timeout(context: Context, event: Event) -> Message:
-    return Message("CO103", "the core was still running when its time was over", "Look at the loop in this line.")
-
-
 _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     _READS: _out_of_bounds("reads"),
     _WRITES: _out_of_bounds("writes"),
     3: _element_index,
     4: _too_small,
-    5: _freed_use,
+    5: _sentence(
+        "CO104",
+        "a copy with {tensor} uses a TCM block of {event.a} bytes{line_c} after its tcm_free{line_d}",
+        "Free a block after its last use.",
+    ),
     6: _null_use,
-    7: _not_tcm,
+    7: _sentence(
+        "CO104",
+        "a copy with {tensor} is given memory that is no block of tcm_malloc",
+        "Copy to and from buffers of tcm_malloc.",
+        "warning",
+    ),
     8: _leak,
     9: _bad_free,
     10: _overrun,
     11: _in_multicore,
-    12: _dst_missing,
+    12: _sentence("CO108", "operator `{operator}` runs on several cores and never calls get_dst_tensor()"),
     13: _wrong_dtype,
     14: _wrong_dims,
-    15: _shapes,
-    16: _shape_function_reads,
+    15: _sentence("CO117", "{text} of tensors of different shapes"),
+    16: _sentence(
+        "CO107",
+        "the shape function of `{operator}` uses the elements of {tensor}; it runs while the model is compiled, when "
+        "there are none",
+        "Use the sizes of the arguments alone.",
+    ),
     18: _past_end,
     19: _closed,
     20: _incoherent,
-    21: _many_streams,
-    22: _print,
+    21: _sentence(
+        "CO113",
+        "{event.a} streams are open at once; from the fifth on they are as slow as element accessors",
+        "Close streams that are done with, or use TCM accessors.",
+        "warning",
+    ),
+    22: _sentence("CO115", "printf on a core other than core 0"),
     23: _crash,
-    24: _exception,
-    25: _assertion,
-    26: _timeout,
-    28: _stack,
-    29: _operation,
+    24: _sentence("CO103", "the kernel throws an exception that it does not catch: {text}"),
+    25: _sentence("CO103", "assertion failed: {text}"),
+    26: _sentence("CO103", "the core was still running when its time was over", "Look at the loop in this line."),
+    28: _sentence("CO114", "kernel `{operator}` has {event.a} bytes on the stack (as a host counts them)"),
+    29: _sentence("CO112", "{text}"),
     30: _limit,
-    32: _exit,
+    32: _sentence("CO103", "the kernel calls exit({event.a})"),
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
 # looks like unwritten memory is copied to a tensor).
 RETURNED, OVERLAP, CANARY_COPIED = 17, 27, 31
-
-__all__ = [
-    "CANARY_COPIED",
-    "NO_TENSOR",
-    "OUTPUT",
-    "OVERLAP",
-    "RETURNED",
-    "Context",
-    "Message",
-    "finding_at",
-    "findings_of",
-    "span",
-]
