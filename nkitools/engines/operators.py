@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -128,17 +129,11 @@ def _bypass(x: Array, y: Array, out: Array) -> Array:
 # --- bitvec: operands and result are unsigned integers of one width --------------------------------------------------
 
 
-def _left_shift(x: Array, y: Array, out: Array) -> Array:
-    """Logical shift; by the width or more it leaves 0 (NumPy leaves that undefined)."""
-    return _shifted(np.left_shift, x, y, out)
-
-
-def _right_shift(x: Array, y: Array, out: Array) -> Array:
-    """Shift logically (filling with zeros); the table has no arithmetic shift."""
-    return _shifted(np.right_shift, x, y, out)
-
-
 def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
+    """Shift logically, filling with zeros (the table has no arithmetic shift).
+
+    A shift by the width or more leaves 0, where NumPy leaves that undefined.
+    """
     inside = np.less(y, out.dtype.itemsize * 8)
     np.copyto(out, shift(x, np.where(inside, y, 0).astype(out.dtype)))
     np.copyto(out, 0, where=~inside)
@@ -147,6 +142,7 @@ def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
 
 # --- the table of math operators -------------------------------------------------------------------------------------
 
+_COMPARISONS = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
 _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "add": (np.add, _reducer(np.add)),
     "subtract": (np.subtract, _subtract_reduce),
@@ -154,12 +150,7 @@ _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "divide": (np.divide, None),
     "maximum": (np.maximum, _reducer(np.maximum)),
     "minimum": (np.minimum, _reducer(np.minimum)),
-    "equal": (np.equal, None),
-    "not_equal": (np.not_equal, None),
-    "greater_equal": (np.greater_equal, None),
-    "greater": (np.greater, None),
-    "less_equal": (np.less_equal, None),
-    "less": (np.less, None),
+    **{name: (getattr(np, name), None) for name in _COMPARISONS},
     "logical_and": (_logical(np.logical_and), _logical_reduce(np.logical_and)),
     "logical_or": (_logical(np.logical_or), _logical_reduce(np.logical_or)),
     "logical_xor": (_logical(np.logical_xor), _logical_reduce(np.logical_xor)),
@@ -179,8 +170,8 @@ _BITVEC: dict[str, tuple[Compute, Compute | None]] = {
     "bitwise_and": (np.bitwise_and, _reducer(np.bitwise_and)),
     "bitwise_or": (np.bitwise_or, _reducer(np.bitwise_or)),
     "bitwise_xor": (np.bitwise_xor, _reducer(np.bitwise_xor)),
-    "left_shift": (_left_shift, None),
-    "right_shift": (_right_shift, None),
+    "left_shift": (partial(_shifted, np.left_shift), None),
+    "right_shift": (partial(_shifted, np.right_shift), None),
 }
 _NEEDS = {"abs_max": "absolute_extremes", "abs_min": "absolute_extremes"}
 
@@ -318,44 +309,8 @@ ACTIVATIONS: dict[str, Activation] = {
 
 _TOKEN = "__nki_operator__"
 _NUMPY_TOKENS: dict[Any, str] = {
-    np.add: "add",
-    np.subtract: "subtract",
-    np.multiply: "multiply",
-    np.divide: "divide",
-    np.maximum: "maximum",
-    np.minimum: "minimum",
-    np.max: "maximum",
-    np.amax: "maximum",
-    np.min: "minimum",
-    np.amin: "minimum",
-    np.equal: "equal",
-    np.not_equal: "not_equal",
-    np.greater: "greater",
-    np.greater_equal: "greater_equal",
-    np.less: "less",
-    np.less_equal: "less_equal",
-    np.logical_and: "logical_and",
-    np.logical_or: "logical_or",
-    np.logical_xor: "logical_xor",
-    np.bitwise_and: "bitwise_and",
-    np.bitwise_or: "bitwise_or",
-    np.bitwise_xor: "bitwise_xor",
-    np.invert: "invert",
-    np.left_shift: "left_shift",
-    np.right_shift: "right_shift",
-    np.power: "power",
-    np.abs: "abs",
-    np.square: "square",
-    np.reciprocal: "reciprocal",
-    np.exp: "exp",
-    np.log: "log",
-    np.sqrt: "sqrt",
-    np.tanh: "tanh",
-    np.sin: "sin",
-    np.arctan: "arctan",
-    np.sign: "sign",
-    np.copy: "copy",
-    np.sum: "add",
+    **{getattr(np, name): name for name in (*OPERATORS, *ACTIVATIONS) if hasattr(np, name)},
+    **{np.max: "maximum", np.amax: "maximum", np.min: "minimum", np.amin: "minimum", np.sum: "add"},
 }
 
 

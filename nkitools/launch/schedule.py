@@ -12,14 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from nkitools.chip.numerics import Array
+from nkitools.record.dependences import Dependences
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
-from nkitools.record.rows import Access
 from nkitools.record.source_sites import UNKNOWN, Site, author_frame, site_at
 from nkitools.rules.finding import refuse, report
 
@@ -172,52 +170,21 @@ class _Order:
 
     def _forced_after(self, start: int) -> set[int]:
         """Return the instructions that cannot run before ``start`` has."""
-        forced = {start}
-        again = True
-        while again:
-            again = False
-            touched = _Touched()
-            for position in range(min(forced), self.last + 1):
-                if self.record.program_at(position) != self.program:
-                    continue
-                accesses = self.record.accesses(position)
-                if position not in forced and not touched.conflicts(accesses):
-                    continue
-                forced.add(position)
-                touched.add(accesses)
-                new = [following for following in self.following[position] if following not in forced]
-                forced.update(new)
-                again = again or any(following < position for following in new)
+        forced, waiting = {start}, [start]
+        while waiting:
+            earlier = waiting.pop()
+            new = {*self.following[earlier], *self._dependents[earlier]} - forced
+            forced |= new
+            waiting.extend(new)
         return forced
 
-
-class _Touched:
-    """The bytes of each storage that some instructions read or write."""
-
-    def __init__(self) -> None:
-        self.read: dict[int, Array] = {}
-        self.written: dict[int, Array] = {}
-
-    def add(self, accesses: Iterable[Access]) -> None:
-        """Remember what an instruction touches."""
-        for access in accesses:
-            kept = self.written if access.written else self.read
-            places = _bytes_of(access)
-            kept[access.storage] = np.union1d(kept[access.storage], places) if access.storage in kept else places
-
-    def conflicts(self, accesses: Iterable[Access]) -> bool:
-        """Return whether an instruction reads what they write, or writes what they read or write."""
-        return any(
-            access.storage in kept and bool(np.isin(_bytes_of(access), kept[access.storage]).any())
-            for access in accesses
-            for kept in ((self.written, self.read) if access.written else (self.written,))
-        )
-
-
-def _bytes_of(access: Access) -> Array:
-    """Return the offsets of every byte that a view covers in its storage."""
-    layout = access.layout
-    places = np.arange(layout.dtype.itemsize) + access.byte_offset
-    for size, stride in zip(layout.shape, layout.strides, strict=True):
-        places = np.add.outer(places, np.arange(size) * stride).reshape(-1)
-    return places
+    @cached_property
+    def _dependents(self) -> dict[int, list[int]]:
+        """The instructions of the program that read or overwrite what each of its instructions reads or writes."""
+        dependences, found = Dependences([self.record]), defaultdict[int, list[int]](list)
+        for position in range(self.last + 1):
+            if self.record.program_at(position) == self.program:
+                for rows in (dependences.flow, dependences.output, dependences.anti):
+                    for source in rows[position].tolist():
+                        found[source].append(position)
+        return found

@@ -137,6 +137,11 @@ class Accesses:
         return known[key]
 
 
+def pieces_of_storage(storage: StorageRecord, views: Sequence[View]) -> Pieces:
+    """Return the pieces of some distinct views of one storage, from its first byte on."""
+    return pieces_of(views, [*_pitches(storage), _ONE_ROW], Forms())
+
+
 def _pitches(storage: StorageRecord | None) -> Sequence[int]:
     """Return the lengths of rows that a memory may be cut into."""
     if storage is None:

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import gcd, prod
-from typing import Any
 
 import numpy as np
 
 from nkitools.chip.core import CORE, Core
-from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.traced_loops import TracedRange
+from nkitools.record.dataflow.accesses import pieces_of_storage
+from nkitools.record.dataflow.pieces import View
+from nkitools.record.record import StorageRecord
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import report
 
@@ -74,9 +73,7 @@ class _Access:
     position: int
     site: int
     kind: int
-    layout: Layout
-    byte_offset: int
-    part: Any
+    view: View
 
 
 @dataclass(slots=True)
@@ -147,16 +144,9 @@ class _Loop:
                 accesses = found.get(storage)
                 if accesses is None:
                     accesses = found[storage] = _Accesses()
+                view = View(layout, byte_offset, record.beside.part_as_run(position, number))
                 (accesses.writes if written else accesses.reads).append(
-                    _Access(
-                        iteration,
-                        position,
-                        row.site,
-                        updates.get(position, PLAIN),
-                        layout,
-                        byte_offset,
-                        record.beside.part_as_run(position, number),
-                    )
+                    _Access(iteration, position, row.site, updates.get(position, PLAIN), view)
                 )
         return found
 
@@ -165,7 +155,7 @@ class _Loop:
     def _compare(self, storage: int, accesses: _Accesses) -> None:
         if len({each.iteration for each in (*accesses.writes, *accesses.reads)}) < 2:
             return
-        elements = _Elements(self.core.record.storages[storage], self.form.physical_bytes(storage), accesses)
+        elements = _Elements(self.core.record.storages[storage], accesses)
         for access in accesses.writes:
             other = elements.write(access)
             if other is not None:
@@ -203,30 +193,26 @@ class _Loop:
 
 
 class _Elements:
-    """The iteration that wrote each element of a storage, in units that divide all accesses."""
+    """The iteration that wrote each piece of a storage, which all accesses touch as a whole or not at all."""
 
-    def __init__(self, known: Any, physical_bytes: int, accesses: _Accesses) -> None:
-        on_chip = known.memory in ("SBUF", "PSUM")
-        total = prod(known.shape) * as_dtype(known.dtype).itemsize
-        self.free_bytes = total // known.shape[0] if on_chip else total
-        self.partition_bytes = (physical_bytes or self.free_bytes) if on_chip else 0
-        self.known: dict[tuple[int, int], Array] = {}
-        self.unit = gcd(self.free_bytes, *map(self._grain, (*accesses.writes, *accesses.reads)))
-        size = total // self.unit
-        self.owners: Array = np.full(size, -1, np.int32)
-        self.kinds: Array = np.zeros(size, np.int8)
-        self.shared: Array = np.zeros(size, np.bool_)
+    def __init__(self, known: StorageRecord, accesses: _Accesses) -> None:
+        views = dict.fromkeys(each.view for each in (*accesses.writes, *accesses.reads))
+        pieces = pieces_of_storage(known, list(views))
+        self.pieces = dict(zip(views, np.split(pieces.pieces, pieces.starts[1:-1]), strict=True))
+        self.owners: Array = np.full(pieces.total, -1, np.int32)
+        self.kinds: Array = np.zeros(pieces.total, np.int8)
+        self.shared: Array = np.zeros(pieces.total, np.bool_)
 
     def write(self, access: _Access) -> int | None:
         """Take the elements for an iteration; another one that has written them, where that is a dependence."""
-        places = self._places(access)
+        places = self.pieces[access.view]
         owners, kinds, shared = (each[places] for each in (self.owners, self.kinds, self.shared))
         others = (owners >= 0) & (owners != access.iteration)
         wrong = others | shared
         if access.kind != PLAIN:
             wrong = wrong & (kinds != access.kind)
         if wrong.any():
-            return int(owners[wrong & others][0]) if (wrong & others).any() else access.iteration - 1
+            return _first(owners[wrong & others], access)
         self.owners[places] = access.iteration
         self.kinds[places] = np.where((kinds == 0) | (kinds == access.kind), access.kind, PLAIN)
         self.shared[places] = shared | others
@@ -234,53 +220,13 @@ class _Elements:
 
     def read(self, access: _Access) -> int | None:
         """Return an iteration that has written elements which another one reads."""
-        places = self._places(access)
+        places = self.pieces[access.view]
         owners = self.owners[places]
-        wrong = ((owners >= 0) & (owners != access.iteration)) | self.shared[places]
-        if not wrong.any():
-            return None
-        found = owners[wrong & (owners != access.iteration)]
-        return int(found[0]) if found.size else access.iteration - 1
-
-    # --- places ------------------------------------------------------------------------------------------------------
-
-    def _places(self, access: _Access) -> Array:
-        """Return the numbers of the units that an access covers."""
-        layout, offset, dimensions, run, chosen = _form(access)
-        key = (layout.id, offset)
-        known = self.known.get(key) if chosen is None else None
-        if known is not None:
-            return known
-        starts = np.asarray(offset)
-        for size, stride in dimensions:
-            starts = starts[..., None] + np.arange(size) * stride
-        if chosen is not None:
-            starts = starts[chosen]
-        starts = starts.reshape(-1)
-        if self.partition_bytes:
-            partitions, inside = np.divmod(starts, self.partition_bytes)
-            starts = partitions * self.free_bytes + inside
-        places = (starts[:, None] // self.unit + np.arange(run // self.unit)).reshape(-1)
-        if chosen is None:
-            self.known[key] = places
-        return places
-
-    def _grain(self, access: _Access) -> int:
-        """Return what divides the run and the offsets of an access, within a partition."""
-        _, offset, dimensions, run, _ = _form(access)
-        inside = offset % self.partition_bytes if self.partition_bytes else offset
-        strides = [stride for _, stride in dimensions]
-        if self.partition_bytes:
-            strides = [abs(stride) % self.partition_bytes for stride in strides]
-        return gcd(run, inside, *strides)
+        others = (owners >= 0) & (owners != access.iteration)
+        wrong = others | self.shared[places]
+        return _first(owners[others], access) if wrong.any() else None
 
 
-def _form(access: _Access) -> tuple[Layout, int, Any, int, Any]:
-    """Layout, offset, the (size, stride) of the runs, their bytes, and which of them are touched (None: all)."""
-    part = access.part
-    if part is None:
-        return access.layout, access.byte_offset, access.layout.runs, access.layout.run, None
-    layout = part.layout
-    dimensions = tuple(zip(layout.shape, layout.strides, strict=True))
-    chosen = part.rows if part.lanes is None else np.broadcast_to(part.lanes, layout.shape)
-    return layout, access.byte_offset, dimensions, layout.dtype.itemsize, chosen
+def _first(iterations: Array, access: _Access) -> int:
+    """Return the first of other iterations; the one before where it is known only that there is one."""
+    return int(iterations.min()) if iterations.size else access.iteration - 1
