@@ -310,7 +310,11 @@ ACTIVATIONS: dict[str, Activation] = {
 _TOKEN = "__nki_operator__"
 _NUMPY_TOKENS: dict[Any, str] = {
     **{getattr(np, name): name for name in (*OPERATORS, *ACTIVATIONS) if hasattr(np, name)},
-    **{np.max: "maximum", np.amax: "maximum", np.min: "minimum", np.amin: "minimum", np.sum: "add"},
+    np.max: "maximum",
+    np.amax: "maximum",
+    np.min: "minimum",
+    np.amin: "minimum",
+    np.sum: "add",
 }
 
 
