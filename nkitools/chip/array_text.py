@@ -46,9 +46,7 @@ def corners_of(values: Array) -> Array:
 
 
 def with_gaps(corners: Array, shape: tuple[int, ...]) -> Array:
-    """Return the corners of an array of ``shape`` with one more element in the middle of each axis that NumPy
-    elides.
-    """
+    """Return the corners of an array of ``shape``, with an element in the middle of each axis that NumPy elides."""
     for axis, size in enumerate(shape):
         if size > 2 * EDGE:
             corners = np.insert(corners, EDGE, corners.take(0, axis), axis)

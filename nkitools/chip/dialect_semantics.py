@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class DialectSemantics:
-    """The behaviour of instructions, launches and rules under a dialect; the defaults are those of the modern
-    dialect.
-    """
+    """The behaviour of instructions, launches and rules under a dialect; the defaults are the modern dialect's."""
 
     name: str = "nki"  # the module that kernels of the dialect import
     undefined_lanes_travel: bool = False  # unwritten lanes pass through element-wise work until they are used

@@ -87,9 +87,7 @@ LAYOUTS: list[Layout] = []  # by id; a memo as long as the process, since record
 
 
 def _injective(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Return whether no two indices name the same byte (sufficient condition: each stride clears everything inside
-    it).
-    """
+    """Return whether no two indices name the same byte (sufficient: each stride clears everything inside it)."""
     reach = itemsize
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1:

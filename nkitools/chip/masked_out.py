@@ -47,9 +47,7 @@ def inherit(storage: Storage, sources: Iterable[Any]) -> None:
 
 
 def mask_of(tensor: NkiTensor, missing: Array) -> int | None:
-    """Return the site of the mask that left out the first of the missing elements; None where some were never
-    touched.
-    """
+    """Return the site of the mask that left out the first missing element; None where some were never touched."""
     first = tuple(int(axis[0]) for axis in np.nonzero(missing))
     rest, site = missing, None
     for each in tensor.storage.left_out:

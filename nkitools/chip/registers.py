@@ -38,9 +38,7 @@ class VirtualRegister:
         return self.value
 
     def integer(self, what: str) -> int:
-        """Return the value as an address or a loop bound: NK301 for a float, whose bits would be taken for an
-        integer.
-        """
+        """Return the value as an address or a loop bound. NK301 for a float: its bits would be taken as an integer."""
         value = self.read(what)
         if not isinstance(value, int):
             refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")

@@ -69,9 +69,7 @@ def check_index(source: NkiTensor, what: str) -> None:
 
 
 class IndirectTensor(NkiTensor):
-    """The common part of views with run-time addresses: they take no second index, and no new access pattern or
-    dtype.
-    """
+    """The common part of views with run-time addresses, which take no second index, access pattern or dtype."""
 
     __slots__ = ()
 

@@ -130,9 +130,7 @@ class StridedView:
 
     @property
     def form(self) -> Any:
-        """Return the key of plans: the layout, and for views with run-time addresses the guards' part of their
-        index.
-        """
+        """Return the key of plans: the layout, and of views with run-time addresses what guards ask of the index."""
         return self.layout
 
     def same_place(self, other: StridedView) -> bool:
@@ -161,9 +159,7 @@ class StridedView:
     # --- queries ---------------------------------------------------------------------------------------------------
 
     def is_contiguous(self) -> bool:
-        """Return whether the view is dense and row-major; on chip the partition dimension is left out of the
-        question.
-        """
+        """Return whether the view is dense and row-major; on chip the partition dimension does not count."""
         kept = 1 if self.on_chip else 0
         return is_dense(self.shape[kept:], self.array.strides[kept:], self.dtype.itemsize)
 

@@ -119,9 +119,7 @@ class NkiTensor(NotAValue, StridedView):
         return view
 
     def _indexed(self, items: tuple[Any, ...]) -> Self:
-        """Return the view of any key: integers, negative bounds, steps, nl.ds and `...`; refuses what is out of
-        bounds.
-        """
+        """Return the view of any key: integers, negative bounds, steps, nl.ds, `...`; refuses what is out of bounds."""
         shape, strides = self.shape, self.array.strides
         on_chip = self.storage.on_chip
         index: list[Any] = []
@@ -188,9 +186,7 @@ class NkiTensor(NotAValue, StridedView):
         )
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
-        """Return the elements start .. end-1 of one dimension, each ``step``-th. Requires 0 <= start < end <=
-        shape[dim].
-        """
+        """Return the elements start .. end-1 of a dimension, each ``step``-th; 0 <= start < end <= shape[dim]."""
         dim = view_checks.dimension(self, dim)
         first, stop, stride = view_checks.integers(self, (start, end, step), "slice's start, end and step")
         if first < 0 or stop < 0:

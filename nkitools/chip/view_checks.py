@@ -25,9 +25,7 @@ def describe(tensor: StridedView) -> str:
 
 
 def plain(tensor: StridedView) -> str:
-    """Return the same for texts that no reporter sees: without the author's name of a tensor that has none of its
-    own.
-    """
+    """Return the same for texts that no reporter sees: without the author's name of an unnamed tensor."""
     return f"tensor `{tensor.name}` {_kind(tensor)}" if tensor.name else f"tensor {_kind(tensor)}"
 
 
@@ -203,9 +201,7 @@ def pairs_of(tensor: StridedView, pattern: Pattern) -> list[tuple[int, int]]:
 
 
 def pattern_start(tensor: StridedView, offset: int, target: DType) -> int:
-    """Return where an access pattern begins, in elements of ``target``: the view's own beginning and ``offset``
-    more.
-    """
+    """Return where an access pattern begins, in elements of ``target``: the view's beginning plus ``offset``."""
     begin = first_byte(tensor)
     if tensor.on_chip and tensor.storage.free_bytes % target.itemsize:
         wrong(tensor, f"a partition of {tensor.storage.free_bytes} bytes does not divide into elements of {target}")

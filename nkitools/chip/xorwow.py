@@ -14,9 +14,7 @@ _STEP = 362437  # what is added to d each time
 
 
 def seeded(seed: int, lanes: int, states: int) -> Array:
-    """Return the states (lanes, states, 6) that one number stands for: NumPy's SeedSequence spreads it over all the
-    words.
-    """
+    """Return the states (lanes, states, 6) that a number stands for, spread over all words by NumPy's SeedSequence."""
     words = np.random.SeedSequence(seed).generate_state(lanes * states * WORDS, np.uint32)
     return words.reshape(lanes, states, WORDS)
 

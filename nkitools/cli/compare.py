@@ -108,9 +108,7 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
 
 
 def _awaited(side: str, command: list[str]) -> tuple[int, str]:
-    """Return the exit status of a process and what it wrote to stderr. It ends in time, with all that it has
-    started.
-    """
+    """Return the exit status of a process and its stderr. The process ends in time, with all that it has started."""
     patience = float(str(options.value("timeout")))
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         # A group of its own: a compiler that it started must end with it, and may not keep us waiting for its words.

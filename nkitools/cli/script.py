@@ -49,9 +49,7 @@ def _compiled(path: str) -> Any:
 
 
 def _exit_code(ending: SystemExit) -> int:
-    """Return what Python makes of ``sys.exit(code)``: nothing is 0, a number is itself, anything else is said and is
-    1.
-    """
+    """Return the status of ``sys.exit(code)``: nothing is 0, a number is itself, anything else is printed and is 1."""
     if ending.code is None:
         return 0
     if isinstance(ending.code, int):

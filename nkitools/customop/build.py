@@ -78,9 +78,7 @@ class Built:
 
 
 def build(recipe: Recipe, *, verbose: bool = False) -> Built:
-    """Return the library of ``recipe``, out of the cache where its sources have not changed. BuildError says what is
-    wrong.
-    """
+    """Return the library of ``recipe``, from the cache where no source has changed. BuildError where it cannot be."""
     compiler = find_compiler()
     key = digest([compiler.key, recipe.name, *recipe.flags, *contents_of((*recipe.compute, "", *recipe.shape))])
     with locked("library-" + key) as index:

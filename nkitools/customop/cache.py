@@ -70,9 +70,7 @@ def forget_unused(root: Path, days: float = 30) -> None:
 
 @contextmanager
 def being_built(place: Path) -> Iterator[Path]:
-    """Provide a directory to build in, which takes its ``place`` where the block ends well, and is removed
-    otherwise.
-    """
+    """Provide a directory to build in, which becomes ``place`` where the block ends well, and is removed otherwise."""
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=place.parent))
     try:

@@ -58,9 +58,7 @@ def _limit_memory(extra: int) -> None:
 
 
 def _mapped(fd: int, size: int) -> mmap.mmap:
-    """Return the shared memory, all of it at once where the system can do so: page by page takes longer than most
-    kernels.
-    """
+    """Return the shared memory, at once where the system can: page by page takes longer than most kernels."""
     flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
     return mmap.mmap(fd, size, flags=flags)
 

@@ -167,9 +167,7 @@ class StandInFinder(MetaPathFinder):
 
 
 def _imports() -> bool:
-    """Return whether an import asks; ``importlib.util.find_spec``, which only asks whether there is such a module, is
-    none.
-    """
+    """Return whether an import asks; ``importlib.util.find_spec``, which looks for a module, is none."""
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         if frame.f_code.co_name == "_find_and_load_unlocked":
@@ -210,9 +208,7 @@ def _installed_spec(name: str) -> ModuleSpec | None:
 
 
 def real_package(name: Root) -> bool:
-    """Return whether AWS's own package is installed. The placeholders of PyPI, lone modules that only raise, do not
-    count.
-    """
+    """Return whether AWS's own package is installed; PyPI's placeholders, lone modules that raise, do not count."""
     return _installed_spec(f"{name}.language") is not None
 
 

@@ -106,9 +106,7 @@ def _put_wrapped(destination: Array, values: Array, dtype: DType) -> None:
 
 
 def bits(value: Array | int, dtype: DType) -> Array:
-    """Return the bits of a tile or an integer, as unsigned integers of ``dtype``'s width (a narrower one is
-    extended).
-    """
+    """Return the bits of a tile or an integer as unsigned integers of ``dtype``'s width, extended where narrower."""
     width = dtype.itemsize
     holder = np.dtype(f"u{width}")
     if isinstance(value, np.ndarray):

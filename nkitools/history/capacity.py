@@ -100,9 +100,7 @@ def _memories(chip: Generation) -> tuple[_Memory, _Memory]:
 
 
 def _demands(liveness: Liveness, capacity: int, *, spills: bool) -> Iterator[tuple[Demand, str]]:
-    """Yield what is too much, and how grave that is: one tensor, the operands of one instruction, or all that are
-    alive.
-    """
+    """Yield what is too much, and how grave: one tensor, the operands of one instruction, or all that are alive."""
     alone = liveness.oversized(capacity)
     if alone is None and spills:
         alone = liveness.busiest()
@@ -165,9 +163,7 @@ def _told(record: Record, key: tuple[str, str], tensors: list[tuple[int, int]]) 
 
 
 def _around(loops: list[dict[str, int]]) -> str:
-    """Return the counters of the loops in which some tensors were first written, from the lowest to the highest of
-    each.
-    """
+    """Return the counters of the loops in which tensors were first written, each from its lowest to its highest."""
     names = dict.fromkeys(name for each in loops for name in each)
     values = {name: [each[name] for each in loops if name in each] for name in names}
     ranges = [

@@ -86,9 +86,7 @@ class Tiles:
         return tiles
 
     def may_exceed(self, capacity: int) -> bool:
-        """Return whether all of them together, or one alone, are more than ``capacity``; else there is nothing to look
-        for.
-        """
+        """Return whether all tensors together, or one alone, exceed ``capacity``; else there is nothing to find."""
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
 
     def demand(self, position: int, tiles: Array, begins: Array) -> Demand:

@@ -56,9 +56,7 @@ def _in_a_row(layout: Layout) -> tuple[list[tuple[int, int]], int]:
 
 
 def _placed(access: SharedAccess) -> tuple[_Pattern, int]:
-    """Return the pattern of an access and its first byte; of chosen rows only those from the first to the last
-    matter.
-    """
+    """Return the pattern of an access and its first byte; of chosen rows all from the first to the last."""
     layout, rows = access.layout, access.rows
     if access.lanes is not None:
         return _element_by_element(layout), access.byte_offset

@@ -105,9 +105,7 @@ class _Speed:
         return cycles
 
     def share(self, engine: str, line: _Line) -> float:
-        """Return what share of its engine's cycles a line takes; 0 where few instructions do, or the engine is not
-        busy.
-        """
+        """Return a line's share of its engine's cycles; 0 for few instructions, or an engine that is not busy."""
         times = {name: cycles / getattr(self.chip.clocks, name) for name, cycles in self.cycles.items()}
         if line.count < _MANY or times[engine] < _BUSY * max(times.values()):
             return 0.0

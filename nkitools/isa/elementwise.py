@@ -84,9 +84,7 @@ def _not_both_in_psum(check: Check, data1: NkiTensor, data2: NkiTensor) -> None:
 def _tensor_engine(
     check: Check, engine: engines, operator: Operator, words: bool, tensors: tuple[NkiTensor, NkiTensor, NkiTensor]
 ) -> engines:
-    """Return the engine asked for, else the documented default: GpSimd for power, and for 32-bit integers that lie in
-    SBUF.
-    """
+    """Return the engine asked for, else the documented one: GpSimd for power, and for 32-bit integers in SBUF."""
     chosen: engines = engine
     if engine is engines.unknown:
         in_psum = any(tensor.buffer is MemoryRegion.psum for tensor in tensors)

@@ -281,9 +281,7 @@ def multiplied(
     flat: bool,
     accumulate: bool | None,
 ) -> Callable[..., None]:
-    """Return the product in float32, written over or added to the destination (``flat``: it has the product's
-    shape).
-    """
+    """Return the product in float32, written over or added to the destination, which ``flat`` shows in its shape."""
     direct = flat and dtype is float32
 
     def compute(destination: Array, stationary: Array, moving: Array, fresh: Fresh) -> None:

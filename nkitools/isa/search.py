@@ -64,9 +64,7 @@ def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
 
 
 def _largest(rows: Array) -> Array:
-    """Return the 8 largest of each row, descending. NumPy sorts NaN last: of the negated values, behind every
-    number.
-    """
+    """Return the 8 largest of each row, descending. NumPy sorts NaN last: of negated values, behind every number."""
     rising: Array = np.sort(np.negative(rows), axis=1)
     return np.negative(rising[:, :FOUND])
 

@@ -199,9 +199,7 @@ def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
 
 
 def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
-    """Return what the other core sends; NK613, NK607 where there is no other core, or it is not the one that is
-    named.
-    """
+    """Return what the other core sends; NK613, NK607 where there is none, or it is not the named one."""
     if len(core.team) != len(BOTH):
         refuse("NK613", f"sendrecv: an exchange {_ONE_CORE}", remedy=_LAUNCH)
     own = core.team.index(core.baton.running)

@@ -41,9 +41,7 @@ class Sum:
     matmuls: int = 1
 
     def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
-        """Return whether an access has elements in common with it; ``unless_sure`` where that is too hard to find
-        out.
-        """
+        """Return whether an access has elements in common with it; ``unless_sure`` where finding out is too hard."""
         if array is self.array:
             return True
         if not _overlap(self.region, region):

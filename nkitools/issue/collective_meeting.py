@@ -30,9 +30,7 @@ _RULES = {"the collective": "NK504", "the memory": "NK201", "dtypes": "NK301", "
 
 @dataclass(eq=False)
 class Offer:
-    """The offer of one core to a collective: its line in the kernel, the values that must agree, and copies of its
-    data.
-    """
+    """The offer of one core to a collective: its line in the kernel, values that must agree, copies of its data."""
 
     rank: int
     number: int  # that the baton knows the program by

@@ -115,9 +115,7 @@ def combine(registers: Array, operator: Operator, values: Array) -> None:
 
 
 def _folded(operator: Operator, rows: Array) -> Array:
-    """Return the reduction by an associative operator that NumPy does not know, neighbours first so that order is
-    kept.
-    """
+    """Return the reduction by an associative operator that NumPy lacks, neighbours first so that order is kept."""
     while rows.shape[1] > 1:
         odd = rows[:, -1:] if rows.shape[1] % 2 else rows[:, :0]
         left, right = rows[:, 0 : rows.shape[1] - 1 : 2], rows[:, 1::2]

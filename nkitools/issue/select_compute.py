@@ -37,9 +37,7 @@ def predicate_mask(reverse: Any, shape: tuple[int, ...]) -> Callable[[Array], Ar
 def affine_mask(
     comparison: Operator, steps: list[tuple[int, int]], across: int, shape: tuple[int, ...]
 ) -> Callable[[int], Array]:
-    """Return the predicate for an offset, made anew each time: a row and a column are kept, not a mask for each
-    offset.
-    """
+    """Return the predicate for an offset, made each time: a row and a column are kept, and no mask an offset."""
     pattern = np.asarray(0, np.int64)
     for step, count in steps:
         pattern = pattern[..., None] + step * np.arange(count, dtype=np.int64)
@@ -126,9 +124,7 @@ def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
 def running_maximum(
     check: Check, command: reduce_cmds, data: NkiTensor, reduce_res: NkiTensor | None
 ) -> Callable[[Array, Array | None], None]:
-    """Return what ``command`` does with the Vector Engine's reduce registers, and what ``reduce_res`` receives of
-    them.
-    """
+    """Return what ``command`` does with the Vector Engine's reduce registers, and what ``reduce_res`` receives."""
     lanes = reduce_registers.Lanes(check.instruction, "vector", data)
     identity = reduce_registers.IDENTITY[MAXIMUM.name]
     dtype = None if reduce_res is None else reduce_res.dtype

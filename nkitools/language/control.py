@@ -38,9 +38,7 @@ def _outside_no_reorder(what: str) -> None:
 
 
 def _iterations(what: str, lower: Bound, upper: Bound, step: int) -> Iterator[VirtualRegister]:
-    """Yield the counters of a dynamic loop. What is wrong with its call is said at the call, not at the first
-    iteration.
-    """
+    """Yield the counters of a dynamic loop. A wrong call is refused at the call, not at the first iteration."""
     _outside_no_reorder(what)
     values = range(_bound(what, "start", lower), _bound(what, "stop", upper), _step(what, step))
     return _counters(what, values, made_of(lower, upper))

@@ -27,9 +27,7 @@ _FILL_CHUNK = 8192
 
 
 def region(buffer: Memory) -> MemoryRegion:
-    """Return a memory by its object, in the legacy dialect by its name, too (the modern one: NK608); NK609 for
-    others.
-    """
+    """Return a memory by its object, in the legacy dialect also by its name (modern: NK608); NK609 for others."""
     if isinstance(buffer, MemoryRegion):
         return buffer
     name = "private_hbm" if isinstance(buffer, str) and buffer == "hbm" else buffer

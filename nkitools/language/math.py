@@ -56,9 +56,7 @@ def _operands(what: str, *values: TileOrNumber) -> None:
 
 
 def broadcast_shape(what: str, x: NkiTensor, y: NkiTensor) -> tuple[int, ...]:
-    """Return the shape of two tiles: free dimensions broadcast as NumPy's do (NK109), partitions are equal (NK102,
-    NK111).
-    """
+    """Return the shape of two tiles: free dimensions broadcast (NK109), partitions are equal (NK102, NK111)."""
     if x.ndim != y.ndim:
         refuse(
             "NK109", f"nl.{what}: {describe(x)} and {describe(y)} have different numbers of dimensions", about=(x, y)

@@ -37,9 +37,7 @@ def known_dtype(dtype: DTypeLike) -> DType:
 
 
 def promote(first: DType, second: DType) -> DType:
-    """Return the dtype of a result of both: the float of a float and an integer, else the wider one or a widened
-    one.
-    """
+    """Return the dtype of a result of both: the float of a float and an integer, else the wider, or a widened one."""
     if first is second:
         return first
     if first.is_float and second.is_float:

@@ -29,9 +29,7 @@ _PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))  # the largest flo
 
 
 def _parts(period: float) -> tuple[float, ...]:
-    """Return the period in four parts of 5 bits, which times a number of periods below 2**19 are exact, and the
-    rest.
-    """
+    """Return the period in four parts of 5 bits, exact times a number of periods below 2**19, and the rest."""
     parts = []
     for _ in range(4):
         mantissa, exponent = math.frexp(period)

@@ -42,9 +42,7 @@ class _Entered:
         return _address(self.storage.array) == _address(self.array)
 
     def is_same(self, original: Any, array: Array) -> bool:
-        """Return whether another argument is this one: the same object, or another view of exactly the same
-        elements.
-        """
+        """Return whether another argument is this one: the same object, or a view of exactly the same elements."""
         if original is self.original:
             return True
         mine, other = self.array, array
@@ -153,9 +151,7 @@ class Arguments:
             np.copyto(entered.array, entered.storage.array)
 
     def leave(self, value: Any) -> Any:
-        """Return a kernel's result in kind: tensors as arrays (an argument's own array where it is that), containers
-        kept.
-        """
+        """Return a kernel's result in kind: tensors as arrays (an argument as its own array), containers kept."""
         return mapped(value, self._leave_part)
 
     def _leave_part(self, value: Any) -> Any:

@@ -68,9 +68,7 @@ class KernelObject:
 
     @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the kernel called inside a running kernel: its function, at once (without a grid of its own:
-        NK610).
-        """
+        """Return the result of the kernel's function, run at once inside a running kernel (without a grid: NK610)."""
         if self.grid:
             refuse("NK610", f"kernel {self.__name__} is launched with grid {list(self.grid)} inside a running kernel")
         bind(self.__name__, self.__signature__, args, kwargs)

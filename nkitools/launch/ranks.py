@@ -33,9 +33,7 @@ _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of ran
 
 
 def arguments_by_rank(ranks: Any, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Return the arguments of each rank. TypeError and ValueError say what is no number of ranks, or no tuple of
-    arguments.
-    """
+    """Return the arguments of each rank; TypeError and ValueError for no number of ranks, or no tuple of arguments."""
     if isinstance(ranks, bool) or not isinstance(ranks, (int, np.integer)):
         raise TypeError(f"ranks: must be an integer, it is {ranks!r}. {_FORM}")
     if ranks < 1:

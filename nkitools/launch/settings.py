@@ -24,9 +24,7 @@ def resolve_level(rules: str | None) -> str:
 
 
 def resolve_seed() -> int | None:
-    """Return the seed of the order of programs (``--nki-schedule-seed``, ``NKITOOLS_SCHEDULE_SEED``), None for their
-    own.
-    """
+    """Return the seed of the order of programs (option ``schedule_seed``), None for their own order."""
     seed = options.value("schedule_seed")
     if seed is None:
         return None

@@ -37,9 +37,7 @@ class Interface(Protocol):
 
 @dataclass(eq=False)
 class Context:
-    """One function and its file. ``dialect``: ``modern``, ``legacy``, or '' where nothing shows it. ``kernel``: it is
-    decorated as one.
-    """
+    """A function and its file. ``dialect``: '' where nothing shows it. ``kernel``: whether it is decorated as one."""
 
     module: Module
     scope: Scope

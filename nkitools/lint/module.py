@@ -59,9 +59,7 @@ class Module:
         return _lines(self.text)
 
     def makes_kernel(self, node: ast.expr, scope: Scope) -> bool:
-        """Return whether a decorator or the function of a call makes kernels: ``nki.jit``, ``nki.jit(...)``,
-        partials.
-        """
+        """Return whether a decorator or a called function makes kernels: ``nki.jit``, ``nki.jit(...)``, partials."""
         if isinstance(node, ast.Call):
             partial = scope.qualified(node.func) == "functools.partial" and bool(node.args)
             return self.makes_kernel(node.args[0] if partial else node.func, scope)

@@ -80,9 +80,7 @@ class Project:
         return found
 
     def find(self, dotted: str, seen_from: Module) -> Module | None:
-        """Return the file of a module's dotted name as the file ``seen_from`` imports it; None outside of the
-        project.
-        """
+        """Return the file of a dotted module as the file ``seen_from`` imports it; None outside of the project."""
         if dotted.partition(".")[0] in (*_OTHERS, *sys.stdlib_module_names):
             return None
         roots = self._roots_of(Path(seen_from.path))
@@ -92,9 +90,7 @@ class Project:
         return self._named[key]
 
     def _roots_of(self, path: Path) -> tuple[Path, ...]:
-        """Return the directories that imports of a file may start from: those around it, up to the project's, and its
-        src.
-        """
+        """Return the directories that imports of a file may start from: those around it up to the project, and src."""
         directory = path.resolve().parent
         if directory not in self._roots:
             top = project_directory(path.resolve())

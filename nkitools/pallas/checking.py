@@ -243,9 +243,7 @@ class _Check:
         return calls
 
     def _interpreted(self, watched: Any, chip: Chip, *, silently: bool) -> Any:
-        """Return the outputs in plain interpretation, or those of the watched run where a CPU has not what the kernel
-        does.
-        """
+        """Return the outputs in plain interpretation, or of the watched run where a CPU lacks what the kernel does."""
         __tracebackhide__ = True
         run = self.run
         try:
@@ -265,9 +263,7 @@ class _Check:
         return bool(moved)
 
     def _too_long(self) -> bool:
-        """Return whether TPU interpretation would keep a test waiting; it takes a millisecond or more for each
-        block.
-        """
+        """Return whether TPU interpretation would keep a test waiting: a block takes a millisecond or more."""
         if not self.plan.quick:
             return False
         calls = next(iter(self.calls.values()), [])

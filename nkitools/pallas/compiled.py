@@ -42,9 +42,7 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The compiler's answers to a function's Pallas calls on one chip; ``left_out`` says why the compiler was not
-    asked.
-    """
+    """The compiler's answers to a function's Pallas calls on a chip. ``left_out``: why the compiler was not asked."""
 
     chip: str
     kernels: tuple[CompiledKernel, ...] = ()
@@ -111,9 +109,7 @@ class Prepared:
     kernel: CompiledKernel | None = None
 
     def findings(self, modes: Sequence[str]) -> list[Finding]:
-        """Return one finding for each cause: the compiler's before the models', and the models' before JAX's
-        lowering's.
-        """
+        """Return one finding a cause: the compiler's before the models', and these before JAX's lowering's."""
         findings = [each for each in self.static if not (self.accepted and each.rule in _MODELLED)]
         unlowered = {each.line for each in findings if each.rule == "PL104"}
         findings = [each for each in findings if each.rule != "PL105" or each.line not in unlowered]

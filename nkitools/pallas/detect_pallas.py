@@ -34,9 +34,7 @@ def is_pallas_function(fn: object) -> bool:
 
 
 def _uses_jax(value: object, seen: set[int]) -> bool:
-    """Return whether ``value`` is JAX's, or calls functions that are; ``seen`` holds the functions already looked
-    into.
-    """
+    """Return whether ``value`` is JAX's, or calls functions that are; ``seen``: functions already looked into."""
     value = _callee(value)
     if _is_jax_object(value):
         return True
@@ -51,9 +49,7 @@ def _uses_jax(value: object, seen: set[int]) -> bool:
 
 
 def _callee(value: object) -> object:
-    """Return what runs in the end when ``value`` is called: the function of a partial, of a method, of a callable
-    object.
-    """
+    """Return what runs when ``value`` is called: the function of a partial, of a method, of a callable object."""
     while isinstance(value, functools.partial):
         value = value.func
     if isinstance(value, MethodType):

@@ -50,9 +50,7 @@ def _pallas_tpu() -> Any:
 
 
 def _argument(fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """Return the value of an argument of a call, given or default; None where there is none or the call does not
-    fit.
-    """
+    """Return the value of an argument of a call, given or default; None where there is none, or no call fits."""
     if name in kwargs:
         return kwargs[name]
     try:

@@ -177,9 +177,7 @@ class Kernel:
             buffer.steps[where] = np.where(inside, self.grid.step(core), part)
 
     def _carry_over(self, buffer: Shadow, where: tuple[Any, ...], carried: Any, place: Place, core: int) -> None:
-        """Mark the elements that a DMA writes as defined where its source is defined, written by the DMA at this
-        step.
-        """
+        """Mark the elements that a DMA writes as written at this step, and defined where its source is defined."""
         self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
         part = np.asarray(buffer.steps[where])
         if carried is None or carried.size != part.size:

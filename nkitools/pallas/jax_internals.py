@@ -62,9 +62,7 @@ def _memory(method: str, *has: str) -> Mark:
 
 
 def _check(method: str) -> Mark:
-    """Return a method of the race detector that ours overrides; as above, but that a device and a core were two
-    parameters.
-    """
+    """Return a method of the race detector to override, as above, with device and core as two parameters."""
     name, rest = f"RaceDetectionState.{method}", ("clock", "buffer_key", "rnge", "source_info")
     older = Mark(RACES, name, ("device_id", "local_core_id", *rest), WATCH)
     return Mark(RACES, name, ("thread", *rest), WATCH, before=older)
@@ -118,9 +116,7 @@ def of(module: str, name: str) -> Any:
 
 @cache
 def moved(part: str) -> str:
-    """Return what the installed JAX has otherwise than ``part`` needs it, in words; empty where everything is as
-    known.
-    """
+    """Return in words what the installed JAX has otherwise than ``part`` needs; empty where all is as known."""
     found = [sentence for mark in MARKS if mark.part == part and (sentence := _otherwise(mark))]
     return f"jax {jax_module().__version__}: " + "; ".join(found) if found else ""
 
@@ -162,9 +158,7 @@ def core_of(thread: Any, cores_per_device: int) -> int:
 
 
 def access_of(*checked: Any) -> tuple[tuple[Any, Any], Any, Any, Any]:
-    """Return what the race detector is given to check: the thread (device and core), its clock, the buffer and the
-    ranges.
-    """
+    """Return what the race detector is to check: the thread (device and core), its clock, the buffer, the ranges."""
     *thread, clock, buffer, ranges = checked
     device, core = thread if len(thread) == 2 else thread[0]
     return (device, core), clock, buffer, ranges

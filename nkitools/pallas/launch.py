@@ -84,9 +84,7 @@ def device_outputs(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[Any]:
-    """Return a context that captures prints with their grid points; without a list for them they are not written
-    either.
-    """
+    """Return a context that captures prints with their grid points, and writes none where there is no list for them."""
     if not prints_can_be_heard():
         return contextlib.nullcontext()
     stack = contextlib.ExitStack()
@@ -124,9 +122,7 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _not_to_be_donated(leaf: Any) -> Any:
-    """Return a copy of a JAX array: a function that its arguments are donated to deletes them, and is run several
-    times.
-    """
+    """Return a copy of a JAX array: a function that its arguments are donated to deletes them, and runs repeatedly."""
     return leaf.copy() if isinstance(leaf, jax_module().Array) else leaf
 
 

@@ -70,9 +70,7 @@ def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
 
 @cache
 def fills_in_floats() -> bool:
-    """Return whether a print may fill a placeholder with a float32: JAX (since 0.11) is asked, with a kernel that
-    does.
-    """
+    """Return whether a print may fill a placeholder with a float32: JAX (since 0.11) is tried with such a kernel."""
     jax, pallas = jax_module(), jax_module("jax.experimental.pallas")
     array = jax.ShapeDtypeStruct((8, 128), jax_module("jax.numpy").float32)
     chip = CHIPS["v5e"]

@@ -43,9 +43,7 @@ def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
 
 
 def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | None:
-    """Return the counts of the compiler's own dump, made by a process that does nothing else; None where there is no
-    dump.
-    """
+    """Return the counts of the compiler's own dump, made by a process of its own; None where there is no dump."""
     with tempfile.TemporaryDirectory() as folder:
         dumping = Compiler({"LIBTPU_INIT_ARGS": f"--xla_jf_dump_to={folder} --xla_jf_dump_llo_text=true"})
         try:
@@ -58,9 +56,7 @@ def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | Non
 
 
 def _counted(text: str) -> Bundles:
-    """Return a table: two lines of heading, what each unit can take, and a line for each bundle with what it takes of
-    them.
-    """
+    """Return a table: two lines of heading, what each unit can take, and a line for what each bundle takes."""
     head, _, table = text.partition("UTILIZATION:")
     columns = [name.strip() for name in next(line for line in head.splitlines() if "," in line).split(",")]
     spill = columns.index(_SPILL_COLUMN)

@@ -30,9 +30,7 @@ class WatchedRules:
         self._own_reads: dict[str, tuple[Place, tuple[int, ...]]] = {}
 
     def own_read(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
-        """Judge a kernel's read of an output that another point has written or left unwritten: a sum over points, not
-        a race.
-        """
+        """Judge a read of an output that another point has written or left unwritten: a sum over points, no race."""
         if (seen == UNWRITTEN).any() or self._grid.others(seen, core).size:
             self._own_reads.setdefault(buffer.name, (place, self._grid.point(core)))
 
@@ -200,9 +198,7 @@ class WatchedRules:
 
 
 def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape with the padding that the block spec asks for (``pl.Element``); it counts from the padding's
-    start.
-    """
+    """Return the shape with the block spec's padding (``pl.Element``), which counts from the padding's start."""
     padding = [getattr(each, "padding", (0, 0)) for each in operand.mapping.block_shape]
     return tuple(size + sum(around) for size, around in zip(shape, padding, strict=True))
 

@@ -20,9 +20,7 @@ from nkitools.pallas.launch import name_of
 
 
 class Peak(NamedTuple):
-    """The peak of a chip: operations (a multiply-add counts two) per second by dtype, and the TensorCores that share
-    them.
-    """
+    """The peak of a chip: operations a second by dtype (a multiply-add is two), and the TensorCores that share them."""
 
     operations: MappingProxyType[str, float]
     cores: int  # TensorCores of a chip

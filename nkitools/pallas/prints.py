@@ -158,9 +158,7 @@ def _label(text: str) -> str:
 
 
 def _lookup(name: str, automatic: Iterator[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the value that a placeholder names: ``{}`` and ``{0}`` by position, ``{x}`` and ``{x.shape}`` by
-    keyword.
-    """
+    """Return the value of a placeholder: ``{}`` and ``{0}`` by position, ``{x}`` and ``{x.shape}`` by keyword."""
     first = re.split(r"[.\[]", name, maxsplit=1)[0]
     if not first:
         return next(automatic)

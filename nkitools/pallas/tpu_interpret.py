@@ -26,9 +26,7 @@ _watches: list[Watch] = []
 
 
 def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
-    """Return how the interpreter is to run. Equal parameters give equal objects, so that JAX keeps what it has
-    compiled.
-    """
+    """Return how the interpreter is to run; equal parameters give equal objects, so that JAX keeps what it compiled."""
     return jax_module("jax.experimental.pallas.tpu").InterpretParams(
         detect_races=True,
         num_cores_or_threads=cores,
@@ -229,9 +227,7 @@ class _WatchedSemaphore:
 
 
 def _next_task(semaphore: Any, memory: Any, core: int) -> Callable[[], None] | None:
-    """Return the DMA that was started last of those which signal a semaphore, taken off its list; None if there is
-    none.
-    """
+    """Return the last started DMA that signals a semaphore, and take it off its list; None if there is none."""
     if hasattr(semaphore, "tasks"):
         with semaphore.cv:
             return semaphore.tasks[core].pop() if semaphore.tasks[core] else None

@@ -86,9 +86,7 @@ def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:
 
 
 def copied(value: Any) -> Any:
-    """Return a container with copies of its arrays. One array in two places, or two views of the same elements, stay
-    one.
-    """
+    """Return a container with copies of its arrays. An array in two places, or two equal views of one, stay one."""
     return _changed(value, _copy)
 
 

@@ -195,9 +195,7 @@ def _key(item: pytest.Item) -> str:
 
 
 def _directory(config: pytest.Config, *, is_first: bool) -> Path:
-    """Return the directory where both sides keep their runs; the first process makes it and names it in the
-    environment.
-    """
+    """Return the directory where both sides keep their runs; the first process makes it and names it in a variable."""
     if is_first:
         os.environ.pop(_DIRECTORY, None)
     known = os.environ.get(_DIRECTORY)

@@ -140,9 +140,7 @@ class NegativeTest:
     def __call__(
         self, *rules: str, line: int | str | None = None, file: str | None = None, match: str | None = None
     ) -> Expectation:
-        """Return a block as of ``nkitools.expect_finding``; skips the test where AWS's simulator, which has no rules,
-        runs.
-        """
+        """Return a block as of ``nkitools.expect_finding``; skips the test under AWS's simulator, without rules."""
         from nkitools.expect import expect_finding
 
         if options.value("simulator") == "official" and self._recorder.asks_for("run_kernel"):

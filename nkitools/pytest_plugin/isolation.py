@@ -102,9 +102,7 @@ def _torn_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
 
 
 def _failed(item: pytest.Item, why: str, began: float, before: list[pytest.TestReport]) -> list[pytest.TestReport]:
-    """Return the reports ``before`` its process was lost, that of the phase in which it was, and of those that never
-    came.
-    """
+    """Return the reports ``before`` its process was lost, of the phase it was in, and of those that never came."""
     reports = list(before) or [_report(item, "setup", began)]
     reports.append(_report(item, "teardown" if reports[-1].when == "call" else "call", began, why))
     if reports[-1].when == "call":

@@ -30,9 +30,7 @@ def target_of(item: pytest.Item) -> str | None:
 
 
 def asked_targets(item: pytest.Item) -> set[str]:
-    """Return the targets that the author's marks name, on the test, its case, class or module; else those of its
-    fixtures.
-    """
+    """Return the targets that the marks of the test, its case, class or module name; else those of its fixtures."""
     marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
     asked_for = getattr(item, "fixturenames", ())
     return marked or {"sim" for fixture in _FIXTURES_OF_SIM if fixture in asked_for}

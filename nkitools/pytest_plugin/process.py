@@ -253,9 +253,7 @@ def _shows_all(config: pytest.Config) -> bool:
 
 
 def _temporary(config: pytest.Config) -> str | None:
-    """Return a directory for tmp_path in that of this session, as pytest-xdist has it: a process empties its own
-    first.
-    """
+    """Return a directory for tmp_path in that of the session, as pytest-xdist has it: a process empties its own."""
     factory: Any = getattr(config, "_tmp_path_factory", None)
     return None if factory is None else str(factory.getbasetemp() / f"hw{next(_numbers)}")
 

@@ -16,9 +16,7 @@ _allowances: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("nkitools_al
 
 
 def allowance(rule: str) -> str | None:
-    """Return why findings of the rule with this id are accepted ('' without a stated reason), None where they are
-    not.
-    """
+    """Return why findings of the rule with this id are accepted ('': no reason given), None where they are not."""
     return next((reasons[rule] for reasons in reversed(_allowances.get()) if rule in reasons), None)
 
 

@@ -29,9 +29,7 @@ def _instructions(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
-    """Return the names that an instruction stores into, the one for the top of the stack first; later Pythons pair
-    them.
-    """
+    """Return the names that an instruction stores into, for the stack's top first; later Pythons pair them."""
     if not instruction.opname.startswith(_STORES):
         return ()
     names = instruction.argval
@@ -150,9 +148,7 @@ def _taking(instructions: list[dis.Instruction], position: int) -> tuple[int, in
 
 
 def returned_element(code: CodeType, offset: int) -> int | None:
-    """Return which element of a tuple or list that is returned as it is the value of the instruction at ``offset``
-    becomes.
-    """
+    """Return which element of a returned tuple or list the value of the instruction at ``offset`` becomes."""
     offsets, instructions = _instructions(code)
     taken = _taking(instructions, bisect_right(offsets, offset))
     if taken is None or taken[0] + 1 >= len(instructions):
@@ -191,9 +187,7 @@ def returned_names(code: CodeType) -> frozenset[str]:
 
 
 def is_asserted(code: CodeType, offset: int) -> bool:
-    """Return whether the truth value that the instruction at ``offset`` asks for decides an ``assert`` and nothing
-    else.
-    """
+    """Return whether the truth value that the instruction at ``offset`` takes decides only an ``assert``."""
     offsets, instructions = _instructions(code)
     # Python 3.13 asks in an instruction of its own, before the jump.
     position = bisect_right(offsets, offset) - 1

@@ -12,9 +12,7 @@ from nkitools.record.source_sites import LAUNCH, is_internal
 
 
 def author_frames(frame: FrameType | None) -> list[FrameType]:
-    """Return the kernel's frames from ``frame`` outward, up to the launch; none where ``frame`` is outside of a
-    kernel.
-    """
+    """Return the kernel's frames from ``frame`` outward to the launch; none where ``frame`` is not a kernel's."""
     found: list[FrameType] = []
     while frame is not None:
         if frame.f_globals.get("__name__") == LAUNCH:

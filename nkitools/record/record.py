@@ -176,9 +176,7 @@ class Record(OpenRows):
         self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
 
     def enter_iteration(self, parent: int, site: int, value: int) -> int:
-        """Return the loop state of one iteration of an nl range: its parent state, the loop's site, the counter's
-        value.
-        """
+        """Return the loop state of an iteration of an nl range: its parent state, the loop's site, the counter."""
         state = len(self._loop_rows) // 3
         self._loop_rows.extend((parent, site, value))
         return state
@@ -220,9 +218,7 @@ class Record(OpenRows):
         return self.count - 1 if self.count > begun else self._latest_of.get(program, -1)
 
     def name_of(self, storage: int) -> str:
-        """Return a storage's name: the one it was created with, else the variable that the new tensor was assigned
-        to.
-        """
+        """Return a storage's name: that of its creation, else the variable that the new tensor was assigned to."""
         known = self.storages.get(storage)
         return "" if known is None else known.name or self.sites[known.site].bound
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 class Instructions(Sequence[InstructionRecord]):
-    """The issued instructions, in order (of ranks one after the other); read from the compact records when asked
-    for.
-    """
+    """The issued instructions in order, rank after rank; read from the compact records when asked for."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records

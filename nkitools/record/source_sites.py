@@ -152,9 +152,7 @@ class Sites:
         return number, naming
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:
-        """Return the site that names an element of a call's result; the call's own site where the element gets no
-        name.
-        """
+        """Return the site that names an element of a call's result; the call's site where it gets no name."""
         name = unpacked_name(frame.f_code, frame.f_lasti, element)
         if not name:
             return number

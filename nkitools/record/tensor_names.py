@@ -29,9 +29,7 @@ def _is_of(value: Any, storage: int) -> bool:
 
 
 def _name_in(frame: FrameType, storage: int) -> str:
-    """Return the name of a storage in one frame: a local variable, or an element of a local list, tuple or
-    dictionary.
-    """
+    """Return the name of a storage in a frame: a variable, or an element of a local list, tuple or dictionary."""
     variables = list(frame.f_locals.items())
     for name, value in variables:
         if _is_of(value, storage):
@@ -50,9 +48,7 @@ def _name_in(frame: FrameType, storage: int) -> str:
 
 
 def name_of(frame: FrameType | None, storage: int, record: Record) -> str:
-    """Return the author's name for a storage: in the innermost of the kernel's frames that has one, else where it was
-    made.
-    """
+    """Return the author's name for a storage: of the kernel's innermost frame with one, else of where it was made."""
     for each in author_frames(frame):
         name = _name_in(each, storage)
         if name:

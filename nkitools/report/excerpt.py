@@ -12,9 +12,7 @@ def source_line(file: str, line: int) -> str:
 
 
 def excerpt(file: str, line: int, column: int | None) -> list[str]:
-    """Return the line behind its number, and a caret below where the expression begins; nothing where no source is at
-    hand.
-    """
+    """Return the line behind its number, and a caret where the expression begins; nothing without the source."""
     source = source_line(file, line)
     shown = source.lstrip()
     if not shown:

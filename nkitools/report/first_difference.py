@@ -183,9 +183,7 @@ def _left_out(one: Print | Written) -> Array:
 
 
 def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None:
-    """Return the first write that diverges, where both runs have kept values: matched by tensor, program and
-    counters.
-    """
+    """Return the first write that diverges, where both runs kept values: by tensor, program and counters."""
     there = dict(_keyed(second.writes))
     for key, one in _keyed(first.writes):
         other = there.get(key)

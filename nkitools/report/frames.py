@@ -38,9 +38,7 @@ def show_only_theirs(error: BaseException) -> None:
 
 
 def without_ours(error: BaseException) -> TracebackType | None:
-    """Return the traceback of ``error`` without nkitools' frames; whole where they may not be hidden or nothing is
-    left.
-    """
+    """Return the traceback of ``error`` without nkitools' frames; whole where these are shown or all there are."""
     if not may_hide_ours(error):
         return error.__traceback__
     kept = []

@@ -163,9 +163,7 @@ class _Events:
             self._print(printed)
 
     def track_of(self, program: tuple[int, ...], name: str) -> int:
-        """Return the track of an engine, of the loops or of the prints of a program, made when it is first asked
-        for.
-        """
+        """Return the track of an engine, of the loops or the prints of a program, made at its first use."""
         found = self.tracks.get((program, name))
         if found is None:
             order = [*_FIRST, *_ENGINES.values()]

@@ -31,9 +31,7 @@ def show_print(one: Print, file: TextIO) -> None:
 
 
 def terminal_text(one: Print, width: int | None, *, color: bool) -> str:
-    """Return a print for a terminal of this width: with room for it a table, else elided as NumPy does; None: plain
-    text.
-    """
+    """Return a print for a terminal of this width: a table where it fits, else elided as NumPy does; None: plain."""
     if width is None:
         return one.text()
     from rich.console import Console

@@ -154,9 +154,7 @@ def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:
 
 
 def _writer(run: Run, path: str, index: tuple[int, ...]) -> str:
-    """Return which instruction of a run wrote an element of an output last, as people read it; '' where that is not
-    known.
-    """
+    """Return which instruction of a run wrote an element of an output last, in words; '' where that is unknown."""
     for rank, record in enumerate(run.all_records):
         prefix, outputs = (f"outputs[{rank}]", run.outputs[rank]) if run.records else ("outputs", run.outputs)
         paths = [name for name, value in leaves(outputs, prefix) if isinstance(value, np.ndarray)]

@@ -68,9 +68,7 @@ def rule_named(name: str) -> Rule:
 
 
 def find_rule(name: str) -> Rule | None:
-    """Return the rule of that id, slug or legacy error code (in any case), or None; of rules with one slug that of
-    NKI.
-    """
+    """Return the rule of that id, slug or legacy error code (in any case), or None; of equal slugs that of NKI."""
     wanted = name.strip().lower()
     found = [rule for rule in RULES.values() if wanted in (rule.id.lower(), rule.slug, *rule.aliases)]
     return next((rule for rule in found if rule.id.startswith("NK")), found[0] if found else None)

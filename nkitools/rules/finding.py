@@ -119,9 +119,7 @@ _ERRORS: dict[str, type[KernelError]] = {
 
 
 def error_class(rule: Rule) -> type[KernelError]:
-    """Return the exception class of a rule: ``NotModelled`` for NK607, else one that is also the built-in AWS
-    documents.
-    """
+    """Return the exception class of a rule: ``NotModelled`` for NK607, else also the built-in that AWS documents."""
     if rule.id == "NK607":
         return NotModelled
     return _ERRORS.get(rule.builtin, KernelError)

@@ -46,9 +46,7 @@ class BuiltinSimulator(Target):
 
 
 def is_jax_function(kernel: Any) -> bool:
-    """Return whether ``kernel`` is a JAX function with Pallas calls. Where JAX has not been imported nothing can be
-    one.
-    """
+    """Return whether ``kernel`` is a JAX function with Pallas calls; none is where JAX has not been imported."""
     if "jax" not in sys.modules:
         return False
     from nkitools.pallas import is_pallas_function

@@ -53,9 +53,7 @@ def device_for(kernel: Any, asked: Collection[str] = ()) -> Found:
 
 
 def _candidates(kernel: Any) -> tuple[str, list[Device]]:
-    """Return what kind of kernel it is, and the devices for that kind. NeuronCores take several kinds, each in its own
-    way.
-    """
+    """Return the kind of a kernel, and the devices for it. NeuronCores take several kinds, each in its own way."""
     if is_jax_function(kernel):
         return "a JAX function", [device for device in DEVICES if isinstance(device, TpuDevice | GpuDevice)]
     if is_custom_operator(kernel):
@@ -66,9 +64,7 @@ def _candidates(kernel: Any) -> tuple[str, list[Device]]:
 
 
 def devices(asked: Collection[str] = ()) -> tuple[Device, ...]:
-    """Return the devices that may be used: that of option ``target`` if it names one, and among ``asked`` if that is
-    said.
-    """
+    """Return the devices that may be used: that of option ``target`` if named, and among ``asked`` if given."""
     told = options.value("target")
     keys = [str(told)] if told else DEVICE_KEYS
     return tuple(device for device in DEVICES if device.key in keys and (not asked or device.key in asked))

@@ -20,9 +20,7 @@ class GpSimdSimulator(Target):
     prints = "recorded, and in the report"
 
     def available(self) -> Availability:
-        """Return whether there is a C++ compiler. An operator is built by the time it comes here, so that there is
-        one.
-        """
+        """Return whether there is a C++ compiler: an operator that comes here has been built by one."""
         from nkitools.customop.errors import BuildError
         from nkitools.customop.toolchain import find_compiler
 

@@ -48,9 +48,7 @@ class NeuronDevice(Device):
         return Availability(False, f"no NeuronCore: found {' and '.join(missing)}")
 
     def units(self) -> tuple[str, ...]:
-        """Return the cores that the runtime would take: those of ``NEURON_RT_VISIBLE_CORES``, else all that the driver
-        has.
-        """
+        """Return the cores that the runtime takes: those of ``NEURON_RT_VISIBLE_CORES``, else all of the driver's."""
         named = os.environ.get(_CORES_VARIABLE, "")
         return tuple(f"neuroncore-{core}" for core in (_range_of(named) if named else range(self._core_count())))
 

@@ -93,9 +93,7 @@ def _variable(name: str, value: Any) -> Iterator[None]:
 
 
 def _entry_point() -> tuple[str, Callable[..., Any]] | str:
-    """Return the name of AWS's simulator and the function that runs a kernel in it, or a sentence on why there is
-    none.
-    """
+    """Return the name of AWS's simulator and the function that runs a kernel, or a sentence why there is none."""
     modern = _real("nki", "isa", "simulate")
     if isinstance(modern, ModuleType):
         return NAMES[0], lambda kernel, *args, **kwargs: modern.simulate(kernel)(*args, **kwargs)

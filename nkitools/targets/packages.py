@@ -17,9 +17,7 @@ STAND_IN = "nkitools stand-in"
 
 @cache
 def is_installed(package: str) -> bool:
-    """Return whether a top-level package (jax, torch_neuronx) could be imported; the stand-in for one is looked
-    past.
-    """
+    """Return whether a top-level package (jax, torch_neuronx) could be imported, apart from its stand-in."""
     spec = find_spec(package)
     if spec is not None and spec.origin == STAND_IN:
         spec = PathFinder.find_spec(package)

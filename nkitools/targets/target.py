@@ -94,9 +94,7 @@ class Device(Target):
         """Run ``kernel`` once; the outputs, on the host, in the kind of the arguments."""
 
     def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Return why ``kernel``, of a kind that runs here, was not written for this device; empty where it may have
-        been.
-        """
+        """Return why ``kernel``, of a kind that runs here, was not written for this device; empty where it may be."""
         return ""
 
     def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:

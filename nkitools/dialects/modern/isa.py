@@ -35,9 +35,7 @@ def get_nc_version() -> nc_version:
 
 
 def get_nc_sub_version() -> int:
-    """Return the silicon revision within the generation: 0, the first and documented default; no chip here is
-    another.
-    """
+    """Return the silicon revision within the generation: 0, the first and documented default of every chip here."""
     return 0
 
 

@@ -164,9 +164,7 @@ def as_prints(prints: list[Print]) -> Prints:
 
 
 def print_limit() -> int:
-    """Return the option ``print_limit`` in bytes: up to so many the value of a print is kept, of a run 16 times as
-    many.
-    """
+    """Return the option ``print_limit`` in bytes: the most that a print keeps by value, and a run 16 times as many."""
     return int(float(str(options.value("print_limit"))) * 2**20)
 
 

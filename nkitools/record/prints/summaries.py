@@ -57,9 +57,7 @@ def as_matrix(values: Array) -> Array:
 
 
 def as_numbers(values: Array) -> Array:
-    """Return the elements as numbers that NumPy reckons with: float32 (float64 as it is); of packed dtypes the
-    codes.
-    """
+    """Return the elements as numbers for NumPy: float32 (float64 as it is), of packed dtypes the codes."""
     if values.dtype.names:
         values = values.view(f"u{values.dtype.itemsize}")
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)

@@ -44,9 +44,7 @@ class Described:
 
 
 def encoded_array(array: Array, *, compress: bool) -> dict[str, Any]:
-    """Return an array (0 dimensions and masks too) without the key ``array`` around it; TypeError for texts and
-    objects.
-    """
+    """Return an array (of any shape, masked too) without the key ``array``; TypeError for texts and objects."""
     if not _has_form(array.dtype):
         raise TypeError(f"an array of {array.dtype} has no saved form; convert it to numbers")
     mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
@@ -228,9 +226,7 @@ def decoded_value(encoded: Any) -> Any:
 
 
 def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a value that are no containers, each with its place (``outputs[0].mean``); arrays as
-    NumPy's.
-    """
+    """Yield the parts of a value that are no containers, with their places (``outputs[0].mean``); arrays as NumPy's."""
     array = as_array(value)
     if array is not None:
         yield path, array
@@ -253,9 +249,7 @@ def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
 
 
 def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:
-    """Return a dataclass of ours by the fields of its constructor: tuples are lists, arrays and other numbers as
-    above.
-    """
+    """Return a dataclass by the fields of its constructor: tuples are lists, arrays and other numbers as above."""
     return {
         name: _encoded_field(getattr(value, name), compress=compress)
         for name in field_names(cast("Hashable", type(value)))

@@ -106,9 +106,7 @@ class Probes:
         self.counts.update({probe.name: 0 for probe in self.probes})
 
     def wants(self, record: Record, position: int, storage: int, tensor: str, site: Site) -> bool:
-        """Return whether some probe looks at a write: by the variables that hold its tensor at this moment, or by the
-        line.
-        """
+        """Return whether a probe looks at a write: by the variables that hold its tensor now, or by the line."""
         frame = author_frame(2)
         names = list(dict.fromkeys(filter(None, (*names_in_kernel(frame, storage), tensor))))
         moment = record.moment or moment_of(frame)

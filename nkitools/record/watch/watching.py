@@ -40,9 +40,7 @@ class Watcher(Protocol):
         """Return whether a write to ``tensor`` is kept; called while its instruction, at ``position``, is issued."""
 
     def look(self, record: Record, position: int) -> None:
-        """Look at the writes up to ``position``, which will change no more; called after each instruction and before
-        each print.
-        """
+        """Look at the writes up to ``position``, now final; called after each instruction and before each print."""
 
 
 @dataclass(eq=False)
@@ -197,9 +195,7 @@ class WatchedValues(Observer):
 
 
 def _copied(value: Array, unwritten: Array | None) -> Array:
-    """Return a copy, as the next instruction may overwrite it; with what prints show of unwritten elements: NaN, or
-    4.
-    """
+    """Return a copy, as the next instruction may overwrite it; unwritten elements as prints show them: NaN, or 4."""
     copied = np.array(value)
     if unwritten is not None:
         if value.dtype.names:
@@ -211,9 +207,7 @@ def _copied(value: Array, unwritten: Array | None) -> Array:
 
 
 def _view_of(storage: Storage, layout: Layout, byte_offset: int) -> NkiTensor:
-    """Return the destination as a view; all of its tensor where the record does not have the elements that an index
-    chooses.
-    """
+    """Return the destination as a view; all of its tensor where the record lacks the elements that an index chooses."""
     strides = layout.strides
     chosen = any(stride == 0 and size > 1 for stride, size in zip(strides, layout.shape, strict=True))
     if chosen:

@@ -126,9 +126,7 @@ def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) 
 
 
 def _view(elements: Array, layout: Layout, byte_offset: int, itemsize: int) -> Array:
-    """Return the elements that a view covers; all of them where an index chooses, or where it cuts them in other
-    pieces.
-    """
+    """Return the elements that a view covers; all of them where an index chooses, or it cuts other pieces."""
     strange = any(stride == 0 and size > 1 for stride, size in zip(layout.strides, layout.shape, strict=True))
     if strange or layout.dtype.itemsize != itemsize or any(stride % itemsize for stride in layout.strides):
         return elements

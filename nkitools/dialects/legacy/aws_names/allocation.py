@@ -63,9 +63,7 @@ class Allocation:
 
 
 def _called(place: Place, block: tuple[int, ...], partitions: int, free_bytes: int) -> Any:
-    """Return the author's function, called by the documented names where it has those: public kernels bind a first
-    one.
-    """
+    """Return the author's function, called by documented names where it has those; public kernels bind a first one."""
     if isinstance(place, partial):
         return place(idx=block, pdim_size=partitions, fdim_size=free_bytes)
     return place(block, partitions, free_bytes)
@@ -121,9 +119,7 @@ def _in_psum(chip: Generation, what: str, numbers: list[int], free_bytes: int) -
 
 
 def modulo(base: int, tiles: tuple[int, ...], block: tuple[int, ...], step: int) -> int:
-    """Return where a logical tile lies along one axis: its index modulo the physical tiles, in row-major order, in
-    steps.
-    """
+    """Return where a logical tile lies along an axis: its index modulo the physical tiles, row-major, in steps."""
     position = 0
     for index, count in zip(block, tiles or (1,) * len(block), strict=True):
         position = position * count + index % count

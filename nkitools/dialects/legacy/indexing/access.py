@@ -144,9 +144,7 @@ _patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were foun
 
 
 def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
-    """Return the access of an advanced index tuple: indices and integers, one for each dimension. Errors: NK111,
-    NK603.
-    """
+    """Return the access of an advanced index tuple: one index or integer a dimension. Errors: NK111, NK603."""
     constants: list[int] = []
     form: list[Any] = [tensor.storage.on_chip]
     for item in items:

@@ -75,9 +75,7 @@ def with_left_side(mask: _Mask) -> _Mask:
 
 
 def was_lost() -> bool:
-    """Return whether a comparison has waited in vain: its ``and`` is done, and the right side was a plain truth
-    value.
-    """
+    """Return whether a comparison has waited in vain: ``and`` is done, and its right side was a plain truth value."""
     form = FORM.get()
     if form is None or form.joining is None or form.joining.is_there:
         return False

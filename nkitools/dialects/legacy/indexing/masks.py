@@ -152,9 +152,7 @@ class Mask:
         )
 
     def lanes(self, shape: tuple[int, ...], what: str) -> Lanes:
-        """Return the lanes of a tile of ``shape`` for which the mask holds. Errors: NK604 where it describes another
-        tile.
-        """
+        """Return the lanes of a tile of ``shape`` where the mask holds; NK604 where it describes another tile."""
         if self.never:
             return Lanes(tuple((0, 0) for _ in shape))
         box = [(0, size) for size in shape]

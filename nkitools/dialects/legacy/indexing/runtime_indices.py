@@ -220,9 +220,7 @@ class OffsetAccess:
         return DynamicTensor.of(access.view(lanes), _Shifted(source, stride, limit, low))
 
     def _at_start(self, box: Box) -> tuple[Access, int, int]:
-        """Return the access with its smallest position in the moved dimension at 0; the smallest and the largest
-        there.
-        """
+        """Return the access with its smallest position in the moved dimension at 0, the smallest and the largest."""
         constants, slopes = self.affine.constants, self.affine.pattern.slopes
         low, high = Index(constants[self.dim], slopes[self.dim], self.shape).bounds(box)
         moved = (*constants[: self.dim], constants[self.dim] - low, *constants[self.dim + 1 :])

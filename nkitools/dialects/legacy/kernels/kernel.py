@@ -91,9 +91,7 @@ class Kernel(KernelObject):
 
     @property
     def _returns_outputs(self) -> bool:
-        """Return whether outputs are returned and inputs are immutable; older kernels write their outputs by
-        reference.
-        """
+        """Return whether outputs are returned and inputs immutable; older kernels write outputs by reference."""
         returns = self.options.get("kernel_return", self.options.get("declared") == "jit")
         return bool(returns) and self.mode != "trace"
 
@@ -203,16 +201,12 @@ def baremetal(kernel: Any = None, **kwargs: Any) -> Any:
 
 
 def benchmark(kernel: Any = None, **kwargs: Any) -> Any:
-    """Return a kernel whose latency is measured on the local device; without one it runs on the simulator,
-    unmeasured.
-    """
+    """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured."""
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
 def profile(func: Any = None, **kwargs: Any) -> Any:
-    """Return a kernel that is profiled on the local device; without one it runs on the simulator and writes no
-    profile.
-    """
+    """Return a kernel that is profiled on the local device; without a device it is simulated, without a profile."""
     return _decorated("profile", func, "profile", kwargs)
 
 

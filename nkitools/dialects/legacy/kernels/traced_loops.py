@@ -61,9 +61,7 @@ class TracedRange(LoopRange):
 
 
 def traced_address(site: int, decide: Callable[[], Address]) -> Address:
-    """Return the address of a tensor made at a site: decided anew only where no loop around it has decided it
-    before.
-    """
+    """Return the address of a tensor made at a site: a new one only where no loop around it has decided it before."""
     traces = form_of().traces
     found = next((address for each in traces if (address := each.known(site)) is not None), None)
     address = decide() if found is None else found

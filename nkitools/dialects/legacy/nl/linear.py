@@ -91,9 +91,7 @@ def _evicted(view: NkiTensor) -> NkiTensor:
 
 
 def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes | None]:
-    """Return the view of an operand that takes part (None: nothing does), and its lanes where an operand mask chose
-    them.
-    """
+    """Return the view of an operand that takes part (None: nothing does), and the lanes of its operand mask."""
     partitions = _contracted(what, mask, tile)
     if not isinstance(tile, MaskedOperand):
         if partitions is None:
@@ -128,9 +126,7 @@ def _free(lanes: Lanes | None, tile: Any) -> tuple[int, int]:
 
 
 def transposed(x: NkiTensor) -> NkiTensor:
-    """Return a new SBUF tile with the dimensions of ``x`` swapped, by the Vector Engine if it is small, else through
-    PSUM.
-    """
+    """Return a new SBUF tile of ``x`` transposed, by the Vector Engine if it is small, else through PSUM."""
     shape = (x.shape[1], x.shape[0])
     small = 32  # what the Vector Engine transposes (nc_transpose docs)
     if max(shape) <= small:

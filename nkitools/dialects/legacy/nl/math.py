@@ -207,9 +207,7 @@ def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bo
 
 
 def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
-    """Return the variance along free dimensions: the mean of the squared distances from the mean. Errors: as
-    nl.mean.
-    """
+    """Return the variance along free dimensions: the mean squared distance from the mean. Errors: as nl.mean."""
     check_keywords("nl.var", kwargs)
     centred = subtract(x, mean(x, axis, dtype=np.float32, mask=mask, keepdims=True), dtype=np.float32, mask=mask)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.var", x)

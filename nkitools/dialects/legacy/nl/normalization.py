@@ -91,9 +91,7 @@ def rms_norm(
 def _normalise(
     dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...], w: NkiTensor, share: float, epsilon: float, working: DType
 ) -> None:
-    """Issue a square on the Scalar Engine, a sum, ``* share + epsilon``, nl.rsqrt on the GpSimd Engine, two
-    products.
-    """
+    """Issue a square (Scalar Engine), a sum, ``* share + epsilon``, nl.rsqrt (GpSimd Engine) and two products."""
     values = new_tile(x.shape, working)
     activation(dst=values, op=ACTIVATIONS["square"], data=x)
     scale = new_tile(tuple(1 if dim in axes else size for dim, size in enumerate(x.shape)), working)
