@@ -100,7 +100,7 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
 def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
     """Return the elements of an input that are read and were never written; None where there are none.
 
-    Of elements that were written and lost since is spoken here (NK204), and of nothing else then.
+    Elements that were written and lost since are NK204; then the others are left out.
     """
     missing = tensor.unwritten()
     if missing is not None and touched is not None:

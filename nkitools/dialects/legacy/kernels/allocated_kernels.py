@@ -2,7 +2,7 @@
 
 Judged at the end of the kernel, since the first tensor may be an automatic one and the last allocated directly. The
 record says what is left of values that calls returned: those that were assigned at once were written in place
-(`folding`), what remains needed a tensor of its own.
+(`copy_elision`), what remains needed a tensor of its own.
 """
 
 from __future__ import annotations

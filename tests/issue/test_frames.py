@@ -1,0 +1,91 @@
+"""How many Python calls an instruction takes: what decides its cost beside NumPy's own work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from tests.careful import carefully
+
+PACKAGE = nkitools.__path__[0]
+
+
+def frames_of(act: Callable[[Any], None], times: int) -> list[str]:
+    """Return the functions of nkitools that a warm kernel calls which acts so often on a tile."""
+
+    def kernel(x: Any) -> None:
+        tile = nl.load(x)
+        act(tile)  # makes the plan
+        sys.setprofile(noting)
+        for _ in range(times):
+            act(tile)
+        sys.setprofile(before)
+
+    called: list[str] = []
+
+    def noting(frame: Any, event: str, _: Any) -> None:
+        is_ours = frame.f_code.co_filename.startswith((PACKAGE, "<nkitools"))
+        if event == "call" and is_ours:
+            called.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    try:
+        nkitools.simulate(kernel, np.ones((4, 8), np.float32))
+    finally:
+        sys.setprofile(before)
+    return called
+
+
+def tensor_tensor(tile: Any) -> None:
+    """Issue an instruction whose operands are all written."""
+    nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.maximum)
+
+
+@pytest.fixture
+def fast(request: pytest.FixtureRequest) -> None:
+    """Skip where every instruction is issued carefully."""
+    if request.config.getoption("--careful"):
+        pytest.skip("the session issues every instruction carefully")
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_warm_instruction_takes_seven_calls() -> None:
+    """Call, binding, fast path, computation, two for the author's line, one for the row."""
+    frames = frames_of(tensor_tensor, 10)
+    assert len(frames) == 70
+    assert frames[:3] == ["__call__", "_bound", "issue"]
+    assert frames[4:7] == ["current", "_number", "add"]
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_partly_written_operand_takes_two_calls_more() -> None:
+    """The storage is asked whether the view lacks an element, and marks it as written."""
+
+    def half(tile: Any) -> None:
+        nisa.tensor_tensor(dst=parts[0], data1=parts[0], data2=tile, op=nl.maximum)
+
+    parts: list[Any] = []
+
+    def act(tile: Any) -> None:
+        if not parts:
+            whole = nl.ndarray((4, 16), nl.float32, buffer=nl.sbuf)
+            parts.append(whole[:, 0:8])
+            nisa.tensor_copy(dst=parts[0], src=tile)
+        half(tile)
+
+    frames = frames_of(act, 10)
+    assert set(frames[:9]) >= {"lacks", "mark_written"}
+    assert len(frames) == 90
+
+
+def test_the_careful_path_takes_more() -> None:
+    """The count above can fail."""
+    with carefully():
+        assert len(frames_of(tensor_tensor, 10)) > 200
