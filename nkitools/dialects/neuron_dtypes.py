@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from nkitools.chip.dtypes import DTYPES, DType, UnknownDType, as_dtype
+from nkitools.chip.dtypes import DTYPES, DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.dialects.absent import missing
 from nkitools.engines.microscaling_formats import FORMATS
@@ -22,7 +22,7 @@ globals().update(DTYPES)
 __all__ = ["finfo", "is_float_type", "is_int_type", "is_x4_dtype", "sizeinbytes", "static_cast", *DTYPES]
 
 
-def _known(what: str, dtype: Any) -> DType | np.dtype[Any]:
+def _known(what: str, dtype: DTypeLike) -> DType | np.dtype[Any]:
     """Return an NKI dtype, or one that only NumPy has (float64); NK301 for what is neither."""
     try:
         return as_dtype(dtype)
@@ -41,31 +41,31 @@ def _numpy(found: DType | np.dtype[Any]) -> np.dtype[Any]:
     return found.dtype if isinstance(found, DType) else found
 
 
-def sizeinbytes(dtype: Any) -> int:
+def sizeinbytes(dtype: DTypeLike) -> int:
     """Bytes of an element; of a packed x4 dtype those of the four together. Errors: NK301."""
     return _known("sizeinbytes", dtype).itemsize
 
 
-def is_float_type(dtype: Any) -> bool:
+def is_float_type(dtype: DTypeLike) -> bool:
     """Return whether a dtype holds floats, packed x4 ones included. Errors: NK301."""
     found = _known("is_float_type", dtype)
     # To NumPy the floats of ml_dtypes are of no kind.
     return found.kind in ("float", "packed") if isinstance(found, DType) else "float" in found.name
 
 
-def is_int_type(dtype: Any) -> bool:
+def is_int_type(dtype: DTypeLike) -> bool:
     """Return whether a dtype holds integers. Errors: NK301."""
     found = _known("is_int_type", dtype)
     return found.is_integer if isinstance(found, DType) else found.kind in "iu"
 
 
-def is_x4_dtype(dtype: Any) -> bool:
+def is_x4_dtype(dtype: DTypeLike) -> bool:
     """Return whether a dtype packs four elements. Errors: NK301."""
     found = _known("is_x4_dtype", dtype)
     return isinstance(found, DType) and found.kind == "packed"
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: DTypeLike) -> Any:
     """Return the limits of a float dtype, as of ``ml_dtypes.finfo``. Errors: NK301."""
     found = _known("finfo", dtype)
     if not is_float_type(dtype) or is_x4_dtype(dtype):

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "nkitools"
 # room: the share of its annotated parameters that may be bare Any, bare object or a name that stands for Any
 ROOMS = {
     **dict.fromkeys(("chip", "engines", "history", "isa", "language", "lint"), 0.05),
+    "dialects": 0.08,
     **dict.fromkeys(("options", "rules"), 0.0),
 }
 

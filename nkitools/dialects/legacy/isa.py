@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nkitools.dialects.legacy.aws_names.enums import nc_version
 from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
+from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.public import find, publish
 from nkitools.engines.enums import nc_version as modern_versions
@@ -36,13 +39,13 @@ def get_nc_version() -> Any:
 
 
 def builtin_custom_op(
-    function_name: Any,
-    lib_file_name: Any,
-    ulib_to_ucode_version: Any,
-    ulib_to_isa_version: Any,
-    srcs: Any,
-    dsts: Any,
-    **kwargs: Any,
+    function_name: str,
+    lib_file_name: str,
+    ulib_to_ucode_version: str,
+    ulib_to_isa_version: str,
+    srcs: Sequence[Tensor],
+    dsts: Sequence[Tensor],
+    **kwargs: Keyword,
 ) -> NoReturn:
     """Refused (NK607): it calls a function of a library built for the GpSimd Engine, and the reference says no more."""
     not_modelled(

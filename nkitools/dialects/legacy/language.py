@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from nkitools.chip.dtypes import DTypeLike
+from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.indices import Grid, mgrid
 from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.dtypes import element_type
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.public import find, publish
 from nkitools.language.programs import tile_size
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from nkitools.dialects.legacy.tiles.dtypes import *
 
 
-def static_cast(input_data: Any, dtype: Any) -> Any:
+def static_cast(input_data: Operand | Array, dtype: DTypeLike) -> Any:
     """A number, an array or a tile in another dtype. Errors: NK301."""
     kind = element_type(dtype)
     if isinstance(input_data, Tensor):
@@ -42,7 +44,7 @@ def static_cast(input_data: Any, dtype: Any) -> Any:
     return np.asarray(input_data).astype(kind.dtype)[()]
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: DTypeLike) -> Any:
     """Limits of a floating-point dtype, as NumPy's finfo has them. Errors: NK301."""
     return ml_dtypes.finfo(element_type(dtype).dtype)  # type: ignore[no-untyped-call]
 

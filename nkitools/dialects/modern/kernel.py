@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -42,17 +42,17 @@ class Kernel(KernelObject):
     schedule: Schedule | None
 
     def __init__(
-        self, function: Any, grid: tuple[int, ...] = (), schedule: Schedule | None = None, **options: Any
+        self, function: Callable[..., Any], grid: tuple[int, ...] = (), schedule: Schedule | None = None, **options: Any
     ) -> None:
         inner = function.schedule if isinstance(function, Kernel) else None
         super().__init__(function, grid, **options)
         self.schedule = schedule or inner
 
-    def __getitem__(self, lnc: Any) -> KernelObject:
+    def __getitem__(self, lnc: int) -> KernelObject:
         with AuthorsTraceback():
             return self.with_grid(lnc)
 
-    def with_grid(self, grid: Any) -> KernelObject:
+    def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject:
         """Return the same kernel under an LNC degree. Errors: NK609, NK613."""
         return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
 
@@ -60,7 +60,7 @@ class Kernel(KernelObject):
         """Return the same launch of another function (a method bound to its object)."""
         return Kernel(function, self.grid, self.schedule, **self.options)
 
-    def with_schedule(self, edges: Any) -> KernelObject:
+    def with_schedule(self, edges: Iterable[tuple[str, Iterable[str]]]) -> KernelObject:
         """Return the same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs
         after.
 
@@ -156,7 +156,7 @@ class Simulated:
             return run_launch(replace(self.kernel.launch(), echo=print_now), args, kwargs).outputs
 
 
-def simulate(kernel: Any) -> Callable[..., Any]:
+def simulate(kernel: KernelObject | Callable[..., Any]) -> Callable[..., Any]:
     """Return the kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
 
     NumPy arrays and torch tensors give results in kind, and are updated in place; so do jax arrays, which no kernel

@@ -24,7 +24,7 @@ class TensorAnnotation:
         whole = self.sizes and all(isinstance(size, int) and not isinstance(size, bool) for size in self.sizes)
         return self.sizes if whole else None
 
-    def __getitem__(self, sizes: Any) -> TensorAnnotation:
+    def __getitem__(self, sizes: int | tuple[int, ...]) -> TensorAnnotation:
         return TensorAnnotation(self.name, sizes if isinstance(sizes, tuple) else (sizes,))
 
     def __or__(self, other: Any) -> Any:

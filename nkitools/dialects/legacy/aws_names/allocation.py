@@ -8,7 +8,7 @@ its bytes is written (NK204).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -126,7 +126,7 @@ def modulo(base: int, tiles: tuple[int, ...], block: tuple[int, ...], step: int)
     return base + position * step
 
 
-def _checked_tiles(what: str, role: str, tiles: Any) -> tuple[int, ...]:
+def _checked_tiles(what: str, role: str, tiles: int | Sequence[int]) -> tuple[int, ...]:
     numbers = [whole(each) for each in tiles] if isinstance(tiles, (tuple, list)) else [None]
     found = tuple(number for number in numbers if number is not None and number > 0)
     if len(found) != len(numbers):
@@ -134,7 +134,7 @@ def _checked_tiles(what: str, role: str, tiles: Any) -> tuple[int, ...]:
     return found
 
 
-def _checked_base(what: str, role: str, base: Any) -> int:
+def _checked_base(what: str, role: str, base: int) -> int:
     number = whole(base)
     if number is None:
         refuse("NK609", f"{what}: `{role}` must be an integer, it is {base!r}")
@@ -170,7 +170,7 @@ class Allocator:
         """Return the memory itself: the compiler chooses addresses."""
         return self.memory
 
-    def alloc(self, func: Any) -> Allocation:
+    def alloc(self, func: Callable[..., Any]) -> Allocation:
         """Place each logical tile where ``func(idx, pdim_size, fdim_size)`` says.
 
         ``idx``: the block index, a tuple; ``pdim_size``: partitions of a tile; ``fdim_size``: bytes of a partition.
@@ -185,7 +185,12 @@ class SbufAllocator(Allocator):
     """``nki.compiler.sbuf``."""
 
     def mod_alloc(
-        self, *, base_addr: Any, base_partition: Any = 0, num_par_tiles: Any = (), num_free_tiles: Any = ()
+        self,
+        *,
+        base_addr: int,
+        base_partition: int = 0,
+        num_par_tiles: int | Sequence[int] = (),
+        num_free_tiles: int | Sequence[int] = (),
     ) -> Allocation:
         """Place the logical tile of block index i at physical tile i modulo their number.
 
@@ -214,12 +219,12 @@ class PsumAllocator(Allocator):
     def mod_alloc(
         self,
         *,
-        base_bank: Any,
-        base_addr: Any = 0,
-        base_partition: Any = 0,
-        num_bank_tiles: Any = (),
-        num_par_tiles: Any = (),
-        num_free_tiles: Any = (),
+        base_bank: int,
+        base_addr: int = 0,
+        base_partition: int = 0,
+        num_bank_tiles: int | Sequence[int] = (),
+        num_par_tiles: int | Sequence[int] = (),
+        num_free_tiles: int | Sequence[int] = (),
     ) -> Allocation:
         """Place the logical tile of block index i in bank ``base_bank`` + i modulo ``num_bank_tiles``.
 
@@ -232,9 +237,9 @@ class PsumAllocator(Allocator):
             if _checked_base(what, role, value) != 0:
                 _only_one_tile(what, role, value, "0")
         banks = _checked_tiles(what, "num_bank_tiles", num_bank_tiles)
-        for role, value in (("num_par_tiles", num_par_tiles), ("num_free_tiles", num_free_tiles)):
-            if set(_checked_tiles(what, role, value)) - {1}:
-                _only_one_tile(what, role, value, "empty or of ones")
+        for role, tiles in (("num_par_tiles", num_par_tiles), ("num_free_tiles", num_free_tiles)):
+            if set(_checked_tiles(what, role, tiles)) - {1}:
+                _only_one_tile(what, role, tiles, "empty or of ones")
 
         def place(block: tuple[int, ...], partitions: int, free_bytes: int) -> tuple[int, int, int]:
             return modulo(bank, _fitted(what, "num_bank_tiles", banks, block), block, 1), 0, 0
@@ -242,7 +247,7 @@ class PsumAllocator(Allocator):
         return Allocation(self.memory, place, what)
 
 
-def _only_one_tile(what: str, role: str, value: Any, allowed: str) -> NoReturn:
+def _only_one_tile(what: str, role: str, value: int | Sequence[int], allowed: str) -> NoReturn:
     refuse(
         "NK614",
         f"{what}: `{role}` must be {allowed}, it is {value!r}; one physical tile lives in a PSUM bank",

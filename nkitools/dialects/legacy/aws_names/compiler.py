@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from nkitools.dialects.public import find
 from nkitools.rules.finding import refuse
 
 
-def _decorated(name: str, function: Any) -> Any:
+def _decorated(name: str, function: Callable[..., Any] | None) -> Any:
     """Return ``function`` marked, or where it is None a decorator that marks. Errors: NK609."""
     if function is None:
         return lambda found: _decorated(name, found)
@@ -22,7 +23,7 @@ def _decorated(name: str, function: Any) -> Any:
     return switched(function, name)
 
 
-def enable_stack_allocator(func: Any = None, log_level: Any = 50) -> Any:
+def enable_stack_allocator(func: Callable[..., Any] | None = None, log_level: int = 50) -> Any:
     """Let the compiler allocate on chip like a stack; together with skip_middle_end_transformations only (NK614).
 
     A decorator for kernels, with or without brackets; it changes no result. ``log_level``: an integer, how much the
@@ -33,7 +34,7 @@ def enable_stack_allocator(func: Any = None, log_level: Any = 50) -> Any:
     return _decorated(STACK_ALLOCATOR, func)
 
 
-def force_auto_alloc(func: Any = None) -> Any:
+def force_auto_alloc(func: Callable[..., Any] | None = None) -> Any:
     """Ignore direct allocation in the kernel: every tensor has bytes of its own. A decorator for kernels.
 
     AWS's guide recommends it to find out whether wrong numbers come from overlapping lifetimes. Errors: NK609.
@@ -41,7 +42,7 @@ def force_auto_alloc(func: Any = None) -> Any:
     return _decorated(FORCE_AUTO_ALLOC, func)
 
 
-def skip_middle_end_transformations(func: Any = None) -> Any:
+def skip_middle_end_transformations(func: Callable[..., Any] | None = None) -> Any:
     """Leave out the compiler's middle end, which reorders and fuses. A decorator for kernels; it changes no result.
 
     Errors: NK609.
@@ -61,7 +62,7 @@ class MultiBuffer:
     factor: int
 
 
-def multi_buffer(factor: Any = 2) -> MultiBuffer:
+def multi_buffer(factor: int = 2) -> MultiBuffer:
     """Return a directive for a loop, which changes no result. Errors: NK609."""
     number = whole(factor)
     if number is None or number < 1:

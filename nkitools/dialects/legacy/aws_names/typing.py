@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from nkitools.chip.dtypes import DTypeLike
 from nkitools.dialects.absent import missing
+from nkitools.dialects.legacy.indexing.masks import Subscript
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.scalars import scalar
 
@@ -14,7 +17,7 @@ from nkitools.dialects.legacy.tiles.scalars import scalar
 class FakeInput:
     """``nt.tensor[[250, 512], nl.float32]``: an input of that shape and dtype, of zeros, for runs that only measure."""
 
-    def __init__(self, shape: Any, dtype: Any) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike) -> None:
         self.shape = tuple(shape)
         self.dtype = element_type(dtype)
 
@@ -33,7 +36,7 @@ class Annotation:
         self.name = name
         self.sizes = sizes
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Subscript) -> Any:
         sizes = key if isinstance(key, tuple) else (key,)
         if self.name == "tensor" and len(sizes) == 2 and isinstance(sizes[0], (list, tuple)):
             return FakeInput(*sizes)

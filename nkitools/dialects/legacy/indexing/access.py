@@ -14,7 +14,7 @@ from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
-from nkitools.dialects.legacy.indexing.masks import Box
+from nkitools.dialects.legacy.indexing.masks import Box, Subscript
 from nkitools.rules.finding import Drawing, KernelError, refuse
 
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
@@ -134,7 +134,7 @@ class Access:
 # --- from an index tuple to an access --------------------------------------------------------------------------------
 
 
-def is_advanced(item: Any) -> bool:
+def is_advanced(item: Subscript) -> bool:
     """Return whether an index tuple that holds ``item`` is an advanced one."""
     return isinstance(item, (Index, NonAffine))
 
@@ -194,7 +194,7 @@ def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
     return Access(tensor, constants, pattern_of(tuple(slopes), shape))
 
 
-def _position(tensor: NkiTensor, item: Any) -> int:
+def _position(tensor: NkiTensor, item: Subscript) -> int:
     """Return an integer of an advanced index tuple; what does not mix with indices is refused."""
     number = whole(item)
     if number is None:
@@ -202,7 +202,7 @@ def _position(tensor: NkiTensor, item: Any) -> int:
     return number
 
 
-def _no_position(tensor: NkiTensor, item: Any) -> NoReturn:
+def _no_position(tensor: NkiTensor, item: Subscript) -> NoReturn:
     if isinstance(item, (slice, DynamicSlice)) or item is Ellipsis or item is None:
         refuse(
             "NK603",

@@ -9,12 +9,12 @@ and end up in the constant.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.dialects.legacy.indexing.masks import Box, Mask, compare, not_affine
+from nkitools.dialects.legacy.indexing.masks import Box, Mask, Subscript, compare, not_affine
 from nkitools.rules.finding import refuse
 
 
@@ -25,6 +25,9 @@ def whole(value: Any) -> int | None:
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__") or hasattr(value, "is_runtime"):
         return None
     return int(value.__index__())
+
+
+IndexLike: TypeAlias = "Index | NonAffine | int | np.integer[Any]"  # what index arithmetic takes
 
 
 class Index:
@@ -76,7 +79,7 @@ class Index:
 
     # --- arithmetic ------------------------------------------------------------------------------------------------
 
-    def _plus(self, other: Any, sign: int, sign_of_other: int, symbol: str) -> Any:
+    def _plus(self, other: IndexLike, sign: int, sign_of_other: int, symbol: str) -> Any:
         """``sign * self + sign_of_other * other``."""
         number = whole(other)
         if number is not None:
@@ -89,18 +92,18 @@ class Index:
     def _times(self, factor: int) -> Index:
         return Index(self.constant * factor, tuple(slope * factor for slope in self.coefficients), self.shape)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: IndexLike) -> Any:
         return self._plus(other, 1, 1, "+")
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: IndexLike) -> Any:
         return self._plus(other, 1, -1, "-")
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: IndexLike) -> Any:
         return self._plus(other, -1, 1, "-")
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: IndexLike) -> Any:
         number = whole(other)
         if number is not None:
             return self._times(number)
@@ -114,32 +117,32 @@ class Index:
     def __pos__(self) -> Index:
         return self
 
-    def __floordiv__(self, other: Any) -> NonAffine:
+    def __floordiv__(self, other: IndexLike) -> NonAffine:
         return NonAffine("a floor division (//)")
 
-    def __mod__(self, other: Any) -> NonAffine:
+    def __mod__(self, other: IndexLike) -> NonAffine:
         return NonAffine("a remainder (%)")
 
-    def __truediv__(self, other: Any) -> NonAffine:
+    def __truediv__(self, other: IndexLike) -> NonAffine:
         return NonAffine("a division (/)")
 
-    def __pow__(self, other: Any) -> NonAffine:
+    def __pow__(self, other: IndexLike) -> NonAffine:
         return NonAffine("a power (**)")
 
     __rfloordiv__, __rmod__, __rtruediv__, __rpow__ = __floordiv__, __mod__, __truediv__, __pow__
 
     # --- comparisons: masks ----------------------------------------------------------------------------------------
 
-    def __lt__(self, other: Any) -> Mask:
+    def __lt__(self, other: IndexLike) -> Mask:
         return compare(self, "<", other)
 
-    def __le__(self, other: Any) -> Mask:
+    def __le__(self, other: IndexLike) -> Mask:
         return compare(self, "<=", other)
 
-    def __gt__(self, other: Any) -> Mask:
+    def __gt__(self, other: IndexLike) -> Mask:
         return compare(self, ">", other)
 
-    def __ge__(self, other: Any) -> Mask:
+    def __ge__(self, other: IndexLike) -> Mask:
         return compare(self, ">=", other)
 
     def __eq__(self, other: object) -> Mask:  # type: ignore[override]
@@ -158,7 +161,7 @@ class Index:
             remedy="Pass the condition as mask= to the calls that it concerns.",
         )
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: Subscript, value: Any) -> NoReturn:
         refuse(
             "NK603",
             "an index does not support item assignment (err_cannot_assign_to_index)",
@@ -168,7 +171,7 @@ class Index:
     def __iter__(self) -> NoReturn:
         refuse("NK603", "an index cannot be iterated over; it stands for all positions of a tile at once")
 
-    def __getitem__(self, key: Any) -> Index:
+    def __getitem__(self, key: Subscript) -> Index:
         """Return the index with new axes (None) and slices, as NumPy has them: ``nl.arange(128)[:, None]``."""
         items = list(key) if isinstance(key, tuple) else [key]
         taken = sum(item is not None and item is not Ellipsis for item in items)
@@ -215,7 +218,7 @@ def _sum(first: Index, second: Index, sign: int, sign_of_second: int) -> Index:
     )
 
 
-def _other_operand(symbol: str, other: Any) -> Any:
+def _other_operand(symbol: str, other: IndexLike) -> Any:
     if isinstance(other, NonAffine):
         return other
     if isinstance(other, (float, np.floating)):
@@ -242,7 +245,7 @@ class NonAffine:
             remedy="Split the axis into two nl.arange of their own: outer * size + inner instead of // and %.",
         )
 
-    def _same(self, other: Any = None) -> NonAffine:
+    def _same(self, other: IndexLike | None = None) -> NonAffine:
         return self
 
     def _in_mask(self, other: object) -> NoReturn:
@@ -251,7 +254,7 @@ class NonAffine:
     def __bool__(self) -> NoReturn:
         self.refuse()
 
-    def __getitem__(self, key: Any) -> NonAffine:
+    def __getitem__(self, key: Subscript) -> NonAffine:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _same
@@ -267,7 +270,7 @@ def _line(first: int, end: int, step: int) -> Index:
     return Index(positions[0], (step if len(positions) > 1 else 0,), (len(positions),))
 
 
-def arange(*args: Any) -> Index:
+def arange(*args: int) -> Index:
     """``nl.arange(end)``, ``nl.arange(first, end[, step])``: an index of one dimension.
 
     An index of a tensor has at least two: add them with ``[:, None]`` or ``[None, :]``. Errors: NK603, NK609.
@@ -303,7 +306,7 @@ class Grid(tuple[Index, ...]):
 class MeshGrid:
     """``nl.mgrid[0:128, 0:512]``: one index for each dimension, all of the grid's shape."""
 
-    def __getitem__(self, key: Any) -> Grid:
+    def __getitem__(self, key: Subscript) -> Grid:
         slices: Sequence[Any] = key if isinstance(key, tuple) else (key,)
         lines = [self._dimension(item) for item in slices]
         shape = tuple(line.shape[0] for line in lines)
@@ -314,7 +317,7 @@ class MeshGrid:
             for number, line in enumerate(lines)
         )
 
-    def _dimension(self, item: Any) -> Index:
+    def _dimension(self, item: slice) -> Index:
         parts = [item.start or 0, item.stop, item.step or 1] if isinstance(item, slice) else [None]
         numbers = [number for part in parts if (number := whole(part)) is not None]
         if len(numbers) != 3:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FrameType
-from typing import Any, NoReturn, Protocol, TypeAlias
+from types import EllipsisType, FrameType
+from typing import Any, NoReturn, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_lef
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
+# What stands in the brackets behind an index, a mask or a tensor: numbers, slices, indices and tiles.
+Subscript: TypeAlias = "SupportsIndex | slice | EllipsisType | Sequence[Any] | Affine | None"
 Box: TypeAlias = tuple[tuple[int, int], ...]  # first and end position along each axis of a tile
 
 _FORM = "Compare affine expressions of indices, loop counters and program ids with <, <=, >, >= or ==, and join with &."
@@ -132,7 +135,7 @@ class Mask:
     __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __add__ = __sub__ = __mul__ = __neg__ = _no_operator
     __eq__ = __ne__ = _no_operator
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: Subscript, value: Any) -> NoReturn:
         refuse("NK603", "a mask does not support item assignment (err_cannot_assign_to_index)")
 
     def __bool__(self) -> bool:
@@ -214,7 +217,10 @@ def check_joined() -> None:
         not_affine("it is joined by `and` with a plain truth value, which takes the place of the comparison")
 
 
-def lanes_of(mask: Any, shape: tuple[int, ...], what: str) -> Lanes | None:
+MaskLike: TypeAlias = Mask | bool | np.bool_ | None  # what `mask=` takes
+
+
+def lanes_of(mask: MaskLike, shape: tuple[int, ...], what: str) -> Lanes | None:
     """Return the lanes that ``mask`` leaves of a tile (None: all). A plain truth value executes or skips the
     instruction.
 

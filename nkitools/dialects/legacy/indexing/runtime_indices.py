@@ -18,8 +18,8 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import translated
 from nkitools.dialects.legacy.indexing.access import Access, access_of, bare_index_error
-from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
-from nkitools.dialects.legacy.indexing.masks import Box, not_affine
+from nkitools.dialects.legacy.indexing.indices import Index, IndexLike, NonAffine, whole
+from nkitools.dialects.legacy.indexing.masks import Box, Subscript, not_affine
 from nkitools.dialects.legacy.tiles.result_tiles import Tile
 from nkitools.engines.enums import oob_mode
 from nkitools.rules.finding import not_modelled, refuse
@@ -34,24 +34,24 @@ class DynamicIndex:
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, tile: Any, index: Any) -> None:
+    def __init__(self, tile: Any, index: Index) -> None:
         self.tile = tile
         self.index = index
 
-    def _plus(self, other: Any, sign: int) -> Any:
+    def _plus(self, other: IndexLike, sign: int) -> Any:
         if whole(other) is None and not isinstance(other, Index):
             return NonAffine("arithmetic of a dynamic offset with something that is no index")
         return DynamicIndex(self.tile, self.index + other * sign)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: IndexLike) -> Any:
         return self._plus(other, 1)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: IndexLike) -> Any:
         return self._plus(other, -1)
 
-    def _other_operator(self, other: Any = None) -> NonAffine:
+    def _other_operator(self, other: IndexLike | None = None) -> NonAffine:
         return NonAffine("a dynamic offset under another operator than + and -")
 
     __mul__ = __rmul__ = __rsub__ = __floordiv__ = __mod__ = __truediv__ = __neg__ = _other_operator
@@ -137,7 +137,7 @@ def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAcces
     return RowAccess(access_of(tensor, (*items[:place], rows, *free)), items[place])
 
 
-def _without_partitions(item: Any) -> Any:
+def _without_partitions(item: Subscript) -> Any:
     """Return an index of a dense grid that does not vary along axis 0 says nothing about how many rows there are."""
     if isinstance(item, Index) and item.coefficients[0] == 0:
         return Index(item.constant, item.coefficients, (1, *item.shape[1:]))

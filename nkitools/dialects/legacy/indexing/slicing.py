@@ -12,6 +12,7 @@ from nkitools.chip import indexing
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.dialects.legacy.indexing.access import Access, out_of_bounds, pattern_of
 from nkitools.dialects.legacy.indexing.indices import whole
+from nkitools.dialects.legacy.indexing.masks import Subscript
 
 
 def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
@@ -28,7 +29,7 @@ def basic_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | Access:
     return _beyond(tensor, indexing.expanded(tensor, items)) if is_beyond else tensor[items]
 
 
-def _leaves(tensor: NkiTensor, dim: int, item: Any) -> bool:
+def _leaves(tensor: NkiTensor, dim: int, item: Subscript) -> bool:
     """Return whether a slice reaches beyond the end of a dimension. What begins before it, or is no slice, is NK402."""
     size = tensor.shape[dim]
     if type(item) is slice and (item.stop is None or (type(item.stop) is int and 0 <= item.stop <= size)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -75,7 +76,7 @@ class BenchmarkResult:
 class Kernel(KernelObject):
     """A kernel of the legacy dialect. ``kernel[4, 2]`` sets the launch grid; inside a running kernel it runs inline."""
 
-    def __getitem__(self, grid: Any) -> KernelObject:
+    def __getitem__(self, grid: int | tuple[int, ...]) -> KernelObject:
         with AuthorsTraceback():
             return self.with_grid(grid_of(grid))
 
@@ -164,7 +165,7 @@ def _checked(name: str, kwargs: dict[str, Any]) -> None:
         refuse("NK609", f"nki.{name}: `working_directory` must be an absolute path, it is {directory!r}")
 
 
-def _decorated(name: str, function: Any, mode: str, kwargs: dict[str, Any]) -> Any:
+def _decorated(name: str, function: Callable[..., Any] | None, mode: str, kwargs: dict[str, Any]) -> Any:
     with AuthorsTraceback():
         _checked(name, kwargs)
         if function is None:
@@ -176,7 +177,7 @@ def _decorated(name: str, function: Any, mode: str, kwargs: dict[str, Any]) -> A
         return Kernel(function, mode=mode, declared=declared, **kwargs)
 
 
-def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
+def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **kwargs: Any) -> Any:
     """Make a function a kernel, with or without keywords.
 
     ``mode``: ``auto jax torchxla baremetal benchmark simulation``, which here all run the simulator, or ``trace``.
@@ -190,22 +191,22 @@ def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
     return _decorated("jit", func, mode, kwargs)
 
 
-def trace(func: Any = None, **kwargs: Any) -> Any:
+def trace(func: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """Return a kernel, or a helper of kernels, that takes its outputs by reference and returns nothing."""
     return _decorated("trace", func, "trace", kwargs)
 
 
-def baremetal(kernel: Any = None, **kwargs: Any) -> Any:
+def baremetal(kernel: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """Return a kernel that runs on the local device; without one on the simulator, which is said once on stderr."""
     return _decorated("baremetal", kernel, "baremetal", kwargs)
 
 
-def benchmark(kernel: Any = None, **kwargs: Any) -> Any:
+def benchmark(kernel: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured."""
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
-def profile(func: Any = None, **kwargs: Any) -> Any:
+def profile(func: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """Return a kernel that is profiled on the local device; without a device it is simulated, without a profile."""
     return _decorated("profile", func, "profile", kwargs)
 

@@ -5,10 +5,14 @@ AWS's signatures end in ``**kwargs`` and swallow everything, a typing error too.
 
 from __future__ import annotations
 
-from typing import Any
+from enum import Enum
+from typing import Any, TypeAlias
 
 from nkitools.dialects.legacy.aws_names.enums import oob_mode
 from nkitools.rules.finding import refuse
+
+# What is passed beside the documented parameters: a name, a memory, a mode, a switch.
+Keyword: TypeAlias = str | float | bool | Enum | None
 
 _DEBUG = "a name for the compiler's messages"
 _SPEED = "a hint to the compiler's scheduler"

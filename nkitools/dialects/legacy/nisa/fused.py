@@ -6,11 +6,14 @@ from typing import Any
 
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.indexing.masks import MaskLike
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, new_result
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.engines.operators import OPERATORS, token_name
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
+from nkitools.engines.operators import OPERATORS, OperatorToken, token_name
 from nkitools.isa import elementwise as _elementwise
 from nkitools.isa import fused as _fused
 from nkitools.isa.move import tensor_copy
@@ -19,16 +22,16 @@ from nkitools.isa.reduce import tensor_reduce
 
 def scalar_tensor_tensor(
     *,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    op1: Any,
-    operand1: Any,
-    reverse0: Any = False,
-    reverse1: Any = False,
-    dtype: Any = None,
-    mask: Any = None,
-    **kwargs: Any,
+    data: Tensor,
+    op0: OperatorToken,
+    operand0: Operand,
+    op1: OperatorToken,
+    operand1: Operand | None,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``(data <op0> operand0) <op1> operand1``: a number or (partitions, 1) vector, then a tile of ``data``'s shape.
 
@@ -38,7 +41,7 @@ def scalar_tensor_tensor(
     check_tile(what, "operand1", operand1)
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
 
-    def into(target: NkiTensor, tile: NkiTensor, first: Any, second: NkiTensor) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, first: Operand, second: NkiTensor) -> None:
         _fused.scalar_tensor_tensor(
             dst=target,
             data=tile,
@@ -55,17 +58,17 @@ def scalar_tensor_tensor(
 
 
 def tensor_tensor_scan(
-    data0: Any,
-    data1: Any,
-    initial: Any,
-    op0: Any,
-    op1: Any,
-    reverse0: Any = False,
-    reverse1: Any = False,
+    data0: Tensor,
+    data1: Tensor,
+    initial: Operand,
+    op0: OperatorToken,
+    op1: OperatorToken,
+    reverse0: bool = False,
+    reverse1: bool = False,
     *,
-    dtype: Any = None,
-    mask: Any = None,
-    **kwargs: Any,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``result[i] = (data0[i] <op0> result[i - 1]) <op1> data1[i]`` in each partition, from ``initial`` on.
 
@@ -96,15 +99,15 @@ def tensor_tensor_scan(
 
 def tensor_scalar_reduce(
     *,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    reduce_op: Any,
-    reduce_res: Any,
-    reverse0: Any = False,
-    dtype: Any = None,
-    mask: Any = None,
-    **kwargs: Any,
+    data: Tensor,
+    op0: OperatorToken,
+    operand0: Operand,
+    reduce_op: OperatorToken,
+    reduce_res: Tensor | None,
+    reverse0: bool = False,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``data <op0> operand0``, and its reduction along all free dimensions into ``reduce_res``, in place.
 
@@ -119,7 +122,7 @@ def tensor_scalar_reduce(
     check_tile(what, "reduce_res", reduce_res)
     subtracts = token_name(reduce_op) == "subtract"
 
-    def into(target: NkiTensor, tile: NkiTensor, operand: Any, result: NkiTensor) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, operand: Operand, result: NkiTensor) -> None:
         if subtracts:
             _reduce_by_subtracting(target, tile, op0, operand, result, reverse0)
         else:
@@ -138,7 +141,7 @@ def tensor_scalar_reduce(
 
 
 def _reduce_by_subtracting(
-    dst: NkiTensor, data: NkiTensor, op0: Any, operand0: Any, reduce_res: NkiTensor, reverse0: Any
+    dst: NkiTensor, data: NkiTensor, op0: OperatorToken, operand0: Operand, reduce_res: NkiTensor, reverse0: bool
 ) -> None:
     """The results are reduced in float32, before they are cast."""
     results = new_tile(data.shape, float32)

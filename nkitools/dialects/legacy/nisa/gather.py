@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.indices import whole
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, rows_of
-from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reshaping import converted_value
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
@@ -26,7 +26,12 @@ from nkitools.rules.finding import refuse
 
 
 def local_gather(
-    src_buffer: Any, index: Any, num_elem_per_idx: Any = 1, num_valid_indices: Any = None, *, mask: Any = None
+    src_buffer: Tensor,
+    index: Tensor,
+    num_elem_per_idx: int = 1,
+    num_valid_indices: int | None = None,
+    *,
+    mask: MaskLike = None,
 ) -> Tensor:
     """``src_buffer`` at one list of indices for each 16 partitions, ``num_elem_per_idx`` elements from each on.
 
@@ -59,7 +64,7 @@ def local_gather(
     return Tensor.made(dst, kept)
 
 
-def _partitions(what: str, mask: Any, shape: tuple[int, ...]) -> Lanes | None:
+def _partitions(what: str, mask: MaskLike, shape: tuple[int, ...]) -> Lanes | None:
     """The partitions that a mask chooses; NK604 where it chooses among the elements of one."""
     lanes = box_lanes(what, mask, shape)
     if lanes is not None and not lanes.empty and lanes.box[1:] != tuple((0, size) for size in shape[1:]):
@@ -68,7 +73,13 @@ def _partitions(what: str, mask: Any, shape: tuple[int, ...]) -> Lanes | None:
 
 
 def nc_stream_shuffle(
-    src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any
+    src: Tensor,
+    dst: Tensor,
+    shuffle_mask: Sequence[int],
+    *,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> None:
     """``dst`` partition i becomes ``src`` partition ``shuffle_mask[i]`` in each quadrant of 32, in place.
 
@@ -79,14 +90,14 @@ def nc_stream_shuffle(
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, src=src)
     entries = shuffle_mask
     if isinstance(shuffle_mask, (list, tuple)):
-        entries = [each if whole(each) is None else whole(each) for each in shuffle_mask]
+        entries = [each if (number := whole(each)) is None else number for each in shuffle_mask]
     if lanes is None:
         _gather.nc_stream_shuffle(dst=dst.resolved(), src=src.resolved(), shuffle_mask=entries)
     elif not lanes.empty:
         _shuffle_lanes(src, dst, entries, lanes)
 
 
-def _shuffle_lanes(src: Any, dst: Any, entries: Any, lanes: Lanes) -> None:
+def _shuffle_lanes(src: Tensor, dst: Tensor, entries: Sequence[int], lanes: Lanes) -> None:
     """Shuffle whole quadrants, as the instruction does, but write only the lanes of a mask."""
     (first, end), *free = lanes.box
     target = dst.within(dst.shape, ((0, end), *free))
@@ -103,7 +114,9 @@ def _shuffle_lanes(src: Any, dst: Any, entries: Any, lanes: Lanes) -> None:
     _gather.nc_stream_shuffle(dst=target, src=source, shuffle_mask=entries)
 
 
-def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def gather_flattened(
+    data: Tensor, indices: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
+) -> Tensor:
     """``data[p, indices[p, i]]`` with flattened free dimensions: a new SBUF tile of the shape of ``indices`` (uint32).
 
     An index beyond a partition, which "will return garbage", is refused when the kernel runs (NK402). A mask applies to

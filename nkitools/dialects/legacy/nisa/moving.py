@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from nkitools.chip.argument_types import Shape
 from nkitools.chip.core import current_core
 from nkitools.chip.memory import Storage
 from nkitools.chip.tensor import NkiTensor
@@ -13,18 +15,19 @@ from nkitools.dialects.legacy.aws_names.enums import engine as engines
 from nkitools.dialects.legacy.aws_names.enums import oob_mode as oob_modes
 from nkitools.dialects.legacy.aws_names.enums import translated
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
-from nkitools.dialects.legacy.indexing.masks import Box, Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import OffsetAccess, RowAccess
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, memory_of, sbuf
 from nkitools.dialects.legacy.nl.transfer import check_in_hbm, copy_lanes
 from nkitools.dialects.legacy.tiles import accumulating
-from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number, result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reshaping import converted_value
 from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import OperatorToken
 from nkitools.isa import move as _move
 from nkitools.isa.dma import AXES
 from nkitools.isa.dma import dma_transpose as _dma_transpose
@@ -35,7 +38,13 @@ from nkitools.rules.finding import refuse
 
 
 def memset(
-    shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = engines.unknown, **kwargs: Any
+    shape: Shape,
+    value: float,
+    dtype: ResultDType,
+    *,
+    mask: MaskLike = None,
+    engine: engines = engines.unknown,
+    **kwargs: Keyword,
 ) -> Tensor:
     """A new tile filled with a number; its first dimension is the partition dimension.
 
@@ -52,7 +61,7 @@ def memset(
     return Tensor.made(dst, lanes)
 
 
-def iota(expr: Any, dtype: Any, *, mask: Any = None, **kwargs: Any) -> Tensor:
+def iota(expr: Index | NonAffine | int, dtype: ResultDType, *, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """A new SBUF tile with the values of an index expression. Errors: those of the instruction, NK603, NK604."""
     memory = memory_of("nisa.iota", kwargs)
     if isinstance(expr, NonAffine):
@@ -81,7 +90,12 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **kwargs: Any) -> Tensor:
 
 
 def tensor_copy_dynamic_src(
-    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+    src: Tensor,
+    *,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    engine: engines = engines.unknown,
+    **kwargs: Keyword,
 ) -> Tensor:
     """A copy, in SBUF, of a tile that an offset moves: ``src[i_p, offset[0, i] + i_f]``.
 
@@ -98,7 +112,13 @@ def tensor_copy_dynamic_src(
 
 
 def tensor_copy_dynamic_dst(
-    *, dst: Any, src: Any, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+    *,
+    dst: Tensor,
+    src: Tensor,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    engine: engines = engines.unknown,
+    **kwargs: Keyword,
 ) -> None:
     """Copy ``src`` into a tile that an offset moves, in place: ``dst[i_p, offset[0, i] + i_f]``.
 
@@ -108,7 +128,7 @@ def tensor_copy_dynamic_dst(
     write_lanes(_copying(engine), _Moved(dst), (src,), lanes)
 
 
-def _copying(engine: Any) -> Any:
+def _copying(engine: engines) -> Any:
     chosen = translated(engine)
     return lambda target, tile: _move.tensor_copy(dst=target, src=tile, engine=chosen)
 
@@ -116,7 +136,7 @@ def _copying(engine: Any) -> Any:
 class _Moved:
     """A tile with leave to lie at a run-time address on chip."""
 
-    def __init__(self, tile: Any) -> None:
+    def __init__(self, tile: Tensor) -> None:
         self.tile = tile
         self.shape: tuple[int, ...] = tile.shape
         self.element = tile.element
@@ -142,12 +162,12 @@ class _Moved:
 
 def dma_copy(
     *,
-    dst: Any,
-    src: Any,
-    mask: Any = None,
-    dst_rmw_op: Any = None,
-    oob_mode: Any = oob_modes.error,
-    dge_mode: Any = dge_modes.unknown,
+    dst: Tensor,
+    src: Tensor,
+    mask: MaskLike = None,
+    dst_rmw_op: OperatorToken | None = None,
+    oob_mode: oob_modes = oob_modes.error,
+    dge_mode: dge_modes = dge_modes.unknown,
 ) -> None:
     """``dst = src`` by DMA, in place, on the lanes of the mask; with ``dst_rmw_op=np.add``, ``dst += src``.
 
@@ -169,21 +189,35 @@ def dma_copy(
     accumulating.add_lanes(dst, src, lanes)
 
 
-def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def dma_transpose(
+    src: Tensor,
+    *,
+    axes: Sequence[int] | None = None,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
+) -> Tensor:
     """A new SBUF tile with the dimensions of ``src`` (HBM or SBUF) permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0).
 
     ``dge_mode``: with ``none`` and ``swdge``, which SDK 2.26 documents here and NKI 0.6 does not, no rule beyond those
     of ``unknown`` is known. A ``dtype`` other than ``src``'s takes a copy on chip. Errors: those of
     nkitools.isa.dma.dma_transpose, NK603, NK604.
     """
-    mode = kwargs.pop("dge_mode", dge_modes.unknown)
+    mode: Any = kwargs.pop("dge_mode", dge_modes.unknown)
     memory = memory_of("nisa.dma_transpose", kwargs)
     if memory is not sbuf:
         refuse("NK201", "nisa.dma_transpose: DMA writes to SBUF, `buffer` names another memory")
     return transposed_by_dma("nisa.dma_transpose", src, axes, mask, dtype, mode)
 
 
-def transposed_by_dma(what: str, src: Any, axes: Any, mask: Any, dtype: Any, mode: Any = dge_modes.unknown) -> Tensor:
+def transposed_by_dma(
+    what: str,
+    src: Tensor,
+    axes: Sequence[int] | None,
+    mask: MaskLike,
+    dtype: ResultDType,
+    mode: dge_modes = dge_modes.unknown,
+) -> Tensor:
     """The transposed tile, of which a mask, which chooses among the elements of ``src``, leaves the part it names."""
     check_tile(what, "src", src)
     if isinstance(src.access, (OffsetAccess, RowAccess)):
@@ -210,7 +244,7 @@ def transposed_by_dma(what: str, src: Any, axes: Any, mask: Any, dtype: Any, mod
     return Tensor.made(dst if kind is src.element else converted_value(dst, kind), kept)
 
 
-def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def load_transpose2d(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """A new SBUF tile [P, F] of an HBM tensor [F, P], P up to 128; a mask chooses among the elements of ``src``.
 
     Errors: those of nkitools.isa.dma.dma_transpose, NK110, NK201, NK603, NK604.

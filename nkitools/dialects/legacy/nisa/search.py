@@ -6,7 +6,8 @@ from typing import Any
 
 from nkitools.chip.dtypes import uint32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, not_affine
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import (
     box_lanes,
     check_box,
@@ -17,15 +18,15 @@ from nkitools.dialects.legacy.nisa.value_calls import (
     per_partition,
     rows_of,
 )
-from nkitools.dialects.legacy.tiles.dtypes import element_type, result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.isa import search as _search
 from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
 
 
-def max8(*, src: Any, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """The 8 largest values of each partition as a (partitions, 8) tile, in descending order.
 
     ``src``: 8 to 16384 elements per partition, in up to five dimensions. Errors: those of nkitools.isa.search.max8,
@@ -42,7 +43,9 @@ def max8(*, src: Any, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     return per_partition(what, into, src, (FOUND,), result_type(dtype, what, src), lanes, memory)
 
 
-def nc_find_index8(*, data: Any, vals: Any, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def nc_find_index8(
+    *, data: Tensor, vals: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
+) -> Tensor:
     """Where each of the 8 ``vals`` of a partition first stands in its ``data``: a (partitions, 8) tile of uint32.
 
     ``dtype`` may be uint16. A mask applies to ``data``; the places are still counted from the first element of the
@@ -66,13 +69,13 @@ def nc_find_index8(*, data: Any, vals: Any, mask: Any = None, dtype: Any = None,
 
 def nc_match_replace8(
     *,
-    data: Any,
-    vals: Any,
-    imm: Any,
-    dst_idx: Any = None,
-    mask: Any = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    data: Tensor,
+    vals: Tensor,
+    imm: Operand,
+    dst_idx: Tensor | None = None,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``data`` with the first occurrence of each of its partition's 8 ``vals`` replaced by the number ``imm``.
 
@@ -104,7 +107,7 @@ def nc_match_replace8(
     return Tensor.made(dst, lanes)
 
 
-def _on_partitions(tile: Any, lanes: Lanes | None) -> Any:
+def _on_partitions(tile: Tensor | None, lanes: Lanes | None) -> Any:
     """The partitions of ``lanes`` of a tile that has free dimensions of its own."""
     if tile is None or lanes is None:
         return None if tile is None else tile.resolved()

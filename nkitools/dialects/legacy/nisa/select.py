@@ -14,14 +14,15 @@ from nkitools.dialects.legacy.aws_names.enums import reduce_cmd as commands
 from nkitools.dialects.legacy.aws_names.enums import translated
 from nkitools.dialects.legacy.aws_names.limits import fp32
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
-from nkitools.dialects.legacy.indexing.masks import Constraint, Mask, not_affine
+from nkitools.dialects.legacy.indexing.masks import Constraint, Mask, MaskLike, not_affine
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, first_in_row, in_place_lanes, new_result
 from nkitools.dialects.legacy.tiles import reshaping
-from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.engines.operators import OPERATORS
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
+from nkitools.engines.operators import OPERATORS, OperatorToken
 from nkitools.isa import select as _select
 from nkitools.rules.finding import refuse
 
@@ -29,7 +30,13 @@ from nkitools.rules.finding import refuse
 
 
 def affine_select(
-    pred: Any, on_true_tile: Any, on_false_value: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any
+    pred: Mask | Index | NonAffine | bool,
+    on_true_tile: Tensor,
+    on_false_value: float,
+    *,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``on_true_tile`` where ``pred``, one comparison of affine expressions, holds, else the number ``on_false_value``.
 
@@ -69,7 +76,7 @@ def affine_select(
     return Tensor.made(dst, lanes)
 
 
-def _predicate(what: str, pred: Any, shape: tuple[int, ...]) -> Constraint:
+def _predicate(what: str, pred: Mask | Index | NonAffine | bool, shape: tuple[int, ...]) -> Constraint:
     """The one comparison of a predicate, over the axes of the tile (NK604)."""
     if isinstance(pred, NonAffine):
         not_affine(f"{what}: `pred` holds {pred.reason}")
@@ -95,19 +102,19 @@ def _predicate(what: str, pred: Any, shape: tuple[int, ...]) -> Constraint:
 
 def range_select(
     *,
-    on_true_tile: Any,
-    comp_op0: Any,
-    comp_op1: Any,
-    bound0: Any,
-    bound1: Any,
-    reduce_cmd: Any = commands.idle,
-    reduce_res: Any = None,
-    reduce_op: Any = np.amax,
-    range_start: Any = 0,
-    on_false_value: Any = fp32.min,
-    mask: Any = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    on_true_tile: Tensor,
+    comp_op0: OperatorToken,
+    comp_op1: OperatorToken,
+    bound0: Operand,
+    bound1: Operand,
+    reduce_cmd: commands = commands.idle,
+    reduce_res: Tensor | None = None,
+    reduce_op: OperatorToken = np.amax,
+    range_start: float = 0,
+    on_false_value: float = fp32.min,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``on_true_tile`` where ``range_start`` plus an element's index lies between two bounds, else FP32_MIN.
 
@@ -151,17 +158,17 @@ def range_select(
 
 def select_reduce(
     *,
-    dst: Any,
-    predicate: Any,
-    on_true: Any,
-    on_false: Any,
-    reduce_res: Any = None,
-    reduce_cmd: Any = commands.idle,
-    reduce_op: Any = np.amax,
-    reverse_pred: Any = False,
-    mask: Any = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    dst: Tensor,
+    predicate: Tensor,
+    on_true: Tensor,
+    on_false: Operand,
+    reduce_res: Tensor | None = None,
+    reduce_cmd: commands = commands.idle,
+    reduce_op: OperatorToken = np.amax,
+    reverse_pred: bool = False,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> None:
     """``dst = on_true`` where ``predicate`` is not 0, else ``on_false``, in place; the maximum into ``reduce_res``.
 
@@ -174,7 +181,7 @@ def select_reduce(
     if reduces:
         check_box(what, lanes)
 
-    def into(target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: Any, result: NkiTensor | None) -> None:
+    def into(target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: Operand, result: NkiTensor | None) -> None:
         command = translated(reduce_cmd)
         _select.select_reduce(
             dst=target,
@@ -193,13 +200,13 @@ def select_reduce(
 
 def tensor_copy_predicated(
     *,
-    src: Any,
-    dst: Any,
-    predicate: Any,
-    reverse_pred: Any = False,
-    mask: Any = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    src: Tensor,
+    dst: Tensor,
+    predicate: Tensor,
+    reverse_pred: bool = False,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> None:
     """``dst = src``, a tile or a number, where ``predicate`` is not 0 (with ``reverse_pred``: is 0), in place.
 
@@ -218,7 +225,7 @@ def tensor_copy_predicated(
 # --- bounds of segments ----------------------------------------------------------------------------------------------
 
 
-def sequence_bounds(*, segment_ids: Any, dtype: Any = None) -> Tensor:
+def sequence_bounds(*, segment_ids: Tensor, dtype: ResultDType = None) -> Tensor:
     """Where the segment of each of the (1, n) ids begins and where it ends: a (1, 2, n) tile, n and -1 for padding.
 
     ``dtype``: float32 or int32, by default that of the ids. Errors: those of nkitools.isa.select.sequence_bounds.

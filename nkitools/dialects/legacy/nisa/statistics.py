@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.legacy.indexing.masks import Lanes, not_affine
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, not_affine
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, memory_of, per_partition
-from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.engines.operators import OperatorToken
 from nkitools.isa import statistics as _statistics
 
 MOMENTS = 6  # count, mean and variance * count of the even elements, then of the odd ones
 
 
-def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def bn_stats(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """Count, mean and variance * count of the even and of the odd elements of each partition: a (partitions, 6) tile.
 
     The result has ``data``'s dtype. A mask may choose partitions only (NK604): SDK 2.26, Known Issues. Errors: those of
@@ -37,7 +37,7 @@ def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -
     return per_partition(what, into, data, (MOMENTS,), kind, lanes, memory)
 
 
-def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def bn_aggr(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """Mean and variance of each partition out of what nisa.bn_stats made: a (partitions, 2) tile of ``data``'s dtype.
 
     Errors: those of nkitools.isa.statistics.bn_aggr, NK604.
@@ -53,7 +53,9 @@ def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) ->
     return per_partition(what, into, data, (2,), result_type(dtype, what, data), lanes, memory)
 
 
-def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def tensor_partition_reduce(
+    op: OperatorToken, data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
+) -> Tensor:
     """All partitions of ``data`` reduced to one, element by element: add, max, bitwise_or or bitwise_and.
 
     Errors: those of nkitools.isa.statistics.tensor_partition_reduce, NK604.

@@ -12,12 +12,12 @@ from nkitools.chip.masked_out import inherit, leave_out
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
 from nkitools.dialects.legacy.kernels.keywords import check_keywords
-from nkitools.dialects.legacy.tiles.dtypes import element_type, result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import Into, part, value_tile
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.language.creation import region
 from nkitools.rules.finding import refuse
 
@@ -32,7 +32,7 @@ def memory_of(what: str, kwargs: dict[str, Any]) -> MemoryRegion:
 
 
 def new_result(
-    what: str, data: Any, dtype: Any, mask: Any, kwargs: dict[str, Any], *operands: Any
+    what: str, data: Tensor, dtype: ResultDType, mask: MaskLike, kwargs: dict[str, Any], *operands: Operand | None
 ) -> tuple[NkiTensor, Lanes | None]:
     """A new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves.
 
@@ -44,7 +44,9 @@ def new_result(
     return value_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
 
 
-def in_place_lanes(what: str, dst: Any, mask: Any, dtype: Any, kwargs: dict[str, Any], **tiles: Any) -> Lanes | None:
+def in_place_lanes(
+    what: str, dst: Tensor, mask: MaskLike, dtype: ResultDType, kwargs: dict[str, Any], **tiles: Tensor
+) -> Lanes | None:
     """The lanes of ``dst`` that a mask leaves, after a look at what an instruction that returns nothing is given."""
     check_keywords(what, kwargs)
     for role, tile in (("dst", dst), *tiles.items()):
@@ -61,7 +63,7 @@ def in_place_lanes(what: str, dst: Any, mask: Any, dtype: Any, kwargs: dict[str,
     return lanes
 
 
-def box_lanes(what: str, mask: Any, shape: tuple[int, ...]) -> Lanes | None:
+def box_lanes(what: str, mask: MaskLike, shape: tuple[int, ...]) -> Lanes | None:
     """The lanes of a mask that leaves a smaller tile: a box (NK604 for any other)."""
     lanes = lanes_of(mask, shape, what)
     check_box(what, lanes)
@@ -117,12 +119,12 @@ def defined(lanes: Lanes | None, *inputs: Any) -> Lanes | None:
 def per_partition(
     what: str,
     into: Into,
-    data: Any,
+    data: Tensor,
     columns: tuple[int, ...],
     dtype: DType,
     lanes: Lanes | None,
     memory: MemoryRegion,
-    *operands: Any,
+    *operands: Operand | None,
 ) -> Tensor:
     """A new tile of ``columns`` elements per partition, which ``into(dst, data, *operands)`` writes.
 
@@ -145,7 +147,7 @@ def per_partition(
     return Tensor.made(dst, kept)
 
 
-def rows_of(tile: Any, rows: tuple[int, int]) -> NkiTensor:
+def rows_of(tile: Tensor, rows: tuple[int, int]) -> NkiTensor:
     """Some partitions of a tile, whole."""
     found: NkiTensor = tile.within(tile.shape, (rows, *((0, size) for size in tile.shape[1:])))
     return found

@@ -6,18 +6,21 @@ import math
 from typing import Any
 
 from nkitools.chip import dtypes
+from nkitools.chip.argument_types import Axes
 from nkitools.chip.core import current_core
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import engine, reduce_cmd, translated
-from nkitools.dialects.legacy.indexing.masks import lanes_of
+from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, memory_of, new_result
-from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
+from nkitools.engines.operators import OperatorToken
 from nkitools.isa import activation as _activation
 from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
@@ -29,17 +32,17 @@ _BIAS = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
 
 
 def activation(
-    op: Any,
-    data: Any,
+    op: OperatorToken,
+    data: Tensor,
     *,
-    bias: Any = None,
-    scale: Any = 1.0,
-    reduce_op: Any = None,
-    reduce_res: Any = None,
-    reduce_cmd: Any = reduce_cmd.idle,
-    mask: Any = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    bias: Operand | None = None,
+    scale: Operand = 1.0,
+    reduce_op: OperatorToken | None = None,
+    reduce_res: Tensor | None = None,
+    reduce_cmd: reduce_cmd = reduce_cmd.idle,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``op(data * scale + bias)`` on the Scalar Engine; ``reduce_res`` receives the reduce registers in place.
 
@@ -51,7 +54,7 @@ def activation(
     _check_bias("nisa.activation", bias)
     command = translated(reduce_cmd)
 
-    def into(target: NkiTensor, tile: NkiTensor, bias: Any, scale: Any, result: Any) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, bias: Operand | None, scale: Operand, result: Any) -> None:
         _activation.activation(
             dst=target,
             op=op,
@@ -68,7 +71,7 @@ def activation(
     return Tensor.made(dst, lanes)
 
 
-def _check_bias(what: str, bias: Any) -> None:
+def _check_bias(what: str, bias: Operand | None) -> None:
     """NK301 in AWS's words; that there is no bias is noted, for kernels that must have one (NK614)."""
     if bias is None:
         form_of().unbiased.add(current_core(what).record.count)
@@ -82,16 +85,16 @@ def _check_bias(what: str, bias: Any) -> None:
 
 
 def activation_reduce(
-    op: Any,
-    data: Any,
+    op: OperatorToken,
+    data: Tensor,
     *,
-    reduce_op: Any,
-    reduce_res: Any,
-    bias: Any = None,
-    scale: Any = 1.0,
-    mask: Any = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    reduce_op: OperatorToken,
+    reduce_res: Tensor | None,
+    bias: Operand | None = None,
+    scale: Operand = 1.0,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``op(data * scale + bias)``, and its sum along all free dimensions into ``reduce_res``, in place.
 
@@ -103,7 +106,7 @@ def activation_reduce(
     check_tile(what, "reduce_res", reduce_res)
     _check_bias(what, bias)
 
-    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: Any, scale: Any) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: Operand | None, scale: Operand) -> None:
         _fused.activation_reduce(
             dst=target, op=op, data=tile, reduce_op=reduce_op, reduce_res=result, bias=bias, scale=scale
         )
@@ -112,7 +115,7 @@ def activation_reduce(
     return Tensor.made(dst, lanes)
 
 
-def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+def reciprocal(data: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
     dst, lanes = new_result("nisa.reciprocal", data, dtype, mask, kwargs)
     write_lanes(lambda target, tile: _elementwise.reciprocal(dst=target, data=tile), dst, (data,), lanes)
@@ -120,7 +123,7 @@ def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any)
 
 
 def tensor_copy(
-    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engine.unknown, **kwargs: Any
+    src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, engine: engine = engine.unknown, **kwargs: Keyword
 ) -> Tensor:
     """A copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
     dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
@@ -130,7 +133,14 @@ def tensor_copy(
 
 
 def tensor_tensor(
-    data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = engine.unknown, **kwargs: Any
+    data1: Tensor,
+    data2: Tensor,
+    op: OperatorToken,
+    *,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    engine: engine = engine.unknown,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``data1 <op> data2`` of tiles with equally many partitions and elements, or of a free dimension 1 (broadcast).
 
@@ -176,18 +186,18 @@ def _spread(tile: NkiTensor, target: NkiTensor) -> NkiTensor:
 
 
 def tensor_scalar(
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    reverse0: Any = False,
-    op1: Any = None,
-    operand1: Any = None,
-    reverse1: Any = False,
+    data: Tensor,
+    op0: OperatorToken,
+    operand0: Operand,
+    reverse0: bool = False,
+    op1: OperatorToken | None = None,
+    operand1: Operand | None = None,
+    reverse1: bool = False,
     *,
-    dtype: Any = None,
-    mask: Any = None,
-    engine: Any = engine.unknown,
-    **kwargs: Any,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    engine: engine = engine.unknown,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``(data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors.
 
@@ -197,7 +207,7 @@ def tensor_scalar(
 
     chosen = translated(engine)
 
-    def into(target: NkiTensor, tile: NkiTensor, first: Any, second: Any) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, first: Operand, second: Operand) -> None:
         _elementwise.tensor_scalar(
             dst=target,
             data=tile,
@@ -215,15 +225,15 @@ def tensor_scalar(
 
 
 def tensor_reduce(
-    op: Any,
-    data: Any,
-    axis: Any,
+    op: OperatorToken,
+    data: Tensor,
+    axis: Axes,
     *,
-    mask: Any = None,
-    dtype: Any = None,
-    negate: Any = False,
-    keepdims: Any = False,
-    **kwargs: Any,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    negate: bool = False,
+    keepdims: bool = False,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
     memory = memory_of("nisa.tensor_reduce", kwargs)

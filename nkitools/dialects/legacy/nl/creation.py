@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from nkitools.chip.argument_types import Shape
 from nkitools.chip.core import current_core
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.memory import ON_CHIP, MemoryRegion
-from nkitools.chip.numerics import cast
+from nkitools.chip.numerics import Array, cast
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.aws_names.allocation import Allocation, Allocator
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.kernels.shared_hbm_scope import check_kernel_level
 from nkitools.dialects.legacy.tiles.blocks import block_dimensions, new_blocks
-from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, is_number
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa.move import fill as fill_with
@@ -26,8 +27,12 @@ from nkitools.rules.finding import refuse, report
 
 sbuf = MemoryRegion.sbuf
 
+Placement: TypeAlias = MemoryRegion | Allocation | Allocator | str | None  # nl.sbuf, ncc.sbuf.mod_alloc(...)
 
-def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = None) -> Tensor:
+
+def _new(
+    what: str, shape: Shape, dtype: ResultDType, buffer: Placement, name: str, fill: float | None = None
+) -> Tensor:
     memory, allocation = _placed(buffer)
     sizes = checked_shape(shape, what)
     if fill is not None:
@@ -51,7 +56,7 @@ def _new(what: str, shape: Any, dtype: Any, buffer: Any, name: str, fill: Any = 
     return Tensor(make(sizes, kind)) if fill is None else Tensor.made(make(sizes, kind))
 
 
-def _placed(buffer: Any) -> tuple[MemoryRegion, Allocation | None]:
+def _placed(buffer: Placement) -> tuple[MemoryRegion, Allocation | None]:
     """Return the memory that ``buffer=`` names, and where in it the author places the tensor, if they do."""
     if isinstance(buffer, Allocation):
         return buffer.memory, None if form_of().automatic else buffer
@@ -75,7 +80,7 @@ def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None)
         )
 
 
-def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+def ndarray(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
     """Return a new tensor (in SBUF unless ``buffer`` says otherwise), not initialised.
 
     ``buffer``: a memory, or where in SBUF or PSUM it is placed (``nki.compiler.sbuf.mod_alloc(...)``).
@@ -85,7 +90,9 @@ def ndarray(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwa
     return _new("nl.ndarray", shape, dtype, buffer, name)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+def full(
+    shape: Shape, fill_value: float, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
+) -> Tensor:
     """Return a new tensor on chip, filled with a number.
 
     Errors: NK101, NK107, NK110, NK205, NK301, NK609, NK612, NK614.
@@ -96,26 +103,30 @@ def full(shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: s
     return _new("nl.full", shape, dtype, buffer, name, fill_value)
 
 
-def zeros(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+def zeros(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
     """Return a new tensor of zeros on chip. Errors: as nl.full."""
     check_keywords("nl.zeros", kwargs)
     return _new("nl.zeros", shape, dtype, buffer, name, 0)
 
 
-def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+def ones(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:
     """Return a new tensor of ones on chip. Errors: as nl.full."""
     check_keywords("nl.ones", kwargs)
     return _new("nl.ones", shape, dtype, buffer, name, 1)
 
 
-def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+def zeros_like(
+    a: Tensor, dtype: ResultDType = None, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
+) -> Tensor:
     """Zeros of the shape of ``a`` (and its dtype, where none is given), in SBUF by default. Errors: as nl.full."""
     check_keywords("nl.zeros_like", kwargs)
     check_tile("nl.zeros_like", "a", a)
     return _new("nl.zeros_like", a.shape, a.element if dtype is None else dtype, buffer, name, 0)
 
 
-def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **kwargs: Any) -> Tensor:
+def empty_like(
+    a: Tensor, dtype: ResultDType = None, *, buffer: Placement = None, name: str = "", **kwargs: Keyword
+) -> Tensor:
     """Return a new tensor of the shape of ``a`` (and its dtype, where none is given), in SBUF by default.
 
     Errors: as nl.ndarray.
@@ -125,7 +136,7 @@ def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "",
     return _new("nl.empty_like", a.shape, a.element if dtype is None else dtype, buffer, name)
 
 
-def shared_constant(constant: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+def shared_constant(constant: Array, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """Return a tensor in HBM that holds a NumPy array's values. Errors: NK301, NK609."""
     check_keywords("nl.shared_constant", kwargs)
     if not isinstance(constant, np.ndarray) or constant.ndim == 0:
@@ -138,7 +149,7 @@ def shared_constant(constant: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
     return Tensor(tensor)
 
 
-def shared_identity_matrix(n: Any, dtype: Any = np.uint8, **kwargs: Any) -> Tensor:
+def shared_identity_matrix(n: int, dtype: DTypeLike = np.uint8, **kwargs: Keyword) -> Tensor:
     """Return the identity matrix of ``n`` rows in HBM. Errors: NK301, NK609."""
     check_keywords("nl.shared_identity_matrix", kwargs)
     (size,) = checked_shape(n, "nl.shared_identity_matrix")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from nkitools.chip.dtypes import float32
@@ -11,12 +12,12 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import engine as engines
 from nkitools.dialects.legacy.aws_names.enums import translated
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, first_in_row
 from nkitools.dialects.legacy.tiles import reshaping
-from nkitools.dialects.legacy.tiles.dtypes import element_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import MaskedOperand, Tensor
@@ -30,7 +31,7 @@ from nkitools.rules.finding import not_modelled, refuse
 PSUM = MemoryRegion.psum
 
 
-def _two_dimensional(what: str, **tiles: Any) -> None:
+def _two_dimensional(what: str, **tiles: Tensor) -> None:
     for role, tile in tiles.items():
         check_tile(what, role, tile)
         if len(tile.shape) != 2:
@@ -41,7 +42,7 @@ def _two_dimensional(what: str, **tiles: Any) -> None:
             )
 
 
-def matmul(x: Any, y: Any, *, transpose_x: Any = False, mask: Any = None, **kwargs: Any) -> Tensor:
+def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """``x @ y`` (``x.T @ y`` with ``transpose_x``) of 2-D SBUF tiles as a float32 tile in PSUM.
 
     Errors: NK102 to NK106, NK110, NK201, NK302, NK604, NK609.
@@ -55,7 +56,7 @@ def matmul(x: Any, y: Any, *, transpose_x: Any = False, mask: Any = None, **kwar
     return product("nl.matmul", x, y, mask)
 
 
-def product(what: str, stationary: Any, moving: Any, mask: Any = None, **options: Any) -> Tensor:
+def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None, **options: Any) -> Tensor:
     """``stationary.T @ moving`` on the Tensor Engine: a float32 tile in PSUM, of the free sizes of both.
 
     Operand masks (``tile[mask]``) choose lanes of each operand; ``mask`` can only choose contracted partitions, since
@@ -90,7 +91,7 @@ def _evicted(view: NkiTensor) -> NkiTensor:
     return reshaping.converted(view, view.dtype) if is_result else view
 
 
-def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes | None]:
+def _operand(what: str, tile: Tensor, mask: MaskLike) -> tuple[NkiTensor | None, Lanes | None]:
     """Return the view of an operand that takes part (None: nothing does), and the lanes of its operand mask."""
     partitions = _contracted(what, mask, tile)
     if not isinstance(tile, MaskedOperand):
@@ -106,7 +107,7 @@ def _operand(what: str, tile: Any, mask: Any) -> tuple[NkiTensor | None, Lanes |
     return (None if chosen.empty else tile.within(tile.shape, box)), chosen
 
 
-def _contracted(what: str, mask: Any, tile: Any) -> Lanes | None:
+def _contracted(what: str, mask: MaskLike, tile: Tensor) -> Lanes | None:
     """Return the partitions that ``mask`` chooses; NK604 where it names free dimensions."""
     lanes = lanes_of(mask, tile.shape, what)
     if lanes is None or lanes.empty:
@@ -121,7 +122,7 @@ def _contracted(what: str, mask: Any, tile: Any) -> Lanes | None:
     return lanes
 
 
-def _free(lanes: Lanes | None, tile: Any) -> tuple[int, int]:
+def _free(lanes: Lanes | None, tile: Tensor) -> tuple[int, int]:
     return (0, tile.shape[1]) if lanes is None else lanes.box[1]
 
 
@@ -138,7 +139,7 @@ def transposed(x: NkiTensor) -> NkiTensor:
     return reshaping.converted_value(swapped, x.dtype)
 
 
-def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+def transpose(x: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """Return a new SBUF tile with partition and free dimension of ``x`` (2-D, up to 128 x 128) swapped.
 
     Errors: NK101, NK104, NK110, NK201, NK301, NK604, NK609.
@@ -164,16 +165,16 @@ def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> 
 
 
 def nc_matmul(
-    stationary: Any,
-    moving: Any,
+    stationary: Tensor,
+    moving: Tensor,
     *,
-    is_stationary_onezero: Any = False,
-    is_moving_onezero: Any = False,
-    is_transpose: Any = False,
-    tile_position: Any = (),
-    tile_size: Any = (),
-    mask: Any = None,
-    **kwargs: Any,
+    is_stationary_onezero: bool = False,
+    is_moving_onezero: bool = False,
+    is_transpose: bool = False,
+    tile_position: Sequence[int] = (),
+    tile_size: Sequence[int] = (),
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``stationary.T @ moving`` as a float32 tile in PSUM. Errors: those of nkitools.isa.matmul.nc_matmul, NK604.
 
@@ -196,14 +197,19 @@ def nc_matmul(
     )
 
 
-def _performance_mode(mode: Any) -> matmul_perf_mode:
+def _performance_mode(mode: Keyword) -> matmul_perf_mode:
     if mode not in (matmul_perf_mode.double_row, "double_row", "double_row_gen3"):
         not_modelled(f"nisa.nc_matmul(perf_mode={mode!r})", remedy='Leave perf_mode out, or pass "double_row_gen3".')
     return matmul_perf_mode.double_row
 
 
 def nc_transpose(
-    data: Any, *, mask: Any = None, dtype: Any = None, engine: Any = engines.unknown, **kwargs: Any
+    data: Tensor,
+    *,
+    mask: MaskLike = None,
+    dtype: ResultDType = None,
+    engine: engines = engines.unknown,
+    **kwargs: Keyword,
 ) -> Tensor:
     """Partition and free dimension swapped: in PSUM by the Tensor Engine, in SBUF by the Vector Engine.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.indexing.indices import whole
-from nkitools.dialects.legacy.indexing.masks import lanes_of
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.indexing.indices import Index, whole
+from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.kernels.loop_dependences import note_update
 from nkitools.dialects.legacy.nl.programs import ProgramId, num_programs
-from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.engines.operators import OPERATORS, token_name
+from nkitools.engines.operators import OPERATORS, OperatorToken, token_name
 from nkitools.isa.move import tensor_copy
 from nkitools.language.math import binary_into
 from nkitools.record.bytecode import bound_name
@@ -33,7 +34,15 @@ from nkitools.rules.finding import not_modelled, refuse
 # --- iterations ------------------------------------------------------------------------------------------------------
 
 
-def loop_reduce(x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+def loop_reduce(
+    x: Tensor,
+    op: OperatorToken,
+    loop_indices: Sequence[Index],
+    *,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
+) -> Tensor:
     """``x`` to be combined with what its destination holds: ``b[...] = nl.loop_reduce(x, np.add, loop_indices=[k])``.
 
     "The destination tile is also the rhs input to op": the assignment is ``b[...] = op(b, x)``, and so is
@@ -62,7 +71,7 @@ def loop_reduce(x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: 
     return Tensor(dst)
 
 
-def _operator(what: str, op: Any) -> str:
+def _operator(what: str, op: OperatorToken) -> str:
     name = token_name(op)
     if name not in OPERATORS or OPERATORS[name].unary:
         refuse("NK306", f"{what}: `op` must be an operator of two operands, it is {op!r}")
@@ -83,7 +92,7 @@ class LoopReduction(Tensor):
     __slots__ = ("kind", "mask", "operator")
     is_plain = False
 
-    def __init__(self, tile: Tensor, operator: str, kind: DType | None, mask: Any) -> None:
+    def __init__(self, tile: Tensor, operator: str, kind: DType | None, mask: MaskLike) -> None:
         super().__init__(tile.base)
         self.access, self.shape = tile.access, tile.shape
         self.operator = operator
@@ -122,15 +131,15 @@ class LoopReduction(Tensor):
 
 
 def all_reduce(
-    x: Any,
-    op: Any,
-    program_axes: Any,
+    x: Tensor,
+    op: OperatorToken,
+    program_axes: int | Sequence[int],
     *,
-    dtype: Any = None,
-    mask: Any = None,
-    parallel_reduce: Any = True,
-    asynchronous: Any = False,
-    **kwargs: Any,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    parallel_reduce: bool = True,
+    asynchronous: bool = False,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``x`` reduced over the programs along axes of the launch grid: every one of them gets the result, in SBUF.
 

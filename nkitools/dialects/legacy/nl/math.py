@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import float32
+from nkitools.chip.argument_types import Axes
+from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.legacy.indexing.masks import lanes_of
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.tiles import elementwise
 from nkitools.dialects.legacy.tiles.call_forms import value_again
-from nkitools.dialects.legacy.tiles.dtypes import result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce, reduce_into, trailing
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
 from nkitools.language.math import mean_into
 from nkitools.language.select import where_into
@@ -26,7 +27,7 @@ from nkitools.language.select import where_into
 Function = Callable[..., Tensor]
 
 
-def _named(function: Any, name: str, doc: str) -> Function:
+def _named(function: Function, name: str, doc: str) -> Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} Errors: NK101, NK109, NK201, NK301, NK602 to NK604, NK609."
     marked: Function = token(name)(function) if name in OPERATORS or name in ACTIVATIONS else function
@@ -34,7 +35,9 @@ def _named(function: Any, name: str, doc: str) -> Function:
 
 
 def _binary(name: str, doc: str) -> Function:
-    def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    def function(
+        x: Operand, y: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword
+    ) -> Tensor:
         is_usual = dtype is None and mask is None and not kwargs
         again: Tensor | None = value_again(name, (x, y), 3) if is_usual else None
         if again is not None:
@@ -51,7 +54,7 @@ def _binary(name: str, doc: str) -> Function:
 
 
 def _remainder(name: str, doc: str) -> Function:
-    def function(x: Any, y: Any, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+    def function(x: Operand, y: Operand, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
@@ -60,15 +63,17 @@ def _remainder(name: str, doc: str) -> Function:
 
 
 def _comparison(name: str, doc: str) -> Function:
-    def function(x: Any, y: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any) -> Tensor:
+    def function(
+        x: Operand, y: Operand, *, dtype: DTypeLike = bool, mask: MaskLike = None, **kwargs: Keyword
+    ) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
 
     return _named(function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of dtype bool.")
 
 
-def _unary(name: str, doc: str, default: Any = None) -> Function:
-    def function(x: Any, *, dtype: Any = default, mask: Any = None, **kwargs: Any) -> Tensor:
+def _unary(name: str, doc: str, default: ResultDType = None) -> Function:
+    def function(x: Tensor, *, dtype: ResultDType = default, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         return Tensor.made(*elementwise.unary(name, x, dtype=dtype, mask=mask))
 
@@ -133,7 +138,9 @@ negative = _unary("negative", "``-x``.")
 logical_not = _unary("logical_not", "Whether ``x`` is 0; of dtype bool.", default=bool)
 
 
-def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+def where(
+    condition: Tensor, x: Operand, y: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword
+) -> Tensor:
     """``x`` where ``condition`` is not 0, else ``y``: tiles or numbers, at least one of the two a tile.
 
     Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype. Errors: NK101, NK109, NK201, NK301,
@@ -160,7 +167,13 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
 
 def _reduction(name: str, operator: str, doc: str) -> Function:
     def function(
-        x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, **kwargs: Any
+        x: Tensor,
+        axis: Axes,
+        *,
+        dtype: ResultDType = None,
+        mask: MaskLike = None,
+        keepdims: bool = False,
+        **kwargs: Keyword,
     ) -> Tensor:
         check_keywords(f"nl.{name}", kwargs)
         check_tile(f"nl.{name}", "x", x)
@@ -183,7 +196,7 @@ min = _reduction("min", "minimum", "The minimum")
 prod = _reduction("prod", "multiply", "The product")
 
 
-def all(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any) -> Tensor:
+def all(x: Tensor, axis: Axes, *, dtype: DTypeLike = bool, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """Return whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
     check_keywords("nl.all", kwargs)
     check_tile("nl.all", "x", x)
@@ -194,7 +207,15 @@ def all(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **kwargs: Any
     return reduce("nl.all", into, x, axis, result_type(dtype, "nl.all", x), mask, False)
 
 
-def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False, **kwargs: Any) -> Tensor:
+def mean(
+    x: Tensor,
+    axis: Axes,
+    *,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    keepdims: bool = False,
+    **kwargs: Keyword,
+) -> Tensor:
     """Return the mean along free dimensions; float32 for integers. Errors: NK112, NK201, NK301, NK604, NK609."""
     check_keywords("nl.mean", kwargs)
     check_tile("nl.mean", "x", x)
@@ -206,7 +227,7 @@ def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bo
     return reduce("nl.mean", into, x, axis, kind, mask, keepdims)
 
 
-def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+def var(x: Tensor, axis: Axes, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """Return the variance along free dimensions: the mean squared distance from the mean. Errors: as nl.mean."""
     check_keywords("nl.var", kwargs)
     centred = subtract(x, mean(x, axis, dtype=np.float32, mask=mask, keepdims=True), dtype=np.float32, mask=mask)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from nkitools.chip.argument_types import Axes
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.indexing.masks import MaskLike
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, defined
-from nkitools.dialects.legacy.tiles.dtypes import element_type, is_number, result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile, common_shape, spread
 from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduce_into, reduced_lanes, reduction_axes
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile, write_lanes
@@ -26,7 +26,13 @@ _ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqr
 
 
 def softmax(
-    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **kwargs: Any
+    x: Tensor,
+    axis: Axes,
+    *,
+    dtype: ResultDType = None,
+    compute_dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``exp(x - max) / sum(exp(x - max))`` along the last free dimension(s); ``compute_dtype`` is another ``dtype``.
 
@@ -47,16 +53,16 @@ def softmax(
 
 
 def rms_norm(
-    x: Any,
-    w: Any,
-    axis: Any,
-    n: Any,
-    epsilon: Any = 1e-06,
+    x: Tensor,
+    w: Tensor,
+    axis: Axes,
+    n: int,
+    epsilon: float = 1e-06,
     *,
-    dtype: Any = None,
-    compute_dtype: Any = None,
-    mask: Any = None,
-    **kwargs: Any,
+    dtype: ResultDType = None,
+    compute_dtype: ResultDType = None,
+    mask: MaskLike = None,
+    **kwargs: Keyword,
 ) -> Tensor:
     """``x / sqrt(sum(x ** 2) / n + epsilon) * w`` along free dimensions: a new SBUF tile of the shape of ``x``.
 

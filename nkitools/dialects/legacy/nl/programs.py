@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from nkitools.chip.argument_types import Axes
 from nkitools.dialects.legacy.indexing.indices import whole
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.kernels.loop_dependences import AffineRange
 from nkitools.dialects.legacy.kernels.traced_loops import TracedRange
 from nkitools.dialects.legacy.tiles.blocks import ParDim
@@ -30,12 +31,12 @@ class ProgramId(int):
         return found
 
 
-def program_id(axis: Any) -> int:
+def program_id(axis: int) -> int:
     """Return the number of the running program along ``axis`` of the launch grid. Errors: NK609, NK611."""
     return ProgramId.along(axis)
 
 
-def num_programs(axes: Any = None) -> int:
+def num_programs(axes: Axes | None = None) -> int:
     """Return number of programs along ``axes`` of the launch grid, by default in all of it. Errors: NK609, NK611."""
     return programs.num_programs(axes)
 
@@ -57,19 +58,19 @@ def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
     return _RANGES[kind].of(kind, start, stop, step[0] if step else 1)
 
 
-def affine_range(*args: Any, **kwargs: Any) -> LoopRange:
+def affine_range(*args: int, **kwargs: Keyword) -> LoopRange:
     """Return a range whose iterations do not depend on each other, sums aside. Errors: NK501, NK609."""
     check_keywords("nl.affine_range", kwargs)
     return _range("affine_range", args)
 
 
-def sequential_range(*args: Any, **kwargs: Any) -> LoopRange:
+def sequential_range(*args: int, **kwargs: Keyword) -> LoopRange:
     """Return a range whose iterations may depend on each other. Errors: NK609."""
     check_keywords("nl.sequential_range", kwargs)
     return _range("sequential_range", args)
 
 
-def static_range(*args: Any) -> LoopRange:
+def static_range(*args: int) -> LoopRange:
     """Return a range that the compiler unrolls. Errors: NK609."""
     return _range("static_range", args)
 
@@ -81,7 +82,7 @@ class NcDim(int):
         return f"nl.nc({int(self)})"
 
 
-def nc(cores: Any) -> NcDim:
+def nc(cores: int) -> NcDim:
     """Return a dimension of ``cores`` physical NeuronCores; ``nl.nc(2) * 4`` is one of 8 programs. Errors: NK609."""
     number = whole(cores)
     if number is None or number < 1:
@@ -89,7 +90,7 @@ def nc(cores: Any) -> NcDim:
     return NcDim(number)
 
 
-def spmd_dim(*sizes: Any) -> int:
+def spmd_dim(*sizes: int) -> int:
     """Return a dimension of a launch grid made of several: as many programs as their product. Errors: NK609."""
     numbers = [number for size in sizes if (number := whole(size)) is not None]
     if not sizes or len(numbers) != len(sizes):

@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import uint32
+from nkitools.chip.argument_types import Shape
+from nkitools.chip.dtypes import DTypeLike, uint32
 from nkitools.chip.numerics import to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.indices import whole
-from nkitools.dialects.legacy.indexing.masks import lanes_of
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import memory_of, sbuf
-from nkitools.dialects.legacy.tiles.dtypes import element_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reshaping import converted_value
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa import random as _random
 from nkitools.isa.elementwise import tensor_scalar
@@ -28,7 +29,9 @@ from nkitools.language.broadcast import spread_partitions
 from nkitools.rules.finding import refuse
 
 
-def isa_dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def isa_dropout(
+    data: Tensor, prob: Operand, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
+) -> Tensor:
     """Return ``data`` with elements replaced by zeros, each with probability ``prob``; the others are not scaled.
 
     ``prob``: a number or a (partitions, 1) tile, one probability a partition. AWS's example of this function fills the
@@ -45,14 +48,14 @@ def isa_dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **
     lanes = lanes_of(mask, data.shape, what)
     dst = value_tile(data.shape, data.element, memory)
 
-    def into(target: NkiTensor, tile: NkiTensor, probability: Any) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, probability: NkiTensor | float) -> None:
         _random.dropout(dst=target, data=tile, prob=_in_range(probability))
 
     write_lanes(into, dst, (data, prob), lanes)
     return Tensor.made(dst if kind is data.element else converted_value(dst, kind), lanes)
 
 
-def _in_range(probability: Any) -> Any:
+def _in_range(probability: NkiTensor | float) -> Any:
     """Return a tile of probabilities, in a tile of its own where some are none."""
     if not isinstance(probability, NkiTensor) or not probability.dtype.is_float or probability.unwritten() is not None:
         return probability
@@ -75,7 +78,7 @@ def _in_range(probability: Any) -> Any:
 isa_dropout.__name__ = isa_dropout.__qualname__ = "dropout"
 
 
-def dropout(x: Any, rate: Any, *, dtype: Any = None, mask: Any = None, **kwargs: Any) -> Tensor:
+def dropout(x: Tensor, rate: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """``x`` with each element made zero with probability ``rate``, a number or a tile of one element.
 
     The others keep their values. A tile of one probability for each partition is possible as well, as in nisa.dropout,
@@ -88,14 +91,14 @@ def dropout(x: Any, rate: Any, *, dtype: Any = None, mask: Any = None, **kwargs:
     return isa_dropout(x, rate, mask=mask, dtype=dtype)
 
 
-def rand(shape: Any, dtype: Any = np.float32, **kwargs: Any) -> Tensor:
+def rand(shape: Shape, dtype: DTypeLike = np.float32, **kwargs: Keyword) -> Tensor:
     """Return a new tile of random numbers, uniform in [0, 1). Errors: those of nkitools.language.random.rand."""
-    memory = kwargs.pop("buffer", None)
+    memory: Any = kwargs.pop("buffer", None)
     check_keywords("nl.rand", kwargs)
     return Tensor(_tiles.rand(shape, element_type(dtype), sbuf if memory is None else memory))
 
 
-def random_seed(seed: Any, *, mask: Any = None, **kwargs: Any) -> None:
+def random_seed(seed: Tensor, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
     """Seed the generator of nl.rand and nl.dropout with 32 bits: an integer, or a tile of one element.
 
     Errors: those of nkitools.isa.random.set_rng_seed, NK604, NK609.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,15 @@ from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import dge_mode, oob_mode, translated
-from nkitools.dialects.legacy.indexing.masks import Box, Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_rows
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.tiles.assignment import fitted
-from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import token
 from nkitools.isa.move import dma_copy, fill
 from nkitools.issue.guards import HBM
@@ -30,7 +31,9 @@ from nkitools.language.programs import current_generation, print_tensor, print_v
 from nkitools.rules.finding import report
 
 
-def copy_lanes(dst: Any, src: Any, lanes: Lanes | None, mode: Any = None, dge: Any = dge_mode.unknown) -> None:
+def copy_lanes(
+    dst: Tensor, src: Tensor, lanes: Lanes | None, mode: Keyword = None, dge: Keyword = dge_mode.unknown
+) -> None:
     """DMA from ``src`` to ``dst``, tiles of one shape, on the lanes of a mask.
 
     Where masked lanes lie outside of a tensor, only the lanes inside are addressed: the predicate becomes one DMA for
@@ -52,14 +55,14 @@ def copy_lanes(dst: Any, src: Any, lanes: Lanes | None, mode: Any = None, dge: A
             _copy(dst.within(dst.shape, box), src.within(dst.shape, box), mode, dge)
 
 
-def _copy(dst: NkiTensor, src: NkiTensor, mode: Any, dge: Any) -> None:
+def _copy(dst: NkiTensor, src: NkiTensor, mode: Keyword, dge: Keyword) -> None:
     check_rows(mode, dst, src)
     dma_copy(dst=dst, src=src, oob_mode=translated(mode), dge_mode=translated(dge))
     if isinstance(dst, VectorTensor):
         dst.storage.excused.add("NK403")  # which rows are written is up to the data: AWS's own examples write half
 
 
-def check_in_hbm(what: str, role: str, tile: Any) -> None:
+def check_in_hbm(what: str, role: str, tile: Tensor) -> None:
     """NK201: loads and stores have an end in HBM."""
     if tile.buffer not in HBM:
         report(
@@ -70,7 +73,7 @@ def check_in_hbm(what: str, role: str, tile: Any) -> None:
         )
 
 
-def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """Return a new SBUF tile with the values of an HBM tensor (1-D becomes a column); with a mask only its lanes are
     read.
 
@@ -88,7 +91,7 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     return Tensor.made(dst.base, lanes)
 
 
-def _check_partitions(src: Any, tile: NkiTensor) -> None:
+def _check_partitions(src: Tensor, tile: NkiTensor) -> None:
     """NK101 about the tensor that is loaded, which has a name, instead of the new tile, which has none yet."""
     limit = current_generation().partitions
     if tile.shape[0] > limit:
@@ -100,7 +103,7 @@ def _check_partitions(src: Any, tile: NkiTensor) -> None:
         )
 
 
-def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
+def store(dst: Tensor, value: Operand, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
     """Copy a tile (from PSUM by way of SBUF) or a number into an HBM tensor; with a mask only its lanes are written.
 
     Errors: NK109, NK201, NK402, NK406, NK604, NK609.
@@ -112,22 +115,21 @@ def store(dst: Any, value: Any, *, mask: Any = None, **kwargs: Any) -> None:
     lanes = lanes_of(mask, dst.shape, "nl.store")
     if lanes is not None and lanes.empty:
         return
-    if is_number(value):
-        value = Tensor(_filled(dst, value))
-    check_tile("nl.store", "value", value)
-    if not value.base.on_chip:
-        report("NK201", f"nl.store: `value` must be on chip, it is {describe(value.base)}", about=(value.base,))
-    copy_lanes(dst, _in_sbuf(value, dst, lanes), lanes, kwargs.get("mode"))
+    tile: Any = Tensor(_filled(dst, value)) if isinstance(value, (bool, int, float, np.generic)) else value
+    check_tile("nl.store", "value", tile)
+    if not tile.base.on_chip:
+        report("NK201", f"nl.store: `value` must be on chip, it is {describe(tile.base)}", about=(tile.base,))
+    copy_lanes(dst, _in_sbuf(tile, dst, lanes), lanes, kwargs.get("mode"))
 
 
-def _filled(dst: Any, number: Any) -> NkiTensor:
+def _filled(dst: Tensor, number: Any) -> NkiTensor:
     shape = dst.shape if len(dst.shape) > 1 else (dst.shape[0], 1)
     tile = new_tile(shape, dst.element)
     fill(tile, number)
     return tile
 
 
-def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
+def _in_sbuf(value: Tensor, dst: Tensor, lanes: Lanes | None) -> Any:
     """Return the tile to be stored, in SBUF and of the destination's form."""
     if lanes is not None and value.shape != dst.shape and value.access is None:
         value = Tensor(broadcast(value.resolved(), dst.shape))
@@ -139,7 +141,7 @@ def _in_sbuf(value: Any, dst: Any, lanes: Lanes | None) -> Any:
 
 
 @token("copy")
-def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+def copy(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
     """Return a copy of a tile, in SBUF. Errors: NK201, NK301, NK604, NK609."""
     check_keywords("nl.copy", kwargs)
     check_tile("nl.copy", "src", src)
@@ -149,7 +151,7 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None, **kwargs: Any) -> Ten
     return Tensor.made(dst, lanes)
 
 
-def broadcast_to(src: Any, *, shape: Any, **kwargs: Any) -> Tensor:
+def broadcast_to(src: Tensor, *, shape: Sequence[int], **kwargs: Keyword) -> Tensor:
     """``src`` broadcast to ``shape`` as NumPy does it, partitions too; ``src`` itself where it has that shape.
 
     Errors: NK109.
@@ -160,14 +162,14 @@ def broadcast_to(src: Any, *, shape: Any, **kwargs: Any) -> Tensor:
     return found
 
 
-def expand_dims(data: Any, axis: Any) -> Tensor:
+def expand_dims(data: Tensor, axis: int) -> Tensor:
     """Return a view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
     check_tile("nl.expand_dims", "data", data)
     expanded: Tensor = data.expand_dims(axis)
     return expanded
 
 
-def device_print(prefix: Any, x: Any, *, mask: Any = None, **kwargs: Any) -> None:
+def device_print(prefix: str, x: Tensor, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
     """Print a tensor: it becomes a record of the run; lanes that a mask leaves out are masked in it.
 
     A mask that leaves no lane prints nothing. Errors: NK402, NK604, NK609, NK611.

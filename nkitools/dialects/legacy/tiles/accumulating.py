@@ -11,16 +11,16 @@ from nkitools.chip.dtypes import int32
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_rows
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
-from nkitools.dialects.legacy.kernels.keywords import check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.tiles.dtypes import is_number
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.enums import oob_mode
-from nkitools.engines.operators import OPERATORS, token_name
+from nkitools.engines.operators import OPERATORS, OperatorToken, token_name
 from nkitools.isa.dma import dma_compute
 from nkitools.isa.move import fill
 from nkitools.rules.finding import refuse
@@ -29,7 +29,7 @@ ADD = OPERATORS["add"]
 _NOWHERE = -1  # a row number that is left out
 
 
-def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **kwargs: Any) -> None:
+def atomic_rmw(dst: Tensor, value: Operand, op: OperatorToken, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
     """``dst[rows] = dst[rows] + value`` for the rows of an HBM tensor that an index tile names, in place.
 
     ``value``: a tile in SBUF or a number. ``op`` is ``np.add``, the only one. A row that is named several times gets
@@ -48,21 +48,22 @@ def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **kwargs: Any
         )
     check_writable(what, dst)
     lanes = lanes_of(mask, dst.shape, what)
+    added: Any = value
     if is_number(value):
         tile = new_tile(dst.shape, dst.element)
-        fill(tile, value)
-        value = Tensor(tile)
-    check_tile(what, "value", value)
-    add_lanes(dst, value, lanes)
+        fill(tile, added)
+        added = Tensor(tile)
+    check_tile(what, "value", added)
+    add_lanes(dst, added, lanes)
 
 
-def check_addition(what: str, role: str, op: Any) -> None:
+def check_addition(what: str, role: str, op: OperatorToken) -> None:
     """NK306: ``np.add`` is the only operation."""
     if token_name(op) != "add":
         refuse("NK306", f"{what}: `{role}` must be np.add, the only one that is supported; it is {op!r}")
 
 
-def add_lanes(dst: Any, src: Any, lanes: Lanes | None) -> None:
+def add_lanes(dst: Tensor, src: Tensor, lanes: Lanes | None) -> None:
     """``dst += src`` on the lanes of a mask. Errors: NK402."""
     if lanes is None:
         _add(dst.resolved(), src.resolved())

@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType
+from nkitools.chip.argument_types import Shape
+from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.tensor_repr import named, state
 from nkitools.dialects.legacy.indexing.access import out_of_bounds
 from nkitools.dialects.legacy.indexing.indices import whole
-from nkitools.dialects.legacy.indexing.masks import Box
+from nkitools.dialects.legacy.indexing.masks import Box, Subscript
 from nkitools.dialects.legacy.tiles.assignment import assign
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.tensor import Tensor
@@ -32,7 +33,7 @@ class ParDim(int):
         return f"nl.par_dim({int(self)})"
 
 
-def par_dim(size: Any) -> ParDim:
+def par_dim(size: int) -> ParDim:
     """Mark a dimension of a shape as the partition dimension. Errors: NK609."""
     number = whole(size)
     if number is None:
@@ -40,7 +41,7 @@ def par_dim(size: Any) -> ParDim:
     return ParDim(number)
 
 
-def block_dimensions(shape: Any) -> int:
+def block_dimensions(shape: Shape) -> int:
     """How many dimensions of a shape stand in front of the one marked by par_dim."""
     marked = (
         [dim for dim, size in enumerate(shape) if isinstance(size, ParDim)] if isinstance(shape, (tuple, list)) else []
@@ -79,7 +80,7 @@ class BlockTensor(Tensor):
             remedy=f"Index the block dimensions first: tensor[{', '.join('ijkl'[: len(self.leading)])}].",
         )
 
-    def __getitem__(self, key: Any) -> Tensor:
+    def __getitem__(self, key: Subscript) -> Tensor:
         items = list(key) if isinstance(key, tuple) else [key]
         if Ellipsis in items[: len(self.leading)] and items.index(Ellipsis) == len(items) - 1:
             items.pop()
@@ -99,14 +100,14 @@ class BlockTensor(Tensor):
         tile = Tensor(self.blocks[start])
         return tile[tuple(items[1:])] if items[1:] else tile
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Subscript, value: Any) -> None:
         assign(self[key], value)
 
     def __repr__(self) -> str:
         blocks = " x ".join(map(str, self.leading))
         return f"<{blocks} blocks {list(self.shape)}, the first is {named(self.blocks[0])}, {state(self.blocks[0])}>"
 
-    def view(self, dtype: Any) -> Tensor:
+    def view(self, dtype: DTypeLike) -> Tensor:
         """The same bytes of every tile as another dtype. Errors: NK109, NK301."""
         kind = element_type(dtype)
         return BlockTensor(self.leading, [each.view(kind) for each in self.blocks])

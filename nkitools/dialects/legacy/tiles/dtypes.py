@@ -6,13 +6,13 @@ Source: NKI API Common Fields, "Supported Data Types", "NKI Type Promotion" and 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 from nkitools.chip import dtypes
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
+from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.language.promotion import known_dtype, promote
 from nkitools.rules.finding import refuse
 
@@ -30,12 +30,14 @@ float8_e4m3 = np.dtype(ml_dtypes.float8_e4m3)
 float8_e5m2 = np.dtype(ml_dtypes.float8_e5m2)
 tfloat32 = np.dtype("V4")
 
+ResultDType: TypeAlias = "DTypeLike | None"  # of a result; None is that of the operands
 
-def element_type(dtype: Any) -> DType:
+
+def element_type(dtype: ResultDType) -> DType:
     """The NKI dtype that ``dtype`` names. Errors: NK301."""
     if isinstance(dtype, np.dtype) and dtype == tfloat32:
         return dtypes.tfloat32
-    return known_dtype(dtype)
+    return known_dtype(dtype)  # type: ignore[arg-type]  # None is refused there
 
 
 def shown(dtype: DType) -> np.dtype[Any]:
@@ -48,7 +50,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, np.generic))
 
 
-def _of_number(value: Any) -> DType:
+def _of_number(value: float | np.generic) -> DType:
     """A scalar's dtype: a NumPy scalar has its own, a Python one the widest of its kind (bool: uint8)."""
     if isinstance(value, np.generic):
         try:
@@ -60,7 +62,7 @@ def _of_number(value: Any) -> DType:
     return dtypes.int32 if isinstance(value, (int, np.integer)) else dtypes.float32
 
 
-def result_type(dtype: Any, what: str, *operands: Any) -> DType:
+def result_type(dtype: ResultDType, what: str, *operands: Any) -> DType:
     """``dtype`` where given, else the promotion of the operands' dtypes; scalars count."""
     if dtype is not None:
         return element_type(dtype)

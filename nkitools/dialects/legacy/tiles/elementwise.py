@@ -13,11 +13,19 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex
 from nkitools.dialects.legacy.tiles.call_forms import keep_form
-from nkitools.dialects.legacy.tiles.dtypes import is_number, result_type
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, value_tile, view_of, write_lanes
+from nkitools.dialects.legacy.tiles.dtypes import ResultDType, is_number, result_type
+from nkitools.dialects.legacy.tiles.result_tiles import (
+    Part,
+    Tile,
+    TileOrNumber,
+    new_tile,
+    value_tile,
+    view_of,
+    write_lanes,
+)
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
 from nkitools.isa.activation import activation
 from nkitools.isa.elementwise import reciprocal, tensor_scalar, tensor_tensor
@@ -48,23 +56,24 @@ def check_tile(what: str, role: str, value: Any) -> None:
         not_a_tile(what, role, value)
 
 
-def common_shape(what: str, x: Any, y: Any, *, partitions: bool) -> tuple[int, ...]:
+def common_shape(what: str, x: TileOrNumber, y: TileOrNumber, *, partitions: bool) -> tuple[int, ...]:
     """The shape of a result, broadcast as NumPy does; partitions only where ``partitions`` says so (NK111)."""
-    tiles = [value for value in (x, y) if not is_number(value)]
+    tiles: list[Any] = [value for value in (x, y) if not is_number(value)]
     for role, value in (("x", x), ("y", y)):
         if not is_number(value):
             check_tile(what, role, value)
     if not tiles:
         refuse("NK609", f"{what} needs at least one tile, it is given numbers only")
     shape: tuple[int, ...] = tiles[0].shape
-    if len(tiles) == 1 or x.shape == y.shape:
+    other: tuple[int, ...] = tiles[-1].shape
+    if shape == other:
         return shape
-    first, second = x.resolved(), y.resolved()
-    pairs = list(zip(x.shape, y.shape, strict=False))
-    if len(x.shape) != len(y.shape) or any(a != b and 1 not in (a, b) for a, b in pairs[1:]):
+    first, second = (tile.resolved() for tile in tiles)
+    pairs = list(zip(shape, other, strict=False))
+    if len(shape) != len(other) or any(a != b and 1 not in (a, b) for a, b in pairs[1:]):
         sentence = f"{what}: the shapes of {describe(first)} and {describe(second)} do not broadcast"
         refuse("NK109", sentence, about=(first, second))
-    if x.shape[0] != y.shape[0]:
+    if shape[0] != other[0]:
         _check_partitions(what, first, second, partitions)
     return tuple(max(pair) for pair in pairs)
 
@@ -87,13 +96,13 @@ def _check_partitions(what: str, x: NkiTensor, y: NkiTensor, partitions: bool) -
 def binary_instructions(what: str) -> Callable[..., None]:
     """``dst = x <what> y``; an operand of one partition is broadcast to those of ``dst``."""
 
-    def into(dst: NkiTensor, x: Any, y: Any) -> None:
+    def into(dst: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> None:
         binary_into(dst, what, spread(x, dst), spread(y, dst))
 
     return into
 
 
-def spread(operand: Any, dst: NkiTensor) -> Any:
+def spread(operand: Part, dst: NkiTensor) -> Any:
     """An operand of one partition copied to as many as ``dst`` has; all else as it is."""
     if isinstance(operand, NkiTensor) and operand.shape[0] == 1 < dst.shape[0]:
         return spread_partitions(operand, dst.shape[0])
@@ -101,7 +110,14 @@ def spread(operand: Any, dst: NkiTensor) -> Any:
 
 
 def binary(
-    what: str, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, partitions: bool = True, name: str = ""
+    what: str,
+    x: TileOrNumber,
+    y: TileOrNumber,
+    *,
+    dtype: ResultDType = None,
+    mask: MaskLike = None,
+    partitions: bool = True,
+    name: str = "",
 ) -> tuple[NkiTensor, Lanes | None]:
     """A new SBUF tile of ``x <what> y`` and the lanes that were computed."""
     called = name or f"nl.{what}"
@@ -134,7 +150,7 @@ def keep_binary(what: str, x: Any, y: Any, value: Any) -> None:
         keep_form(what, (x, y), value, tensor_tensor, ("data1", "data2"), op=OPERATORS[what])
 
 
-def _binary_type(what: str, dtype: Any, called: str, x: Any, y: Any) -> DType:
+def _binary_type(what: str, dtype: ResultDType, called: str, x: TileOrNumber, y: TileOrNumber) -> DType:
     """The dtype of ``x <what> y``.
 
     A quotient of integers is float32, as NumPy's is a float. The table of type promotion would have it an integer, but
@@ -144,7 +160,7 @@ def _binary_type(what: str, dtype: Any, called: str, x: Any, y: Any) -> DType:
     return float32 if what == "divide" and dtype is None and not found.is_float else found
 
 
-def in_place(what: str, dst: Any, other: Any, name: str, where: Array | None = None) -> None:
+def in_place(what: str, dst: Tile, other: Any, name: str, where: Array | None = None) -> None:
     """``dst <what>= other``, or only where a mask of the tiles' shape is true; the dtype stays."""
     shape = common_shape(name, dst, other, partitions=False)
     target = dst.resolved()
@@ -188,7 +204,7 @@ UNARY: dict[str, Callable[..., Any]] = {
 }
 
 
-def unary(what: str, x: Any, *, dtype: Any = None, mask: Any = None) -> tuple[NkiTensor, Lanes | None]:
+def unary(what: str, x: Tile, *, dtype: ResultDType = None, mask: MaskLike = None) -> tuple[NkiTensor, Lanes | None]:
     """A new SBUF tile of a function of ``x`` and the lanes that were computed."""
     check_tile(f"nl.{what}", "x", x)
     lanes = lanes_of(mask, x.shape, f"nl.{what}")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Axes
 from nkitools.chip.dtypes import DType
 from nkitools.chip.masked_out import inherit
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of, not_affine
+from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
 from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS
@@ -20,7 +20,7 @@ from nkitools.isa.reduce import tensor_reduce
 from nkitools.rules.finding import refuse
 
 
-def reduction_axes(what: str, x: Any, axis: Any) -> tuple[int, ...]:
+def reduction_axes(what: str, x: Tensor, axis: Axes) -> tuple[int, ...]:
     """The axes as positions; free dimensions in any order are taken here, the partition dimension is not (NK112)."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = len(x.shape)
@@ -45,7 +45,7 @@ def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool)
 
 
 def reduced_lanes(
-    what: str, mask: Any, shape: tuple[int, ...], axes: tuple[int, ...]
+    what: str, mask: MaskLike, shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[Lanes | None, Lanes | None]:
     """The lanes of the input, and those of a result in which the reduced axes have size 1."""
     lanes = lanes_of(mask, shape, what)
@@ -76,10 +76,10 @@ Reduce = Callable[[NkiTensor, NkiTensor, tuple[int, ...]], None]
 def reduce(
     what: str,
     into: Reduce,
-    x: Any,
-    axis: Any,
+    x: Tensor,
+    axis: Axes,
     dtype: DType,
-    mask: Any,
+    mask: MaskLike,
     keepdims: bool,
     memory: MemoryRegion = MemoryRegion.sbuf,
 ) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from nkitools.chip.argument_types import Shape
 from nkitools.chip.dtypes import DType
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile
@@ -11,16 +12,16 @@ from nkitools.isa.move import tensor_copy
 from nkitools.language.creation import checked_shape, ndarray, sbuf
 
 
-def expanded(tensor: NkiTensor, axis: Any) -> NkiTensor:
+def expanded(tensor: NkiTensor, axis: int | Sequence[int]) -> NkiTensor:
     """``tensor`` with new dimensions of size 1 at ``axis`` (an int or ints, positions in the result)."""
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = (axis,) if isinstance(axis, int) else axis
     ndim = tensor.ndim + len(axes)
     for each in sorted(each % ndim if isinstance(each, int) and -ndim <= each < ndim else each for each in axes):
         tensor = tensor.expand_dim(each)
     return tensor
 
 
-def reshaped(tensor: NkiTensor, shape: Any) -> NkiTensor:
+def reshaped(tensor: NkiTensor, shape: Shape) -> NkiTensor:
     """``tensor`` in another shape. Errors: NK109, NK609."""
     return tensor.reshape(checked_shape(shape, "reshape"))
 

@@ -43,9 +43,14 @@ class Tile(Protocol):
         """The part of a tile of ``shape``'s box; dimensions of size 1 broadcast."""
 
 
-def view_of(operand: Any) -> Any:
+TileOrNumber: TypeAlias = Tile | float | np.generic
+Part: TypeAlias = NkiTensor | TileOrNumber | None  # an operand of a call
+
+
+def view_of(operand: Part) -> Any:
     """A tile's view; numbers as they are."""
-    return operand.resolved() if hasattr(operand, "resolved") else operand
+    resolved = getattr(operand, "resolved", None)
+    return operand if resolved is None else resolved()
 
 
 def part(tensor: NkiTensor, shape: tuple[int, ...], box: Box) -> NkiTensor:
@@ -61,7 +66,7 @@ def part(tensor: NkiTensor, shape: tuple[int, ...], box: Box) -> NkiTensor:
     return tensor[tuple(slices)]
 
 
-def part_of(operand: Any, shape: tuple[int, ...], box: Box) -> Any:
+def part_of(operand: Part, shape: tuple[int, ...], box: Box) -> Any:
     """The part of an operand; numbers as they are."""
     within = getattr(operand, "within", None)
     return operand if within is None else within(shape, box)

@@ -7,9 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.tiles.dtypes import is_number
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
+from nkitools.dialects.legacy.tiles.result_tiles import Tile
 from nkitools.record.source_sites import is_internal
 from nkitools.rules.finding import refuse, report
 
@@ -25,7 +28,7 @@ class Scalar:
     is_runtime = True  # an index of it is not affine
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, number: Any) -> None:
+    def __init__(self, number: float | np.generic) -> None:
         self.number = number
 
     def __bool__(self) -> bool:
@@ -35,7 +38,7 @@ class Scalar:
         """For range, which the author's own code calls; nkitools asks where the compiler must know an integer."""
         if is_internal(sys._getframe(1).f_code.co_filename):
             refuse("NK609", f"{self!r} is known only when the kernel runs; an integer must be known before")
-        return operator.index(self.number)
+        return operator.index(self.number)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"nki.typing.scalar({self.number!r})"
@@ -44,16 +47,16 @@ class Scalar:
         number = other.number if isinstance(other, Scalar) else other
         return Scalar(bool(compare(self.number, number))) if is_number(number) else NotImplemented
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Scalar | float) -> Any:
         return self._compare(other, operator.lt)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Scalar | float) -> Any:
         return self._compare(other, operator.le)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Scalar | float) -> Any:
         return self._compare(other, operator.gt)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Scalar | float) -> Any:
         return self._compare(other, operator.ge)
 
     def __eq__(self, other: object) -> Any:
@@ -63,10 +66,12 @@ class Scalar:
         return self._compare(other, operator.ne)
 
 
-def scalar(value: Any) -> Scalar:
+def scalar(value: Tile | Scalar | float | np.generic) -> Scalar:
     """A number, or a tile of one element as it is now, for the condition of a do-while loop. Errors: NK401, NK609."""
-    if is_number(value) or isinstance(value, Scalar):
-        return Scalar(value.number if isinstance(value, Scalar) else value)
+    if isinstance(value, Scalar):
+        return Scalar(value.number)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return Scalar(value)
     check_tile("nki.typing.scalar", "value", value)
     tile = value.resolved()
     if tile.size != 1 or not tile.on_chip:

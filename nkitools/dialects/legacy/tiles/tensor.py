@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from collections.abc import Sequence
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
+from nkitools.chip.argument_types import Shape
 from nkitools.chip.core import CORE
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.masked_out import leave_out
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
@@ -16,7 +18,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.absent import NotModelledAttribute
 from nkitools.dialects.legacy.indexing.access import Access, access_of
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
-from nkitools.dialects.legacy.indexing.masks import Box, Lanes, Mask, not_affine
+from nkitools.dialects.legacy.indexing.masks import Box, Lanes, Mask, Subscript, not_affine
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
 from nkitools.dialects.legacy.indexing.slicing import basic_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
@@ -152,34 +154,34 @@ class Tensor:
         access = access_of(self.resolved(), items)
         return Tensor(access.inside()) if access.violation() is None else Tensor.beyond(access)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Subscript, value: Any) -> None:
         assign(self[key], value)
 
     # --- shape and dtype -------------------------------------------------------------------------------------------
 
-    def assert_shape(self, shape: Any) -> Self:
+    def assert_shape(self, shape: Sequence[int]) -> Self:
         """The tensor itself; AssertionError where it has another shape."""
         expected = tuple(shape)
         assert self.shape == expected, f"expected a tensor of shape {list(expected)}, it is {describe(self.base)}"
         return self
 
-    def astype(self, dtype: Any) -> Tensor:
+    def astype(self, dtype: DTypeLike) -> Tensor:
         """A copy of the tile in another dtype. Errors: NK201, NK301."""
         return Tensor.made(reshaping.converted_value(self.resolved(), element_type(dtype)))
 
-    def broadcast_to(self, shape: Any) -> Tensor:
+    def broadcast_to(self, shape: Shape) -> Tensor:
         """The tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""
         return Tensor(broadcast(self.resolved(), shape))
 
-    def expand_dims(self, axis: Any) -> Tensor:
+    def expand_dims(self, axis: int | Sequence[int]) -> Tensor:
         """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
         return Tensor(reshaping.expanded(self.resolved(), axis))
 
-    def reshape(self, shape: Any, *more: Any) -> Tensor:
+    def reshape(self, shape: Any, *more: int) -> Tensor:
         """A view of the same elements in another shape; on chip the partition dimension stays. Errors: NK109."""
         return Tensor(reshaping.reshaped(self.resolved(), (shape, *more) if more else shape))
 
-    def view(self, dtype: Any) -> Tensor:
+    def view(self, dtype: DTypeLike) -> Tensor:
         """The same bytes as another dtype. Errors: NK109, NK301."""
         return Tensor(self.resolved().view(element_type(dtype)))
 
@@ -204,70 +206,70 @@ class Tensor:
         elementwise.keep_binary(what, x, y, value)
         return value
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand) -> Any:
         return self._operate("add", other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand) -> Any:
         return self._operate("add", other, reverse=True)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> Any:
         return self._operate("subtract", other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand) -> Any:
         return self._operate("subtract", other, reverse=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand) -> Any:
         return self._operate("multiply", other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand) -> Any:
         return self._operate("multiply", other, reverse=True)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand) -> Any:
         return self._operate("divide", other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand) -> Any:
         return self._operate("divide", other, reverse=True)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Operand) -> Any:
         return self._operate("power", other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Operand) -> Any:
         return self._operate("power", other, reverse=True)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Operand) -> Any:
         return self._operate("bitwise_and", other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Operand) -> Any:
         return self._operate("bitwise_and", other, reverse=True)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Operand) -> Any:
         return self._operate("bitwise_or", other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Operand) -> Any:
         return self._operate("bitwise_or", other, reverse=True)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Operand) -> Any:
         return self._operate("bitwise_xor", other)
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Operand) -> Any:
         return self._operate("bitwise_xor", other, reverse=True)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Operand) -> Any:
         return self._operate("left_shift", other)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Operand) -> Any:
         return self._operate("right_shift", other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Operand) -> Any:
         return self._compare("less", other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Operand) -> Any:
         return self._compare("less_equal", other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Operand) -> Any:
         return self._compare("greater", other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Operand) -> Any:
         return self._compare("greater_equal", other)
 
     def __eq__(self, other: object) -> Any:
@@ -299,16 +301,16 @@ class Tensor:
         update(what, self, other)
         return self
 
-    def __iadd__(self, other: Any) -> Self:
+    def __iadd__(self, other: Operand) -> Self:
         return self._update("add", other)
 
-    def __isub__(self, other: Any) -> Self:
+    def __isub__(self, other: Operand) -> Self:
         return self._update("subtract", other)
 
-    def __imul__(self, other: Any) -> Self:
+    def __imul__(self, other: Operand) -> Self:
         return self._update("multiply", other)
 
-    def __itruediv__(self, other: Any) -> Self:
+    def __itruediv__(self, other: Operand) -> Self:
         return self._update("divide", other)
 
     # --- what a tensor is not --------------------------------------------------------------------------------------
@@ -346,7 +348,7 @@ class Tensor:
         return repr(self.base)
 
 
-def _is_tile(item: Any) -> bool:
+def _is_tile(item: Subscript) -> bool:
     """Whether an item of an index tuple is known only when the kernel runs."""
     return isinstance(item, (Tensor, DynamicIndex))
 
@@ -390,3 +392,7 @@ class MaskedOperand(Tensor):
         not_affine(
             "tile[mask] is an operand mask, which only nl.matmul and nisa.nc_matmul take; pass mask= to other calls"
         )
+
+
+# What computes with tiles and numbers takes.
+Operand: TypeAlias = Tensor | float | np.generic
