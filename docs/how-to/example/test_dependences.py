@@ -3,8 +3,9 @@
 import nki
 import nki.isa as nisa
 import nki.language as nl
-import nkitools
 import numpy as np
+
+import nkitools
 
 
 @nki.jit
