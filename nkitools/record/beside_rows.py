@@ -42,6 +42,12 @@ class Part:
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), count=self.layout.elements)
         return flags.view(np.bool_).reshape(self.layout.shape)
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no element is touched."""
+        chosen = self.rows if self.columns is None else self.columns
+        return not any(self.bits) if self.bits is not None else chosen is not None and not chosen.size
+
     def touches(self, index: tuple[int, ...]) -> bool:
         """Return whether the element of the view at ``index`` is touched."""
         if self.rows is not None:

@@ -1,23 +1,30 @@
-"""Which instruction has written an element last: asked of the record of a run, also of a saved one."""
+"""The instruction that wrote an element last: asked of the record of a run, also of a saved one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 
 from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.numerics import Array
+from nkitools.record.beside_rows import Part
 from nkitools.record.columns import Columns
+from nkitools.record.dataflow.accesses import Accesses
+from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
 from nkitools.record.record import Record
 from nkitools.record.rows import Access
 
 
 @dataclass(frozen=True)
 class Writer:
-    """The last instruction that wrote an element: its position in the record, the shape of what it wrote, and where.
+    """The last instruction that wrote an element.
 
-    ``index`` is the element's in that tile. ``is_certain`` is False where a mask or run-time indices chose the elements
-    it wrote, which the record does not keep: then it may be an earlier one, and of a scatter there is no ``index``.
+    ``position``: of the instruction in the record. ``shape``: of the view that it wrote to.
+    ``index``: of the element in that view; None where an index on the device has placed it.
+    ``is_certain``: False where a predicate of data chose the written elements; then it may be an earlier instruction.
     """
 
     position: int
@@ -26,32 +33,92 @@ class Writer:
     is_certain: bool
 
 
+@dataclass(frozen=True, eq=False)
+class _Write:
+    position: int
+    layout: Layout
+    byte_offset: int
+    part: Part | None
+    is_certain: bool
+
+    def holds(self, byte: int) -> tuple[bool, tuple[int, ...] | None]:
+        """Return whether the byte was written, and the index of its element in the view where that is known."""
+        part = self.part
+        if part is None and self._may_be_anywhere:
+            return True, None
+        index = index_of(self.layout if part is None else part.layout, byte - self.byte_offset)
+        if index is None or (part is not None and not part.touches(index)):
+            return False, None
+        return True, index if part is None or part.bits is not None else None
+
+    @property
+    def _may_be_anywhere(self) -> bool:
+        """Return whether an index on the device has chosen the elements, which old saved runs do not keep."""
+        dimensions = zip(self.layout.shape, self.layout.strides, strict=True)
+        return any(stride == 0 and size > 1 for size, stride in dimensions)
+
+
+def _writes(record: Record, columns: Columns, storage: int) -> Iterator[_Write]:
+    """Yield the writes to a storage, the last one first."""
+    accesses = Accesses(record, columns)
+    for at in np.flatnonzero((accesses.storages == storage) & ((accesses.kinds & (WRITES | MAY_WRITE)) != 0))[::-1]:
+        number = int(accesses.numbers[at])
+        yield _Write(
+            int(accesses.positions[at]),
+            LAYOUTS[int(accesses.layouts[at])],
+            int(accesses.byte_offsets[at]),
+            None if number < 0 else accesses.parts[number],
+            not accesses.kinds[at] & MAY_WRITE,
+        )
+
+
 def last_writer(record: Record, access: Access, index: tuple[int, ...]) -> Writer | None:
-    """Who wrote the element at ``index`` of a view last; None where no instruction did (an argument, as it was)."""
+    """Return the last instruction that wrote the element at ``index`` of a view; None for an argument as it was."""
     byte = access.byte_offset + sum(at * stride for at, stride in zip(index, access.layout.strides, strict=True))
-    columns = Columns(record)
-    candidates = np.flatnonzero((columns.storages == access.storage) & columns.written & columns.touched)
-    layouts, offsets, positions = columns.layouts, columns.byte_offsets, columns.positions
-    asked: dict[tuple[int, int], tuple[int, ...] | None] = {}
-    for operand in candidates[::-1].tolist():
-        layout = LAYOUTS[int(layouts[operand])]
-        position = int(positions[operand])
-        if _is_chosen(layout):
-            return Writer(position, layout.shape, None, is_certain=False)
-        key = (layout.id, int(offsets[operand]))
+    asked: dict[tuple[Layout, int, Part | None], tuple[bool, tuple[int, ...] | None]] = {}
+    for write in _writes(record, Columns(record), access.storage):
+        key = (write.layout, write.byte_offset, write.part)
         if key not in asked:
-            asked[key] = index_of(layout, byte - key[1])
-        found = asked[key]
-        if found is not None:
-            plan = record.plan_at(position)
-            partly = bool(plan.touches) or plan.chooses is not None
-            return Writer(position, layout.shape, found, is_certain=not partly)
+            asked[key] = write.holds(byte)
+        is_there, found = asked[key]
+        if is_there:
+            is_certain = write.is_certain and not (write.part is None and found is None)
+            return Writer(write.position, write.layout.shape, found, is_certain)
     return None
 
 
-def _is_chosen(layout: Layout) -> bool:
-    """Whether an index on the device chooses the elements: the layout is then not where they lie."""
-    return any(stride == 0 and size > 1 for stride, size in zip(layout.strides, layout.shape, strict=True))
+def last_writers(record: Record, columns: Columns, access: Access, nbytes: int) -> Array:
+    """Return for each element of a view the position of the last instruction that may have written it; -1 for none.
+
+    ``nbytes``: of the storage of the view, which lies in HBM.
+    """
+    writes = list(_writes(record, columns, access.storage))[::-1]
+    unit = gcd(access.byte_offset, *_grains(access.layout))
+    for write in writes:
+        unit = gcd(unit, write.byte_offset, *_grains(write.layout if write.part is None else write.part.layout))
+    last = np.full(nbytes // unit, -1, np.int64)
+    for write in writes:
+        part = write.part
+        view = _units(last, write.layout if part is None else part.layout, write.byte_offset, unit)
+        if part is None:
+            view[...] = write.position
+        elif part.bits is None:
+            view[part.rows if part.rows is not None else (slice(None), part.columns)] = write.position
+        else:
+            view[part.lanes] = write.position
+    return np.asarray(_units(last, access.layout, access.byte_offset, unit)[..., 0])
+
+
+def _grains(layout: Layout) -> tuple[int, ...]:
+    return layout.dtype.itemsize, *layout.strides
+
+
+def _units(elements: Array, layout: Layout, byte_offset: int, unit: int) -> Array:
+    """Return the units of a storage that a view shows, those of an element along the last axis."""
+    width = elements.itemsize
+    strides = (*(stride // unit * width for stride in layout.strides), width)
+    shape = (*layout.shape, layout.dtype.itemsize // unit)
+    return np.ndarray(shape, elements.dtype, elements, byte_offset // unit * width, strides)
 
 
 def index_of(layout: Layout, byte: int) -> tuple[int, ...] | None:

@@ -16,6 +16,7 @@ P, C = 32, 16  # partitions and columns of every tensor
 ROWS, COLUMNS = (9, 3, 3, 30), (1, 5, 2, 5, 12, 0)
 TILES = ("a", "b", "low", "middle", "high", "shifted")
 HBM = ("x", "scratch")
+GIVEN = ("x", "predicate", "rows", "columns", "at")
 # Tensors that share bytes of SBUF: where each begins.
 ADDRESSES = {"low": (0, 0), "middle": (0, 24), "high": (0, 48), "shifted": (32, 0)}
 
@@ -25,12 +26,15 @@ class ModernProgram:
 
     chip = "trn3"
 
-    def __init__(self, seed: int, length: int = 14) -> None:
+    def __init__(self, seed: int, length: int = 14, *, beside: ModernProgram | None = None) -> None:
+        """Draw a program; ``beside``: the one on the other core, which has the same HBM."""
         self.random = Random(seed)
-        self.memory = Memory()
+        self.memory = Memory() if beside is None else beside.memory
+        self.scratch = nl.private_hbm
         self.bytes = self._tensors()
-        self.loaded: int | None = None
-        self.value = self.random.randrange(0, 4)
+        if beside is not None:
+            self.bytes |= {name: beside.bytes[name] for name in (*GIVEN, "scratch")}
+        self.value = self.random.randrange(0, 4) if beside is None else beside.value
         self.program: list[Instruction] = []
         self._begin()
         for _ in range(length):
@@ -71,10 +75,14 @@ class ModernProgram:
             each.issue(tensors)
         return tensors["scratch"]
 
+    def whole_columns(self) -> tuple[slice, slice]:
+        """Return all partitions of some columns."""
+        return slice(0, P), a_slice(self.random, C)
+
     def made(self, x: Any, predicate: Any, rows: Any, columns: Any, at: Any) -> dict[str, Any]:
         """Return all tensors by their names."""
         found = {"x": x, "predicate": predicate, "rows": rows, "columns": columns, "at": at}
-        found["scratch"] = nl.ndarray((P, C), nl.float32, buffer=nl.private_hbm)
+        found["scratch"] = nl.ndarray((P, C), nl.float32, buffer=self.scratch)
         found |= {name: nl.ndarray((P, C), nl.float32, buffer=nl.sbuf) for name in ("a", "b")}
         found["psum"] = nl.ndarray((P, C), nl.float32, buffer=nl.psum)
         found["mask"] = nl.ndarray((P, C), nl.uint32, buffer=nl.sbuf)
@@ -234,9 +242,8 @@ class ModernProgram:
 
     def load_register(self) -> Instruction:
         """A register gets what a tensor holds."""
-        self.loaded = len(self.program)
-        touched = Touched([self.bytes["scalar"]], [self.bytes["register"]], tensor="register")
-        return Instruction(lambda t: nisa.register_load(t["register"], t["scalar"]), touched)
+        self.loaded = Touched([self.bytes["scalar"]], [self.bytes["register"]], tensor="register")
+        return Instruction(lambda t: nisa.register_load(t["register"], t["scalar"]), self.loaded)
 
     def store_register(self) -> Instruction:
         """A tensor gets what a register holds."""
@@ -258,8 +265,7 @@ class ModernProgram:
         if more is None:
             touched.reads.append(self.bytes["register"])
         else:  # a register of its own, which was made of the other one
-            assert self.loaded is not None
-            touched.others = (self.loaded,)
+            touched.others = [self.loaded]
         return Instruction(issue, touched)
 
     def at_scalar(self) -> Instruction:

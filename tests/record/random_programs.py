@@ -24,14 +24,14 @@ class Touched:
     """What an instruction touches.
 
     ``adds``: what it reads where it was written through the same tensor, the destination of accumulating matmuls.
-    ``others``: instructions that it depends on by registers. ``tensor``: the tensor that it writes to.
+    ``others``: what it depends on by other ways, registers and transfers. ``tensor``: the tensor that it writes to.
     """
 
     reads: list[Bytes] = field(default_factory=list)
     writes: list[Bytes] = field(default_factory=list)
     may_write: list[Bytes] = field(default_factory=list)
     adds: list[Bytes] = field(default_factory=list)
-    others: tuple[int, ...] = ()
+    others: list[Touched] = field(default_factory=list)
     tensor: str = ""
 
 
@@ -63,6 +63,7 @@ class Expected:
             [self._mask(parts) for parts in (each.reads, each.writes, each.may_write, each.adds)] for each in steps
         ]
         numbers = range(len(steps))
+        self.places = {id(each): at for at, each in enumerate(steps)}
         self.flow = [self._flow(at) for at in numbers]
         self.output = [{each for each in self._writers(at, self._written(at)) if each >= 0} for at in numbers]
         self.anti = [self._readers(at, self._written(at)) for at in numbers]
@@ -80,7 +81,7 @@ class Expected:
         reads, _, _, adds = self.masks[at]
         step = self.steps[at]
         added = {each for each in self._writers(at, adds) if each >= 0 and self.steps[each].tensor == step.tensor}
-        return self._writers(at, reads) | added | set(step.others)
+        return self._writers(at, reads) | added | {self.places[id(each)] for each in step.others}
 
     def _writers(self, at: int, wanted: Any) -> set[int]:
         left, found = wanted.copy(), set[int]()

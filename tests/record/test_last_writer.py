@@ -15,7 +15,8 @@ from nkitools.chip.layout import layout_of
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.record.last_writer import index_of, last_writer
+from nkitools.record.columns import Columns
+from nkitools.record.last_writer import index_of, last_writer, last_writers
 from tests.history.test_races import line_of
 
 ROWS, COLUMNS = 8, 12
@@ -100,14 +101,38 @@ def scattered(x: Any, rows: Any) -> Any:
     return out
 
 
-def test_a_scatter_is_not_certain() -> None:
-    """Which rows it wrote is not kept: it may be the one, and says so."""
+def test_the_rows_of_a_scatter_are_known() -> None:
+    """An element of a chosen row is the scatter's, with no index in it; the others are of who wrote them before."""
     run = nkitools.simulate(scattered, np.ones((8, 4), np.float32), np.array([[1], [5]], np.int32))
     assert run.record is not None
-    found = last_writer(run.record, run.record.outputs[0], (3, 0))
+    output = run.record.outputs[0]
+    found, other = last_writer(run.record, output, (5, 2)), last_writer(run.record, output, (3, 0))
     assert found is not None
-    assert (found.is_certain, found.index) == (False, None)
+    assert (found.is_certain, found.index) == (True, None)
     assert run.instructions[found.position].line == line_of(scattered, "dst=chosen")
+    assert other is not None
+    assert (other.is_certain, other.position, other.index) == (True, 0, (3, 0))
+    last = last_writers(run.record, Columns(run.record), output, 8 * 4 * 4)
+    assert last.tolist() == [[found.position if row in (1, 5) else 0] * 4 for row in range(8)]
+
+
+def predicated(x: Any, chosen: Any) -> Any:
+    """A tile that a predicate of data has changed in part."""
+    tile, mask = nl.load(x), nl.load(chosen)
+    nisa.tensor_copy_predicated(dst=tile, src=3.0, predicate=mask)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, tile)
+    return out
+
+
+def test_a_predicate_is_not_certain() -> None:
+    """Which elements it chose is not kept: it may have been the one before."""
+    run = nkitools.simulate(predicated, np.ones((8, 4), np.float32), np.ones((8, 4), np.uint32))
+    assert run.record is not None
+    tile = run.record.accesses(2)[0]
+    found = last_writer(run.record, tile, (1, 2))
+    assert found is not None
+    assert (found.position, found.index, found.is_certain) == (2, (1, 2), False)
 
 
 def returned(x: Any) -> Any:

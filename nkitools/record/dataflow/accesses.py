@@ -74,6 +74,8 @@ class Accesses:
                 self.numbers[rows_of_plan + operand] = known.setdefault(part, len(known))
         for position, operand, part in record.beside.parts():
             self.numbers[firsts[position] + operand] = known.setdefault(part, len(known))
+        empty = [number for part, number in known.items() if part.is_empty]
+        self.kinds[np.isin(self.numbers, empty)] = 0  # nothing is read or written
         return list(known)
 
     @cached_property

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.expected_outputs import Reference
+from nkitools.record.last_writer import last_writers
 from nkitools.record.record import Record
 from nkitools.record.rows import Access
 from nkitools.record.saved.encoding import leaves
@@ -105,30 +106,12 @@ def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
 
 
 def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[tuple[int, int]]:
-    """Return the instructions that wrote wrong elements last, in order: position and how many of them.
-
-    Elements that an index on the device has placed belong to the last such instruction that may have written them.
-    """
-    shape = record.storages[output.storage].shape
-    itemsize = output.layout.dtype.itemsize
-    nbytes = int(np.prod(shape)) * itemsize
+    """Return the instructions that wrote wrong elements last, in order: position and how many of them."""
+    storage = record.storages[output.storage]
+    nbytes = int(np.prod(storage.shape)) * as_dtype(storage.dtype).itemsize
     if not nbytes or output.layout.on_chip:
         return []
-    last = np.full(nbytes // itemsize, -1, np.int64)
-    found = np.flatnonzero((columns.storages == output.storage) & columns.written & columns.touched)
-    for operand in found.tolist():
-        layout, offset = LAYOUTS[int(columns.layouts[operand])], int(columns.byte_offsets[operand])
-        _view(last, layout, offset, itemsize)[...] = columns.positions[operand]
-    writers = _view(last, output.layout, output.byte_offset, itemsize)
+    writers = last_writers(record, columns, output, nbytes)
     positions, counts = np.unique(writers[wrong], return_counts=True)
     known = positions >= 0
     return [(int(at), int(count)) for at, count in zip(positions[known], counts[known], strict=True)][:_TILES]
-
-
-def _view(elements: Array, layout: Layout, byte_offset: int, itemsize: int) -> Array:
-    """Return the elements that a view covers; all of them where an index chooses, or it cuts other pieces."""
-    strange = any(stride == 0 and size > 1 for stride, size in zip(layout.strides, layout.shape, strict=True))
-    if strange or layout.dtype.itemsize != itemsize or any(stride % itemsize for stride in layout.strides):
-        return elements
-    strides = tuple(stride // itemsize * elements.itemsize for stride in layout.strides)
-    return np.ndarray(layout.shape, elements.dtype, elements, byte_offset // itemsize * elements.itemsize, strides)

@@ -1,0 +1,140 @@
+"""Random programs on two cores that exchange tiles, and on ranks that meet in collectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkitools.dialects.modern import collectives as ncc
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from tests.record.random_modern import C, ModernProgram, P
+from tests.record.random_programs import Instruction, Touched, a_slice, length_of
+
+RANKS = 2
+
+
+class CoresProgram:
+    """A program on each of two cores, which share HBM and now and then exchange columns of tiles."""
+
+    chip = ModernProgram.chip
+
+    def __init__(self, seed: int) -> None:
+        first = ModernProgram(2 * seed, 0)
+        self.memory = first.memory
+        self.cores = (first, ModernProgram(2 * seed + 1, 0, beside=first))
+        for core in self.cores:
+            core.scratch = nl.shared_hbm
+        random = first.random
+        for turn in range(3):
+            for core in self.cores:
+                for _ in range(random.randrange(5)):
+                    core.program.append(random.choice(core._kinds())())
+            self._exchange(turn)
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return what the kernel is called with."""
+        return self.cores[0].arguments()
+
+    def kernel(self, *given: Any) -> Any:
+        """Issue the program of the core."""
+        return self.cores[nl.program_id(0)].kernel(*given)
+
+    def _exchange(self, turn: int) -> None:
+        """Let each core send columns of one tile and receive columns of another one."""
+        sent = self.cores[0].whole_columns()
+        parts = [sent, (slice(0, P), a_slice(self.cores[0].random, C, length=length_of(sent[1])))]
+        touched = [
+            Touched([core.bytes["a"][mine]], [core.bytes["b"][theirs]], tensor="b")
+            for core, mine, theirs in zip(self.cores, parts, parts[::-1], strict=True)
+        ]
+        for number, (core, mine, theirs) in enumerate(zip(self.cores, parts, parts[::-1], strict=True)):
+            other = 1 - number
+            touched[number].others = [touched[other]]
+
+            def issue(t: dict[str, Any], mine: Any = mine, theirs: Any = theirs, other: int = other) -> None:
+                nisa.sendrecv(t["a"][mine], t["b"][theirs], send_to_rank=other, recv_from_rank=other, pipe_id=turn)
+
+            core.program.append(Instruction(issue, touched[number]))
+
+
+class RanksProgram:
+    """A program on each of two ranks, whose memories are their own, and collectives of both."""
+
+    chip = ModernProgram.chip
+
+    def __init__(self, seed: int) -> None:
+        self.ranks = [ModernProgram(RANKS * seed, 0)]
+        self.memory = self.ranks[0].memory
+        for rank in range(1, RANKS):
+            self.ranks.append(_on_memory_of(self.ranks[0], RANKS * seed + rank))
+        for each in self.ranks:
+            each.bytes["every"] = self.memory.take(RANKS * P, C, 4)
+        random = self.ranks[0].random
+        for _ in range(3):
+            for each in self.ranks:
+                for _ in range(random.randrange(5)):
+                    each.program.append(random.choice(each._kinds())())
+            random.choice((self._gather, self._reduce, self._permute))()
+
+    def arguments(self) -> list[tuple[Any, ...]]:
+        """Return what the kernel is called with on each rank: the rank comes last."""
+        return [(*each.arguments(), rank) for rank, each in enumerate(self.ranks)]
+
+    def kernel(self, *given: Any) -> Any:
+        """Issue the program of the rank."""
+        program = self.ranks[given[-1]]
+        tensors = program.made(*given[:-1])
+        tensors["every"] = nl.ndarray((RANKS * P, C), nl.float32, buffer=nl.private_hbm)
+        for each in program.program:
+            each.issue(tensors)
+        return tensors["scratch"]
+
+    def _meet(self, dst: str, part: Any, issue: Any, senders: Any) -> None:
+        touched = [Touched([each.bytes["scratch"]], [each.bytes[dst][part]], tensor=dst) for each in self.ranks]
+        for rank, each in enumerate(self.ranks):
+            touched[rank].others = [touched[other] for other in senders(rank)]
+            if not touched[rank].others:
+                touched[rank].writes = []
+            each.program.append(Instruction(issue, touched[rank]))
+
+    def _others(self, rank: int) -> list[int]:
+        return [other for other in range(RANKS) if other != rank]
+
+    def _gather(self) -> None:
+        def issue(t: dict[str, Any]) -> None:
+            ncc.all_gather([t["scratch"]], [t["every"]], ncc.ReplicaGroup([list(range(RANKS))]), collective_dim=0)
+
+        self._meet("every", slice(None), issue, self._others)
+
+    def _reduce(self) -> None:
+        first = self.ranks[0].random.randrange(2) * P
+        part = slice(first, first + P)
+
+        def issue(t: dict[str, Any]) -> None:
+            ncc.all_reduce([t["scratch"]], [t["every"][part]], ncc.ReplicaGroup([list(range(RANKS))]), op=nl.add)
+
+        self._meet("every", part, issue, self._others)
+
+    def _permute(self) -> None:
+        """Rank 0 sends, and receives nothing; rank 1 receives, and sends nothing."""
+        part = slice(0, P)
+
+        def issue(t: dict[str, Any]) -> None:
+            ncc.collective_permute([t["scratch"]], [t["every"][part]], source_target_pairs=[(0, 1)])
+
+        touched = [
+            Touched([self.ranks[0].bytes["scratch"]], tensor="every"),
+            Touched([], [self.ranks[1].bytes["every"][part]], tensor="every"),
+        ]
+        touched[1].others = [touched[0]]
+        for each, mine in zip(self.ranks, touched, strict=True):
+            each.program.append(Instruction(issue, mine))
+
+
+def _on_memory_of(first: ModernProgram, seed: int) -> ModernProgram:
+    """Return a program whose bytes are numbered behind those of another one."""
+    program = ModernProgram(seed, 0, beside=first)
+    program.bytes = program._tensors()
+    program.program = []
+    program._begin()
+    return program
