@@ -74,13 +74,13 @@ class _Forms(dict[str, Any]):
         return form
 
 
-class VersionedInstruction(Instruction):
+class VersionedInstruction(Instruction[...]):
     """An instruction that some NKI versions lack, or whose parameters differ between versions.
 
     A call binds by the signature of the version of the run. The language's own functions call the whole instruction.
     """
 
-    def __init__(self, whole: Instruction, row: Row, changes: tuple[Row, ...]) -> None:
+    def __init__(self, whole: Instruction[...], row: Row, changes: tuple[Row, ...]) -> None:
         self.row = row
         self.version_changes = changes
         self.binders = _Forms(self._binder)

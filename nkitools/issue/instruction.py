@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec
 
 import numpy as np
 
@@ -70,6 +70,9 @@ _WANTED = {
 }
 
 
+P = ParamSpec("P")  # the parameters of an instruction, as its authors call them
+
+
 class NkiInstruction:
     """The handle of an issued instruction: opaque to the author, here the loop on the device that it was issued in.
 
@@ -112,10 +115,10 @@ def _is_called_by_author() -> bool:
     return not is_internal(frame.f_code.co_filename)
 
 
-class Instruction(InstructionForm):
+class Instruction(InstructionForm, Generic[P]):
     """One instruction: callable in both modern call forms, positional and by keyword."""
 
-    def __init__(self, function: Callable[..., Plan]) -> None:
+    def __init__(self, function: Callable[Concatenate[Check, P], Plan]) -> None:
         super().__init__(function)
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
@@ -126,7 +129,7 @@ class Instruction(InstructionForm):
     def __repr__(self) -> str:
         return f"<instruction nisa.{self.name}{self.signature}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NkiInstruction:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NkiInstruction:
         core = CORE.get()
         if core is None:
             core = current_core(f"nisa.{self.name}")
@@ -248,6 +251,9 @@ def _meant(value: Any) -> str:
     return f" Pass nl.{name} itself, without quotes." if name in OPERATORS or name in ACTIVATIONS else ""
 
 
-def instruction(function: Callable[..., Plan]) -> Instruction:
-    """Make a function that checks, plans and prices one combination into an instruction."""
+def instruction(function: Callable[Concatenate[Check, P], Plan]) -> Instruction[P]:
+    """Make a function that checks, plans and prices one combination into an instruction.
+
+    The instruction has the function's parameters without ``check``, for editors and type checkers too.
+    """
     return Instruction(function)

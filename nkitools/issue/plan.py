@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
+from nkitools.chip.argument_types import Number
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
@@ -19,8 +20,8 @@ Dst: TypeAlias = NkiTensor  # written
 Src: TypeAlias = NkiTensor  # read
 Sources: TypeAlias = list[NkiTensor]  # read: compute gets the arrays one after the other
 OptionalDst: TypeAlias = NkiTensor | None
-Operand: TypeAlias = float | NkiTensor  # read: a tensor, or an immediate, which is data and not part of a plan's key
-OptionalOperand: TypeAlias = float | NkiTensor | None
+Operand: TypeAlias = Number | NkiTensor  # read: a tensor, or an immediate, which is data and not part of a plan's key
+OptionalOperand: TypeAlias = Number | NkiTensor | None
 Value: TypeAlias = Array | float  # what compute gets for an Operand: a tensor's array, or the immediate
 Fresh: TypeAlias = bool | Array  # the lanes of the destination that were never written
 Register: TypeAlias = VirtualRegister  # handed to compute as it is

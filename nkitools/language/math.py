@@ -86,6 +86,7 @@ def binary_into(dst: NkiTensor, what: str, x: TileOrNumber, y: TileOrNumber) -> 
     """``dst = x <what> y`` by the instruction that fits: tensor_scalar for a number or vector, else tensor_tensor."""
     operator = _BINARY[what]
     if isinstance(x, _NUMBERS):
+        assert isinstance(y, NkiTensor)  # two numbers are refused before a result is allocated
         tensor_scalar(dst=dst, data=y, op0=operator, operand0=x, reverse0=True)
     elif isinstance(y, _NUMBERS):
         tensor_scalar(dst=dst, data=x, op0=operator, operand0=y)

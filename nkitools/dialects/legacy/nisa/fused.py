@@ -18,6 +18,7 @@ from nkitools.isa import elementwise as _elementwise
 from nkitools.isa import fused as _fused
 from nkitools.isa.move import tensor_copy
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.issue.plan import Operand as EngineOperand
 
 
 def scalar_tensor_tensor(
@@ -41,7 +42,7 @@ def scalar_tensor_tensor(
     check_tile(what, "operand1", operand1)
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
 
-    def into(target: NkiTensor, tile: NkiTensor, first: Operand, second: NkiTensor) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, first: EngineOperand, second: NkiTensor) -> None:
         _fused.scalar_tensor_tensor(
             dst=target,
             data=tile,
@@ -122,7 +123,7 @@ def tensor_scalar_reduce(
     check_tile(what, "reduce_res", reduce_res)
     subtracts = token_name(reduce_op) == "subtract"
 
-    def into(target: NkiTensor, tile: NkiTensor, operand: Operand, result: NkiTensor) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, operand: EngineOperand, result: NkiTensor) -> None:
         if subtracts:
             _reduce_by_subtracting(target, tile, op0, operand, result, reverse0)
         else:
@@ -141,7 +142,7 @@ def tensor_scalar_reduce(
 
 
 def _reduce_by_subtracting(
-    dst: NkiTensor, data: NkiTensor, op0: OperatorToken, operand0: Operand, reduce_res: NkiTensor, reverse0: bool
+    dst: NkiTensor, data: NkiTensor, op0: OperatorToken, operand0: EngineOperand, reduce_res: NkiTensor, reverse0: bool
 ) -> None:
     """The results are reduced in float32, before they are cast."""
     results = new_tile(data.shape, float32)

@@ -229,7 +229,7 @@ def transposed_by_dma(
             remedy="Load the rows with nl.load, and transpose the tile with nisa.nc_transpose.",
         )
     order = AXES.get(len(src.shape), tuple(range(len(src.shape))))
-    given = None if axes is None else tuple(whole(axis) if whole(axis) is not None else axis for axis in axes)
+    given = None if axes is None else tuple(axis if (n := whole(axis)) is None else n for axis in axes)
     lanes = box_lanes(what, mask, src.shape)
     dst = value_tile(tuple(src.shape[axis] for axis in order), src.element)
     chosen = translated(mode if mode is dge_modes.hwdge or not isinstance(mode, dge_modes) else dge_modes.unknown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nkitools.chip.argument_types import Number
 from nkitools.chip.dtypes import uint32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, not_affine
@@ -21,7 +22,7 @@ from nkitools.dialects.legacy.nisa.value_calls import (
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, write_lanes
-from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
+from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import search as _search
 from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
 
@@ -71,7 +72,7 @@ def nc_match_replace8(
     *,
     data: Tensor,
     vals: Tensor,
-    imm: Operand,
+    imm: Number,
     dst_idx: Tensor | None = None,
     mask: MaskLike = None,
     dtype: ResultDType = None,

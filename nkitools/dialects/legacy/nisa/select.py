@@ -24,6 +24,7 @@ from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import OPERATORS, OperatorToken
 from nkitools.isa import select as _select
+from nkitools.issue.plan import Operand as EngineOperand
 from nkitools.rules.finding import refuse
 
 # --- by an affine predicate ------------------------------------------------------------------------------------------
@@ -181,7 +182,9 @@ def select_reduce(
     if reduces:
         check_box(what, lanes)
 
-    def into(target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: Operand, result: NkiTensor | None) -> None:
+    def into(
+        target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: EngineOperand, result: NkiTensor | None
+    ) -> None:
         command = translated(reduce_cmd)
         _select.select_reduce(
             dst=target,

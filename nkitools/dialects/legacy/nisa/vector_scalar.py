@@ -26,6 +26,7 @@ from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
 from nkitools.isa import move as _move
 from nkitools.isa import reduce as _reduce
+from nkitools.issue.plan import Operand as EngineOperand
 from nkitools.rules.finding import report
 
 _BIAS = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
@@ -54,7 +55,7 @@ def activation(
     _check_bias("nisa.activation", bias)
     command = translated(reduce_cmd)
 
-    def into(target: NkiTensor, tile: NkiTensor, bias: Operand | None, scale: Operand, result: Any) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, bias: EngineOperand | None, scale: EngineOperand, result: Any) -> None:
         _activation.activation(
             dst=target,
             op=op,
@@ -106,7 +107,7 @@ def activation_reduce(
     check_tile(what, "reduce_res", reduce_res)
     _check_bias(what, bias)
 
-    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: Operand | None, scale: Operand) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: EngineOperand | None, scale: EngineOperand) -> None:
         _fused.activation_reduce(
             dst=target, op=op, data=tile, reduce_op=reduce_op, reduce_res=result, bias=bias, scale=scale
         )
@@ -207,7 +208,7 @@ def tensor_scalar(
 
     chosen = translated(engine)
 
-    def into(target: NkiTensor, tile: NkiTensor, first: Operand, second: Operand) -> None:
+    def into(target: NkiTensor, tile: NkiTensor, first: EngineOperand, second: EngineOperand) -> None:
         _elementwise.tensor_scalar(
             dst=target,
             data=tile,

@@ -29,7 +29,7 @@ _new = object.__new__
 class CallForm:
     """An instruction with operands of some form, and the tile that it writes to."""
 
-    instruction: Instruction
+    instruction: Instruction[...]
     plan: Plan
     names: tuple[str, ...]  # the instruction's parameters that the operands are, in the order of its signature
     static: dict[str, Any]  # its other arguments
@@ -98,7 +98,7 @@ def keep_form(
     what: Any,
     operands: tuple[Any, ...],
     value: Any,
-    instruction: Instruction,
+    instruction: Instruction[...],
     names: tuple[str, ...],
     *,
     absent: tuple[None, ...] = (),
