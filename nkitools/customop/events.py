@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from nkitools.customop.abi import LOCAL, SCALAR_TYPES, Event
 from nkitools.customop.symbols import Place, Symbols
-from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 
 _SIGNALS = {
@@ -82,18 +81,14 @@ def _joined(members: list[Event]) -> Event:
 
 def finding_at(place: Place, message: Message, program: tuple[int, ...] = (), column: int | None = None) -> Finding:
     """Return a finding in the author's source."""
-    rule = RULES[message.rule]
-    return Finding(
-        rule=rule.id,
-        slug=rule.slug,
-        severity=message.severity or rule.severity,
-        message=message.text,
-        file=place.file,
-        line=place.line,
+    return Finding.of(
+        message.rule,
+        message.text,
+        (place.file, place.line, place.function),
+        remedy=message.remedy,
+        severity=message.severity,
         column=column,
-        remedy=message.remedy or rule.remedy,
         program=program,
-        function=place.function,
     )
 
 
@@ -172,10 +167,8 @@ def _leak(context: Context, event: Event) -> Message:
 def _bad_free(context: Context, event: Event) -> Message:
     match event.a:
         case 1:
-            return Message(
-                "CO116",
-                f"the TCM block of {event.b} bytes{context.line(event.c)} is freed again{context.line(event.d)}",
-            )
+            message = f"the TCM block of {event.b} bytes{context.line(event.c)} is freed again{context.line(event.d)}"
+            return Message("CO116", message)
         case 2:
             return Message(
                 "CO116", f"tcm_free is given a pointer into a TCM block of {event.b} bytes, which is not its beginning"
@@ -190,10 +183,8 @@ def _bad_free(context: Context, event: Event) -> Message:
 
 def _overrun(context: Context, event: Event) -> Message:
     side = "before the beginning" if event.b else "past the end"
-    return Message(
-        "CO104",
-        f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, found when it ended",
-    )
+    message = f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, found when it ended"
+    return Message("CO104", message)
 
 
 # --- tensors and accessors -------------------------------------------------------------------------------------------
@@ -243,11 +234,8 @@ def _wrong_dtype(context: Context, event: Event) -> Message:
 def _wrong_dims(context: Context, event: Event) -> Message:
     if event.text == b"sizes":
         return Message("CO117", f"sizes()[{event.a - 1}] of a tensor that has {event.b} dimensions")
-    return Message(
-        "CO117",
-        f"an accessor of {event.a} dimensions for {context.tensor(event.tensor)}, which has {event.b}",
-        "Give accessor<T, N> the number of dimensions that the tensor has.",
-    )
+    message = f"an accessor of {event.a} dimensions for {context.tensor(event.tensor)}, which has {event.b}"
+    return Message("CO117", message, "Give accessor<T, N> the number of dimensions that the tensor has.")
 
 
 def _past_end(context: Context, event: Event) -> Message:

@@ -11,8 +11,7 @@ from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
 from nkitools.lint.return_types import Arguments
-from nkitools.lint.scope import LEGACY, Definition, Scope
-from nkitools.rules.catalogue import RULES
+from nkitools.lint.scope import LEGACY, Scope
 from nkitools.rules.finding import Finding
 
 Check = Callable[..., None]
@@ -80,20 +79,9 @@ class Context:
 
     def find_at(self, rule_id: str, line: int, column: int, message: str, remedy: str = "") -> None:
         """Add a finding at a line and column."""
-        rule = RULES[rule_id]
-        found = Finding(
-            rule=rule.id,
-            slug=rule.slug,
-            severity=rule.severity,
-            message=message,
-            file=self.module.path,
-            line=line,
-            remedy=remedy or rule.remedy,
-            column=column,
-            function=self.function,
-        )
-        if not any((each.rule, each.line, each.column) == (rule.id, line, column) for each in self.findings):
-            self.findings.append(found)
+        place = (self.module.path, line, self.function)
+        if not any((each.rule, each.line, each.column) == (rule_id, line, column) for each in self.findings):
+            self.findings.append(Finding.of(rule_id, message, place, remedy=remedy, column=column))
 
     def inside(self, scope: Scope) -> Context:
         """Return the context of a function defined inside this one."""
@@ -127,8 +115,3 @@ class Context:
     def resolve(self, node: ast.expr) -> Found | None:
         """Return the definition of the project that an expression names."""
         return self.project.resolve(self.module, self.scope, node)
-
-    def definition_of(self, node: ast.expr) -> Definition | None:
-        """Return the definition of the project that an expression names, without its place."""
-        found = self.resolve(node)
-        return None if found is None else found.node

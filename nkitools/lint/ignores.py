@@ -92,7 +92,4 @@ def wrong_ignores(ignores: list[Ignore], file: str) -> Iterator[Finding]:
 
 
 def _finding(ignore: Ignore, file: str, message: str, remedy: str) -> Finding:
-    rule = RULES["NK619"]
-    return Finding(
-        rule.id, rule.slug, rule.severity, message, file, ignore.line, remedy or rule.remedy, column=ignore.column
-    )
+    return Finding.of("NK619", message, (file, ignore.line, ""), remedy=remedy, column=ignore.column)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NoReturn
 
 from nkitools.record.source_sites import author_frame
-from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding, NotModelled
 
 
@@ -16,15 +15,6 @@ def refuse(message: str, remedy: str) -> NoReturn:
 
 def finding(message: str, remedy: str, severity: str = "error") -> Finding:
     """Return what is not possible, at the author's line that asked."""
-    rule = RULES["NK607"]
     frame = author_frame()
-    return Finding(
-        rule=rule.id,
-        slug=rule.slug,
-        severity=severity,
-        message=message,
-        file=frame.f_code.co_filename if frame else "<unknown>",
-        line=frame.f_lineno if frame else 0,
-        remedy=remedy,
-        function=frame.f_code.co_name if frame else "",
-    )
+    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("<unknown>", 0, "")
+    return Finding.of("NK607", message, place, remedy=remedy, severity=severity)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nkitools.pallas import jax_internals
-from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -29,18 +28,7 @@ class Place(NamedTuple):
         self, rule: str, message: str, *, remedy: str = "", severity: str = "", point: tuple[int, ...] = ()
     ) -> Finding:
         """Return what ``rule`` says of this line, at that point of the grid."""
-        broken = RULES[rule]
-        return Finding(
-            rule=broken.id,
-            slug=broken.slug,
-            severity=severity or broken.severity,
-            message=message,
-            file=self.file,
-            line=self.line,
-            remedy=remedy or broken.remedy,
-            program=point,
-            function=self.function,
-        )
+        return Finding.of(rule, message, self, remedy=remedy, severity=severity, program=point)
 
 
 NOWHERE = Place()

@@ -60,6 +60,23 @@ class Finding:
     picture: Picture | None = None
     rank: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        rule_id: str,
+        message: str,
+        place: tuple[str, int, str],
+        *,
+        remedy: str = "",
+        severity: str = "",
+        column: int | None = None,
+        program: tuple[int, ...] = (),
+    ) -> Finding:
+        """Return a finding at a place (file, line, function); without remedy and severity those of the rule."""
+        rule, (file, line, function) = RULES[rule_id], place
+        severity, remedy = severity or rule.severity, remedy or rule.remedy
+        return cls(rule.id, rule.slug, severity, message, file, line, remedy, column, program, function=function)
+
     def text(self) -> str:
         """One line: ``path:line:col: NK103 message`` (without the column where it is not known)."""
         column = f":{self.column}" if self.column is not None else ""
@@ -151,16 +168,8 @@ def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
         (_PACKAGE, "<nkitools", "<frozen importlib")
     ):
         frame = frame.f_back
-    return Finding(
-        rule.id,
-        rule.slug,
-        rule.severity,
-        UNNAMED.sub("", message),
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        remedy or rule.remedy,
-        function=frame.f_code.co_name,
-    )
+    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Finding.of(rule.id, UNNAMED.sub("", message), place, remedy=remedy, severity=rule.severity)
 
 
 class StopRun(BaseException):

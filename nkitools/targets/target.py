@@ -128,23 +128,11 @@ class WrongDevice(Exception):
 def refuse(kernel: Any, message: str, remedy: str) -> NoReturn:
     """Raise ``NotModelled`` at the definition of ``kernel``: no line of it has run yet that could be named."""
     __tracebackhide__ = True
-    from nkitools.rules.catalogue import RULES
     from nkitools.rules.finding import Finding, NotModelled
 
-    rule = RULES["NK607"]
     code = getattr(_function(kernel), "__code__", None)
-    raise NotModelled(
-        Finding(
-            rule=rule.id,
-            slug=rule.slug,
-            severity=rule.severity,
-            message=message,
-            file=code.co_filename if code else "<unknown>",
-            line=code.co_firstlineno if code else 0,
-            remedy=remedy,
-            function=kernel_name(kernel),
-        )
-    )
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
+    raise NotModelled(Finding.of("NK607", message, (file, line, kernel_name(kernel)), remedy=remedy))
 
 
 def kernel_name(kernel: Any) -> str:
