@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from nkitools.pallas.calls import compiling_for, pallas_calls
+from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import MIB, Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.imports import jax_module
@@ -129,25 +130,15 @@ def sweep(
     unchanged. ``ValueError`` for a chip that there is not, for no blocks, and for a function without Pallas calls;
     ``NotModelled`` (NK607) without JAX.
     """
-    wanted = _Wanted(timeout)
     choices = list(blocks)
     if not choices:
         raise ValueError("blocks is empty; give the choices to try")
-    targets = chosen(chips)
-    return Sweep(_attempt(make_fn, block, args, chip, wanted) for block in choices for chip in targets)
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """The questions to the compiler."""
-
-    timeout: float
-    measure_vmem: bool = False
-    bundles: bool = False
+    plan = Plan(chips=chosen(chips), modes=("lower", "aot"), timeout=timeout)
+    return Sweep(_attempt(make_fn, block, args, chip, plan) for block in choices for chip in plan.chips)
 
 
 def _attempt(
-    make_fn: Callable[[Any], Callable[..., Any]], block: Any, args: tuple[Any, ...], chip: Chip, wanted: _Wanted
+    make_fn: Callable[[Any], Callable[..., Any]], block: Any, args: tuple[Any, ...], chip: Chip, plan: Plan
 ) -> Attempt:
     """Trace, lower and compile one choice for one chip."""
     jax = jax_module()
@@ -163,7 +154,7 @@ def _attempt(
     if not calls:
         raise ValueError(f"the function for block {block} makes no Pallas call, so there is nothing to sweep")
     ready = [prepared(call, chip) for call in calls]
-    compiled = compile_calls(ready, chip, wanted)
+    compiled = compile_calls(ready, chip, plan)
     largest = max(compiled.kernels, key=lambda kernel: kernel.vmem_bytes)
     return Attempt(
         block=block,
@@ -171,7 +162,7 @@ def _attempt(
         vmem=largest.vmem_bytes,
         vmem_limit=largest.vmem_limit,
         compiled=compiled,
-        findings=tuple(finding for each in ready for finding in each.findings(("lower", "aot"))),
+        findings=tuple(finding for each in ready for finding in each.findings(plan.modes)),
     )
 
 

@@ -184,7 +184,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = 
     mapping, jaxpr = params["grid_mapping"], params["jaxpr"]
     kernel_place = source_places.of_function(jaxpr.debug_info, source_places.of_source(source_info))
     place = source_places.of_source(source_info, kernel_place)
-    names = _names(jaxpr, mapping)
+    names = _names(jaxpr)
     first, last = mapping.num_index_operands, mapping.num_index_operands + len(mapping.block_mappings)
     refs = [var.aval for var in jaxpr.invars]
     return Call(
@@ -205,7 +205,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = 
     )
 
 
-def _names(jaxpr: Any, mapping: Any) -> list[str]:
+def _names(jaxpr: Any) -> list[str]:
     """Return the kernel's names of its refs; those of a kernel that takes ``*refs`` are ``refs[0]`` and so on."""
     known = jaxpr.debug_info.arg_names or ()
     return [

@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nkitools.pallas.chips import Chip
 
 MODES = ("interpret", "tpu_interpret", "lower", "aot", "device")
 DEFAULT = MODES[:-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The plan of a check; the fields are the arguments of `nkitools.pallas.check`."""
+
+    chips: tuple[Chip, ...]
+    modes: tuple[str, ...]
+    cores: int = 1
+    seed: int | None = None
+    timeout: float = 120.0
+    measure_vmem: bool = False
+    bundles: bool = False
+    rules: str = "report"
+    quick: bool = False  # whether to leave out TPU interpretation where it would take long
 
 
 def chosen_modes(names: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from nkitools import options
 from nkitools.pallas import jax_internals, launch
 from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, equations, pallas_calls, points
-from nkitools.pallas.check_modes import chosen_modes
+from nkitools.pallas.check_modes import Plan, chosen_modes
 from nkitools.pallas.chips import Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
@@ -36,21 +36,6 @@ class CheckedRun(Run):
 
     compiled: dict[str, Compiled] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The plan of a check."""
-
-    chips: tuple[Chip, ...]
-    modes: tuple[str, ...]
-    cores: int = 1
-    seed: int | None = None
-    timeout: float = 120.0
-    measure_vmem: bool = False
-    bundles: bool = False
-    rules: str = "report"
-    quick: bool = False
 
 
 def check(
@@ -94,14 +79,14 @@ def check(
     """
     __tracebackhide__ = True
     plan = Plan(
-        chosen(chips),
-        chosen_modes(modes),
-        _possible_cores(cores),
-        seed,
-        timeout,
-        measure_vmem,
-        bundles,
-        _possible_level(rules),
+        chips=chosen(chips),
+        modes=chosen_modes(modes),
+        cores=_possible_cores(cores),
+        seed=seed,
+        timeout=timeout,
+        measure_vmem=measure_vmem,
+        bundles=bundles,
+        rules=_possible_level(rules),
     )
     return checked(fn, args, kwargs, plan)
 
@@ -124,9 +109,9 @@ def check_as_asked(
     __tracebackhide__ = True
     level = str(options.value("rules")) if rules is None else rules
     plan = Plan(
-        chosen(str(options.value("pallas_chips")) if chips is None else chips),
-        chosen_modes(str(options.value("pallas_modes")) if modes is None else modes),
-        _possible_cores(cores),
+        chips=chosen(str(options.value("pallas_chips")) if chips is None else chips),
+        modes=chosen_modes(str(options.value("pallas_modes")) if modes is None else modes),
+        cores=_possible_cores(cores),
         rules=_possible_level(level),
         quick=modes is None,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from nkitools.pallas.calls import Call
+from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.compiler import Crashed, compiler, why_not
 from nkitools.pallas.lowering import Program, first_sentences, lower, place_in, rule_of
@@ -85,17 +86,6 @@ def _sum(values: Any) -> int | None:
     return sum(known) if known else None
 
 
-class Wanted(Protocol):
-    """The questions to the compiler."""
-
-    @property
-    def timeout(self) -> float: ...
-    @property
-    def measure_vmem(self) -> bool: ...
-    @property
-    def bundles(self) -> bool: ...
-
-
 @dataclass
 class Prepared:
     """A call that is ready to be compiled for a chip, and what was found of it so far."""
@@ -115,15 +105,11 @@ class Prepared:
         findings = [each for each in findings if each.rule != "PL105" or each.line not in unlowered]
         later = [self.lowered] if isinstance(self.lowered, Finding) and "lower" in modes else []
         for finding in (*later, *self.compiled):
-            if not any(each.rule == finding.rule or each.line == finding.line for each in findings if is_error(each)):
+            errors = [each for each in findings if each.severity == "error"]
+            if not any(each.rule == finding.rule or each.line == finding.line for each in errors):
                 findings = [each for each in findings if each.rule != finding.rule]
                 findings.append(finding)
         return findings
-
-
-def is_error(finding: Finding) -> bool:
-    """Return whether it fails a run."""
-    return finding.severity == "error"
 
 
 # Tests run one function many times, with other values; what depends on shapes alone is found out once.
@@ -141,37 +127,37 @@ def prepared(call: Call, chip: Chip) -> Prepared:
     return _prepared[key]
 
 
-def compile_calls(calls: Sequence[Prepared], chip: Chip, wanted: Wanted) -> Compiled:
+def compile_calls(calls: Sequence[Prepared], chip: Chip, plan: Plan) -> Compiled:
     """Compile calls for ``chip``; what the compiler does not take is noted with the call."""
     reason = why_not()
-    return Compiled(chip.name, tuple(_compiled_once(each, wanted, reason) for each in calls), reason)
+    return Compiled(chip.name, tuple(_compiled_once(each, plan, reason) for each in calls), reason)
 
 
-def _compiled_once(each: Prepared, wanted: Wanted, reason: str) -> CompiledKernel:
+def _compiled_once(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
     if reason:
-        return _compile(each, wanted, reason)
+        return _compile(each, plan, reason)
     if each.kernel is None:
-        each.kernel = _compile(each, wanted, reason)
+        each.kernel = _compile(each, plan, reason)
     if each.kernel.accepted and isinstance(each.lowered, Program):
-        if wanted.measure_vmem and each.kernel.vmem_measured is None:
+        if plan.measure_vmem and each.kernel.vmem_measured is None:
             each.kernel = replace(
-                each.kernel, vmem_measured=least_vmem(each.call, each.chip, wanted.timeout, each.kernel.vmem_bytes)
+                each.kernel, vmem_measured=least_vmem(each.call, each.chip, plan.timeout, each.kernel.vmem_bytes)
             )
-        if wanted.bundles and each.kernel.bundles is None:
-            counted = count_bundles(each.lowered, each.chip, wanted.timeout)
+        if plan.bundles and each.kernel.bundles is None:
+            counted = count_bundles(each.lowered, each.chip, plan.timeout)
             if counted is not None:
                 each.kernel = replace(each.kernel, bundles=counted.total, spills=counted.spilling)
     return each.kernel
 
 
-def _compile(each: Prepared, wanted: Wanted, reason: str) -> CompiledKernel:
+def _compile(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
     call, chip = each.call, each.chip
     sizes = (block_bytes(call) + scratch_bytes(call), vmem_limit(call, chip))
     if reason or not isinstance(each.lowered, Program) or any(found.rule == "PL302" for found in each.static):
         said = "" if reason else "not lowered" if isinstance(each.lowered, Finding) else "its prints abort the compiler"
         return CompiledKernel(call.name, None if reason else False, *sizes, error=said)
     try:
-        answer = compiler().compile(each.lowered, chip, wanted.timeout)
+        answer = compiler().compile(each.lowered, chip, plan.timeout)
     except Crashed as crash:
         each.accepted = False
         message = f"kernel `{call.name}` on {chip.name}: {crash}"

@@ -18,10 +18,8 @@ OLDEST = (0, 10)
 def jax_module(path: str = "jax") -> Any:
     """Return the module ``path`` of JAX; ``NotModelled`` (NK607) where JAX is not installed."""
     if importlib.util.find_spec("jax") is None:
-        refuse(
-            "Pallas kernels run by way of JAX, which is not installed here",
-            "Install it with `pip install 'nkitools[pallas]'`.",
-        )
+        remedy = "Install it with `pip install 'nkitools[pallas]'`."
+        refuse("Pallas kernels run by way of JAX, which is not installed here", remedy)
     return importlib.import_module(path)
 
 

@@ -62,7 +62,7 @@ class Kernel:
         self.watch = watch
         self.memory = memory
         self.grid = WatchedGrid()
-        self.rules = WatchedRules(watch, self.grid)
+        self.rules = WatchedRules(watch.certain, watch.suspected, self.grid)
         self.allocated: dict[Any, tuple[tuple[int, ...], Place]] = {}
         self.shadows: dict[Any, Shadow] = {}
         self.carried: dict[int, Any] = {}
@@ -215,7 +215,7 @@ class Kernel:
     def task(self, dma: Any, task: Callable[[], None]) -> Callable[[], None]:
         """Return the part of a DMA that runs at the wait for it, with its reads and writes attributed to the DMA."""
         with self.lock:
-            self.dmas.setdefault(id(dma), (dma, self.grid.point(_core(dma))))
+            self.dmas.setdefault(id(dma), (dma, self.grid.point(int(dma.src_local_core_id))))
 
         def run() -> None:
             before = getattr(self.watch.here, "dma", None)
@@ -229,26 +229,16 @@ class Kernel:
 
     def stuck(self, core: int, source: Any, has: int, wants: int) -> None:
         """PL208: a wait that nothing can end."""
-        self.rules.tell(
-            "PL208",
-            f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}",
-            self._place(source),
-            self.grid.point(core),
-            "semaphore",
-        )
+        message = f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}"
+        self.rules.tell("PL208", message, self._place(source), self.grid.point(core), "semaphore")
 
     def left_over(self, core: int, count: int) -> None:
         """PL204: a semaphore keeps a count when the kernel ends."""
         if any(rule == "PL204" for rule, *_ in self.watch.certain.findings) or self.call is None:
             return
-        self.rules.tell(
-            "PL204",
-            f"a semaphore still counts {count} when the kernel ends: it was signalled, or a DMA was started on it, "
-            "more often than it was waited for",
-            self.call.kernel_place,
-            self.grid.point(core),
-            "semaphore",
-        )
+        why = "it was signalled, or a DMA was started on it, more often than it was waited for"
+        message = f"a semaphore still counts {count} when the kernel ends: {why}"
+        self.rules.tell("PL204", message, self.call.kernel_place, self.grid.point(core), "semaphore")
 
     def finish(self) -> None:
         """PL204 and PL205, when the kernel is through."""
@@ -267,7 +257,3 @@ class Kernel:
     def _target(self, dma: Any) -> str:
         """Return the buffer that a DMA writes."""
         return next((each.name for key, each in self.shadows.items() if key[1] == int(dma.dst_buffer_id)), "dma")
-
-
-def _core(dma: Any) -> int:
-    return int(dma.src_local_core_id)

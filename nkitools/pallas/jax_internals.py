@@ -27,7 +27,6 @@ PALLAS_CORE = "jax._src.pallas.core"
 PALLAS_CALL = "jax._src.pallas.pallas_call"
 DEBUGGING = "jax._src.debugging"
 SOURCES = "jax._src.source_info_util"
-CALLBACK = "jax._src.callback"
 
 
 class Mark(NamedTuple):

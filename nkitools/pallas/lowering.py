@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -129,6 +128,3 @@ def place_in(text: str, otherwise: Place) -> Place:
         if source_places.is_authors(found["file"]):
             return Place(found["file"], int(found["line"]), found["function"])
     return otherwise
-
-
-Lower = Callable[[Call, Chip], Program | Finding]

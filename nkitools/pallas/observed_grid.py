@@ -59,10 +59,7 @@ class WatchedGrid:
 
     def in_parallel(self) -> str:
         """Return what a message says of the parallel dimensions."""
-        dimensions = self._dimensions()
+        assert self.call is not None
+        dimensions = ", ".join(str(index) for index, each in enumerate(self.call.parallel) if each)
         words = f"s {dimensions} of the grid are" if "," in dimensions else f" {dimensions} of the grid is"
         return f", and dimension{words} parallel: two cores may do so at once, in any order"
-
-    def _dimensions(self) -> str:
-        assert self.call is not None
-        return ", ".join(str(index) for index, each in enumerate(self.call.parallel) if each)

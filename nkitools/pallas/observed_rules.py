@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +13,11 @@ from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
 
-class FoundInRun(Protocol):
-    """The findings of an observed run."""
-
-    certain: Observed
-    suspected: Observed  # these matter only if the results depend on undefined memory
-
-
 class WatchedRules:
-    """Judges the accesses of one kernel."""
+    """Judges the accesses of one kernel; ``suspected`` findings matter if results depend on undefined memory."""
 
-    def __init__(self, watch: FoundInRun, grid: WatchedGrid) -> None:
-        self._watch = watch
+    def __init__(self, certain: Observed, suspected: Observed, grid: WatchedGrid) -> None:
+        self._certain, self._suspected = certain, suspected
         self._grid = grid
         self._races: list[tuple[Shadow, int, Place, tuple[int, ...]]] = []
         self._own_reads: dict[str, tuple[Place, tuple[int, ...]]] = {}
@@ -39,17 +32,10 @@ class WatchedRules:
         return (self._grid.call.kernel_place if self._grid.call is not None else NOWHERE, name)
 
     def tell(
-        self,
-        rule: str,
-        message: str,
-        place: Place,
-        point: tuple[int, ...],
-        about: str,
-        *,
-        sure: bool = True,
+        self, rule: str, message: str, place: Place, point: tuple[int, ...], about: str, *, sure: bool = True
     ) -> None:
         """Take note of a finding of this kernel, about one of its operands."""
-        findings = self._watch.certain if sure else self._watch.suspected
+        findings = self._certain if sure else self._suspected
         findings.add(place.finding(rule, message + self._where(point), point=point), self.about(about))
 
     def _where(self, point: tuple[int, ...]) -> str:
@@ -63,52 +49,29 @@ class WatchedRules:
         shape = buffer.steps.shape
         if not write_shadow.is_outside(ranges, shape):
             return
+        elements = write_shadow.show(ranges, shape)
         if is_pipeline and buffer.operand is not None:
             operand = buffer.operand
             if not write_shadow.is_outside(ranges, _padded(operand, shape)):
                 return
-            index = _block_index(operand, ranges)
-            self.tell(
-                "PL201",
-                f"{operand.text()} has no block {show_shape(index)}: its index map leads to elements "
-                f"{write_shadow.show(ranges, shape)}",
-                operand.place,
-                self._grid.point(core),
-                buffer.name,
-            )
-            return
-        self.tell(
-            "PL201",
-            f"the kernel {does} elements {write_shadow.show(ranges, shape)} of {buffer.text()}, whose shape is "
-            f"{show_shape(shape)}",
-            place,
-            self._grid.point(core),
-            buffer.name,
-        )
+            block, place = show_shape(_block_index(operand, ranges)), operand.place
+            message = f"{operand.text()} has no block {block}: its index map leads to elements {elements}"
+        else:
+            message = f"the kernel {does} elements {elements} of {buffer.text()}, whose shape is {show_shape(shape)}"
+        self.tell("PL201", message, place, self._grid.point(core), buffer.name)
 
     def check_defined(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
         """PL207, if the results depend on it."""
         if not seen.size or seen.min() > UNWRITTEN:
             return
-        if (unwritten := (seen == UNWRITTEN)).any():
-            self.tell(
-                "PL207",
-                f"{buffer.text()} is read before it is written: {write_shadow.runs(unwritten)} of the block read",
-                place,
-                self._grid.point(core),
-                buffer.name,
-                sure=False,
-            )
-        elif (padding := (seen == PADDING)).any():
-            self.tell(
-                "PL207",
-                f"{buffer.text()} juts out over the edge of the array, and the result depends on what is read there: "
-                f"{write_shadow.runs(padding)} of the block read",
-                place,
-                self._grid.point(core),
-                buffer.name,
-                sure=False,
-            )
+        if (undefined := (seen == UNWRITTEN)).any():
+            what = "is read before it is written"
+        elif (undefined := (seen == PADDING)).any():
+            what = "juts out over the edge of the array, and the result depends on what is read there"
+        else:
+            return
+        message = f"{buffer.text()} {what}: {write_shadow.runs(undefined)} of the block read"
+        self.tell("PL207", message, place, self._grid.point(core), buffer.name, sure=False)
 
     def check_carry(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
         """PL206, if the results depend on it."""
@@ -116,32 +79,25 @@ class WatchedRules:
             return
         others = self._grid.others(seen, core)
         if others.size:
-            self.tell(
-                "PL206",
-                f"{buffer.text()} carries a value over from grid point {show_shape(self._grid.points[int(others[-1])])}"
-                f"{self._grid.in_parallel()}",
-                place,
-                self._grid.point(core),
-                buffer.name,
-                sure=False,
-            )
+            there = show_shape(self._grid.points[int(others[-1])])
+            message = f"{buffer.text()} carries a value over from grid point {there}{self._grid.in_parallel()}"
+            self.tell("PL206", message, place, self._grid.point(core), buffer.name, sure=False)
 
     def check_write_race(self, buffer: Shadow, before: Any, place: Place, core: int) -> None:
         """PL203 between points of parallel dimensions, which may be on different cores."""
-        if not (buffer.is_output and buffer.kind in ("window", "output")):
-            return
-        others = self._grid.others(before, core)
-        if others.size:
-            self._tell_race(buffer, int(others[-1]), place, core)
+        if buffer.is_output and buffer.kind in ("window", "output"):
+            self._note_race(buffer, before, place, core)
 
     def check_read_race(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
         if buffer.kind == "output":
-            others = self._grid.others(seen, core)
-            if others.size:
-                self._tell_race(buffer, int(others[-1]), place, core)
+            self._note_race(buffer, seen, place, core)
 
-    def _tell_race(self, buffer: Shadow, other: int, place: Place, core: int) -> None:
-        self._races.append((buffer, other, place, self._grid.point(core)))
+    def _note_race(self, buffer: Shadow, steps: Any, place: Place, core: int) -> bool:
+        """Keep the last of ``steps`` that may run at once with this one; return whether there is one."""
+        others = self._grid.others(steps, core)
+        if others.size:
+            self._races.append((buffer, int(others[-1]), place, self._grid.point(core)))
+        return bool(others.size)
 
     def tell_races(self) -> None:
         """PL203; PL206 where the kernel adds up what several points write. If the results depend on that output."""
@@ -165,18 +121,11 @@ class WatchedRules:
         earlier = np.unique(before[before >= 0])
         if not earlier.size or (before == GIVEN).any():
             return
-        others = self._grid.others(before, core)
-        if others.size:
-            self._tell_race(buffer, int(others[-1]), operand.place, core)
-        elif (before >= 0).all():
-            self.tell(
-                "PL202",
-                f"{operand.text()}: block {show_shape(_block_index(operand, ranges))} is visited again, after grid "
-                f"point {show_shape(self._grid.points[int(earlier[-1])])} and other blocks in between",
-                operand.place,
-                self._grid.visited_since(buffer.name, core),
-                buffer.name,
-            )
+        if not self._note_race(buffer, before, operand.place, core) and (before >= 0).all():
+            block, there = _block_index(operand, ranges), self._grid.points[int(earlier[-1])]
+            again = f"is visited again, after grid point {show_shape(there)} and other blocks in between"
+            message = f"{operand.text()}: block {show_shape(block)} {again}"
+            self.tell("PL202", message, operand.place, self._grid.visited_since(buffer.name, core), buffer.name)
 
     def check_written(self, buffer: Shadow) -> None:
         """PL205, if the results depend on it."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from nkitools.pallas import launch, source_places
 from nkitools.pallas.calls import Call, compiling_for
-from nkitools.pallas.chips import Chip
+from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.compiler_refusals import finding as not_possible
 from nkitools.pallas.findings import in_order
 from nkitools.pallas.imports import jax_module
@@ -23,22 +23,11 @@ from nkitools.rules.finding import Finding
 Tell = Callable[[Iterable[Finding]], None]
 
 
-class Wanted(Protocol):
-    """The settings of a watched run."""
-
-    @property
-    def chips(self) -> tuple[Chip, ...]: ...
-    @property
-    def cores(self) -> int: ...
-    @property
-    def seed(self) -> int | None: ...
-
-
 def watched_run(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    wanted: Wanted,
+    plan: Plan,
     run: Any,
     tell: Tell,
     known: Iterable[Call] = (),
@@ -50,7 +39,7 @@ def watched_run(
     """
     __tracebackhide__ = True
     prints = Prints()
-    watch, outputs, error = _run(fn, args, kwargs, wanted, 1, "nan", prints, known)
+    watch, outputs, error = _run(fn, args, kwargs, plan, 1, "nan", prints, known)
     certain = dict(watch.certain.findings)
     calls = _calls(watch)
     if error is not None:
@@ -64,10 +53,10 @@ def watched_run(
         run.left_out["tpu_interpret"] = "it does not take the kernel (see the findings)"
     run.prints.extend(prints)
     if error is None and watch.suspected.findings:
-        certain |= _confirmed(fn, args, kwargs, wanted, watch, outputs)
+        certain |= _confirmed(fn, args, kwargs, plan, watch, outputs)
     hangs = any(rule == "PL208" for rule, *_ in certain)  # on two cores the wait would not end
-    if wanted.cores > 1 and error is None and not hangs:
-        on_two, _, _ = _run(fn, args, kwargs, wanted, wanted.cores, "nan", None, known)
+    if plan.cores > 1 and error is None and not hangs:
+        on_two, _, _ = _run(fn, args, kwargs, plan, plan.cores, "nan", None, known)
         certain |= _of_others(on_two.certain.findings, certain)
     tell(in_order(one_for_each_cause(certain)))
     return calls, outputs
@@ -77,7 +66,7 @@ def _run(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    wanted: Wanted,
+    plan: Plan,
     cores: int,
     fill: str,
     prints: Prints | None,
@@ -85,12 +74,12 @@ def _run(
     adverse: Iterable[Any] = (),
 ) -> tuple[Watch, Any, Exception | None]:
     """One run in TPU interpretation. ``fill`` is what undefined memory holds; without ``prints`` nothing is printed."""
-    mode = parameters(cores=cores, fill=fill, seed=wanted.seed)
+    mode = parameters(cores=cores, fill=fill, seed=plan.seed)
     outputs: Any = None
     failure: Exception | None = None
     with watching(known, adverse) as watch:
         try:
-            with compiling_for(wanted.chips[0]), interpreted(mode), launch.listening(prints):
+            with compiling_for(plan.chips[0]), interpreted(mode), launch.listening(prints):
                 outputs = launch.finished(fn, args, kwargs)
         except Exception as error:
             failure = error
@@ -138,11 +127,11 @@ def _refused(error: Exception) -> Finding | None:
 
 
 def _confirmed(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Wanted, watch: Watch, first: Any
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, watch: Watch, first: Any
 ) -> dict[Any, Finding]:
     """Return the suspicions, if the results are others where undefined memory holds something else."""
     suspected = watch.suspected.findings
-    _, second, error = _run(fn, args, kwargs, wanted, 1, "zero", None, watch.known.values(), suspected)
+    _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, watch.known.values(), suspected)
     return suspected if error is not None or _differ(first, second) else {}
 
 

@@ -199,10 +199,8 @@ def _device(jax: Any, args: tuple[Any, ...]) -> Any:
 def _chip(device: Any) -> str:
     """Return the chip that a TPU device is of; ``NotModelled`` (NK607) for one whose peaks are not known."""
     if device.device_kind not in _CHIP_OF_KIND:
-        refuse(
-            f"the peak of {device.device_kind} is not known to this version of nkitools",
-            f"Known are {', '.join(PEAKS)}.",
-        )
+        remedy = f"Known are {', '.join(PEAKS)}."
+        refuse(f"the peak of {device.device_kind} is not known to this version of nkitools", remedy)
     return _CHIP_OF_KIND[device.device_kind]
 
 

@@ -116,11 +116,8 @@ def _of_memory(call: Call, chip: Chip) -> Iterator[Finding]:
     if blocks + scratch <= limit:
         return
     parts = f"{_mib(blocks)} of blocks" + (f" and at most {_mib(scratch)} of scratch" if scratch else "")
-    yield call.place.finding(
-        "PL103",
-        f"kernel `{call.name}` takes {parts} in vector memory; the limit on {chip.name} is {_mib(limit)}",
-        severity="" if blocks > limit else "warning",
-    )
+    message = f"kernel `{call.name}` takes {parts} in vector memory; the limit on {chip.name} is {_mib(limit)}"
+    yield call.place.finding("PL103", message, severity="" if blocks > limit else "warning")
 
 
 def _mib(size: int) -> str:
@@ -135,7 +132,9 @@ def _of_operations(call: Call, chip: Chip) -> Iterator[Finding]:
         if known and equation.primitive not in known and name != "pallas_call":
             yield place.finding("PL104", f"kernel `{call.name}` uses `{name}`, which has no TPU lowering")
         elif name == "debug_print":
-            yield from _of_print(equation, place)
+            wrong = print_mistake(equation)
+            if wrong:
+                yield place.finding("PL302", wrong)
         else:
             yield from _of_dtypes(equation, place, call, chip)
 
@@ -168,17 +167,8 @@ def _of_dtypes(equation: Any, place: Place, call: Call, chip: Chip) -> Iterator[
     if name == "dot_general" and not chip.narrow_matmul and bit_width(types[0]) < 16:
         yield place.finding("PL105", f"kernel `{call.name}`: a matmul of {types[0]}, which {chip.name} does not have")
     elif name == "dot_general" and str(shaped[0].dtype if shaped else "") not in ("float32", "int32", ""):
-        yield place.finding(
-            "PL105",
-            f"kernel `{call.name}`: a matmul that accumulates in {shaped[0].dtype}; it accumulates in 32 bits",
-        )
-
-
-def _of_print(equation: Any, place: Place) -> Iterator[Finding]:
-    """PL302."""
-    wrong = print_mistake(equation)
-    if wrong:
-        yield place.finding("PL302", wrong)
+        message = f"kernel `{call.name}`: a matmul that accumulates in {shaped[0].dtype}; it accumulates in 32 bits"
+        yield place.finding("PL105", message)
 
 
 def print_mistake(equation: Any) -> str:

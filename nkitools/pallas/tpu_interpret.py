@@ -79,16 +79,12 @@ def _named_call(theirs: Callable[..., Any], *args: Any, interpret_params: Any, *
     source = (
         None if jax_internals.moved(jax_internals.GRID_PRINTS) else jax_internals.of(jax_internals.SOURCES, "current")()
     )
-    call = call_of({**params, "interpret": False}, [_aval(each) for each in args], source)
+    call = call_of({**params, "interpret": False}, [jax_module().typeof(each) for each in args], source)
     if call.place == call.kernel_place:
         caller = source_places.of_caller()
         call = replace(call, place=caller, kernel_place=call.kernel_place if call.kernel_place.line else caller)
     recorder = partial(_point, call)
     return theirs(*args, interpret_params=replace(interpret_params, grid_point_recorder=recorder), **params)
-
-
-def _aval(value: Any) -> Any:
-    return jax_module("jax").typeof(value)
 
 
 def _point(call: Call, *values: Any) -> Any:
