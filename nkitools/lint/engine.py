@@ -12,11 +12,10 @@ from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
 from nkitools.lint.context import Checks, Context, Interface
 from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
 from nkitools.lint.kernel_call_graph import kernel_code
-from nkitools.lint.legacy_scopes import Scopes
+from nkitools.lint.legacy_scopes import Scopes, seen_imports
 from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
-from nkitools.lint.scope import LEGACY, Scope, own_nodes
-from nkitools.rules.catalogue import RULES
+from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.rules.finding import Finding
 
 ALL = gathered((*UNSEEN_BY_RUNS, *SEEN_BY_RUNS))
@@ -93,21 +92,9 @@ def look_at_function(
 def _legacy_scopes(context: Context, found: Found) -> None:
     """NK208, NK601, NK605 of the legacy dialect."""
     for scope in found.inner.all():
-        if hasattr(scope.node, "args"):
-            imports = _seen_imports(scope)
-            for each in Scopes(imports).function(scope.node):  # type: ignore[arg-type]
+        if isinstance(scope.node, Function):
+            for each in Scopes(seen_imports(scope)).function(scope.node):
                 context.find_at(each.rule, each.line, each.column, each.message, each.remedy)
-
-
-def _seen_imports(scope: Scope) -> dict[str, str]:
-    """Return the imports that a function sees, by name."""
-    names: dict[str, str] = {}
-    around: Scope | None = scope
-    while around is not None:
-        for name in around.imports:
-            names.setdefault(name, scope.named(name))
-        around = around.outer
-    return {name: dotted for name, dotted in names.items() if dotted.startswith(LEGACY)}
 
 
 def _declared(module: Module, project: Project, dialect: str, interface: Interface | None) -> list[Finding]:
@@ -146,12 +133,9 @@ def _imported(context: Context, node: ast.AST, dialect: str) -> None:
         if missing is not None and missing[0] == "NK608":
             context.find(missing[0], node, *missing[1:])
         elif dialect == "modern" and name.startswith(f"{LEGACY}.nki"):
-            context.find(
-                "NK608",
-                node,
-                f"{name}: using neuronxcc.nki in kernels is a compile error since NKI 0.4",
-                "Import nki, nki.language and nki.isa, and follow AWS's migration guide.",
-            )
+            message = f"{name}: using neuronxcc.nki in kernels is a compile error since NKI 0.4"
+            remedy = "Import nki, nki.language and nki.isa, and follow AWS's migration guide."
+            context.find("NK608", node, message, remedy)
 
 
 def _imported_names(node: ast.AST) -> list[str]:
@@ -164,14 +148,5 @@ def _imported_names(node: ast.AST) -> list[str]:
 
 def _unreadable(path: Path, error: Unreadable) -> Finding:
     """NK601: every kernel is valid Python."""
-    rule = RULES["NK601"]
-    return Finding(
-        rule.id,
-        rule.slug,
-        rule.severity,
-        f"the file cannot be read: {error}",
-        str(path),
-        error.line,
-        "Mend what the message says, or leave the file out.",
-        column=error.column,
-    )
+    message, remedy = f"the file cannot be read: {error}", "Mend what the message says, or leave the file out."
+    return Finding.of("NK601", message, (str(path), error.line, ""), remedy=remedy, column=error.column)

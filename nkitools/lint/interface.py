@@ -37,7 +37,7 @@ class Dialects:
 
     def missing(self, name: str) -> tuple[str, str, str] | None:
         """Return rule, message and remedy where NKI certainly has no ``name``, else None."""
-        return _missing(name)
+        return _missing(name, version_here())
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
@@ -114,12 +114,8 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
     return None, words
 
 
-def _missing(name: str) -> tuple[str, str, str] | None:
-    return _missing_in(name, version_here())
-
-
 @cache
-def _missing_in(name: str, version: str) -> tuple[str, str, str] | None:
+def _missing(name: str, version: str) -> tuple[str, str, str] | None:
     module, rest = _split(name)
     foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
     if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in _plain(module):

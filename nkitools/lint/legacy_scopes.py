@@ -13,6 +13,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nkitools.lint.scope import LEGACY, Function, Scope, stored
+
 _LANGUAGE = "neuronxcc.nki.language."
 _ISA = "neuronxcc.nki.isa."
 _RANGES = frozenset({"range", f"{_LANGUAGE}affine_range", f"{_LANGUAGE}sequential_range"})
@@ -61,6 +63,17 @@ class _Names:
     scalars: dict[str, bool] = field(default_factory=dict)  # made of nt.scalar; whether it is scalar(True)
 
 
+def seen_imports(scope: Scope) -> dict[str, str]:
+    """Return the imports of NKI that a function sees, by name."""
+    names: dict[str, str] = {}
+    around: Scope | None = scope
+    while around is not None:
+        for name in around.imports:
+            names.setdefault(name, scope.named(name))
+        around = around.outer
+    return {name: dotted for name, dotted in names.items() if dotted.startswith(LEGACY)}
+
+
 def resolved(node: ast.expr, imports: dict[str, str]) -> str:
     """Return the dotted name that an expression stands for, by the imports of its file; '' for anything else."""
     if isinstance(node, ast.Name):
@@ -80,7 +93,7 @@ class Scopes:
         self.findings: list[SourceFinding] = []
         self.told: set[tuple[str, _Binding]] = set()
 
-    def function(self, node: ast.FunctionDef) -> list[SourceFinding]:
+    def function(self, node: Function) -> list[SourceFinding]:
         """Return the findings in a function."""
         self._block(node.body, ())
         return self.findings
@@ -126,10 +139,10 @@ class Scopes:
 
     def _loop(self, node: ast.For, target: ast.expr, iterated: ast.expr, path: Path) -> None:
         is_range = isinstance(iterated, ast.Call) and resolved(iterated.func, self.imports) in _RANGES
-        for name in _stored(target):
-            self._forget(name)
+        for name in stored([target]):
+            self._forget(name.id)
             if is_range:
-                self.names.varying.add(name)
+                self.names.varying.add(name.id)
         self._block(node.body, (*path, node) if is_range else path)
 
     def _while(self, node: ast.While, path: Path) -> None:
@@ -156,7 +169,7 @@ class Scopes:
 
     def _bind(self, target: ast.expr, value: ast.expr, path: Path) -> None:
         tensor, varies, scalar = self._is_tensor(value), self._varies(value), self._scalar(value)
-        for name in _stored(target):
+        for name in (each.id for each in stored([target])):
             if name in self.names.tensors and self._combines(value):
                 continue  # b = nl.loop_reduce(x, ...) is an update of the tile that b is
             self._forget(name)
@@ -262,13 +275,6 @@ class Scopes:
         return False if made or any(name in self.names.scalars for name in _loaded(value)) else None
 
 
-def _stored(target: ast.expr) -> Iterator[str]:
-    """Yield the variables that an assignment's target binds."""
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-
-
 def _loaded(value: ast.AST) -> Iterator[str]:
     hidden = _own_names(value)
     for node in ast.walk(value):
@@ -281,7 +287,7 @@ def _own_names(node: ast.AST) -> set[str]:
     found: set[str] = set()
     for each in ast.walk(node):
         if isinstance(each, ast.comprehension):
-            found.update(_stored(each.target))
+            found.update(name.id for name in stored([each.target]))
         elif isinstance(each, ast.Lambda):
             found.update(argument.arg for argument in ast.walk(each.args) if isinstance(argument, ast.arg))
     return found

@@ -35,9 +35,7 @@ class Found:
 
 
 def project_directory(path: Path) -> Path:
-    """Return the directory of the project that a file lies in: the nearest one that is marked as such, else the file's
-    own, or that above its outermost package.
-    """
+    """Return the project directory of a file: the nearest marked one, else the one above its outermost package."""
     for directory in path.parents:
         if any((directory / mark).exists() for mark in _MARKS):
             return directory

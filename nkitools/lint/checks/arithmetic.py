@@ -56,12 +56,9 @@ def numpy(context: Context, node: ast.Call, name: str, *values: Value) -> None:
 def put(context: Context, target: ast.Subscript, base: Value, node: ast.expr, value: Value) -> None:
     """``tile[...] = value``, which the legacy dialect has."""
     if context.modern and isinstance(base, Tensor):
-        context.find(
-            "NK607",
-            target,
-            f"`{ast.unparse(target)} = ...` assigns to elements of a tensor, which has no documented meaning",
-            "Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead.",
-        )
+        message = f"`{ast.unparse(target)} = ...` assigns to elements of a tensor, which has no documented meaning"
+        remedy = "Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead."
+        context.find("NK607", target, message, remedy)
 
 
 LISTENS = {

@@ -17,12 +17,9 @@ def returns(context: Context, node: Function) -> None:
     for each in context.scope.nodes if context.loop_body == "fori_loop" else ():
         nothing = isinstance(each, ast.Return) and isinstance(each.value, ast.Constant) and each.value.value is None
         if isinstance(each, ast.Return) and each.value is not None and not nothing:
-            context.find(
-                "NK601",
-                each,
-                f"`{node.name}`, the body of nl.fori_loop, returns a value; it cannot",
-                "Write what the loop computes into a tensor that is created in front of it.",
-            )
+            message = f"`{node.name}`, the body of nl.fori_loop, returns a value; it cannot"
+            remedy = "Write what the loop computes into a tensor that is created in front of it."
+            context.find("NK601", each, message, remedy)
 
 
 def grown(context: Context, node: ast.Call, base: ast.expr, method: str, *values: Value) -> None:
@@ -56,13 +53,11 @@ def _is_own(context: Context, node: ast.expr) -> bool:
 
 
 def _left(context: Context, node: ast.AST, name: str) -> None:
-    context.find(
-        "NK605",
-        node,
+    message = (
         f"a tensor that the body of nl.{context.loop_body} makes is kept in `{name}`, outside of it; after the loop it "
-        "is gone",
-        _BEFORE,
+        "is gone"
     )
+    context.find("NK605", node, message, _BEFORE)
 
 
 LISTENS = {

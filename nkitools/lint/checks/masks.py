@@ -28,13 +28,11 @@ _ONE_D = "Give it the dimensions of the tile: nl.arange(128)[:, None] for partit
 def joined(context: Context, node: ast.expr, value: Value) -> None:
     """Report masks joined by ``or`` or negated: ``a < h or b < w``, ``not a < h``."""
     if isinstance(value, Mask) and not context.testing:
-        context.find(
-            "NK604",
-            node,
+        message = (
             f"`{ast.unparse(node)}` is a mask, and `and`, `or`, `not` ask for one truth value of it "
-            "(err_unsupported_expression_in_mask)",
-            _JOIN,
+            "(err_unsupported_expression_in_mask)"
         )
+        context.find("NK604", node, message, _JOIN)
 
 
 def joined_by_and(context: Context, node: ast.BoolOp, left: Value, right: Value) -> None:
@@ -57,13 +55,11 @@ def compared(context: Context, node: ast.Compare, *values: Value) -> None:
             "NK604", node, f"`{ast.unparse(node)}` is not affine: it holds // or % (err_unsupported_expression_in_mask)"
         )
     elif len(node.ops) > 1 and any(isinstance(each, Index) for each in values):
-        context.find(
-            "NK604",
-            node,
+        message = (
             f"`{ast.unparse(node)}` is a chain of comparisons, which asks for the truth value of a mask "
-            "(err_unsupported_expression_in_mask)",
-            _JOIN,
+            "(err_unsupported_expression_in_mask)"
         )
+        context.find("NK604", node, message, _JOIN)
 
 
 def given(context: Context, node: ast.Call, function: Api, arguments: Arguments) -> None:
@@ -83,12 +79,10 @@ def indexed(context: Context, node: ast.Subscript, base: Value, *keys: Value) ->
     if not isinstance(base, (Tensor, type(UNKNOWN), Piece)):
         return
     if any(isinstance(key, Index) and key.ndim == 1 for key in keys):
-        context.find(
-            "NK603",
-            node,
-            f"`{ast.unparse(node.value)}` is indexed with an nl.arange of one dimension (err_1d_arange_not_supported)",
-            _ONE_D,
+        message = (
+            f"`{ast.unparse(node.value)}` is indexed with an nl.arange of one dimension (err_1d_arange_not_supported)"
         )
+        context.find("NK603", node, message, _ONE_D)
     elif any(isinstance(key, Index) for key in keys) and any(isinstance(key, Span) for key in keys):
         context.find(
             "NK603",

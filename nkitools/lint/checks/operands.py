@@ -40,12 +40,8 @@ def kinds(context: Context, node: ast.Call, function: Api, given: Arguments) -> 
     for name, value in context.interface.bound(function.name, given).items():
         wrong = _wrong(name, value)
         if wrong is not None:
-            context.find(
-                "NK609",
-                node,
-                f"{function.short}: argument `{name}` must be {wrong}",
-                context.interface.form(function.name),
-            )
+            message = f"{function.short}: argument `{name}` must be {wrong}"
+            context.find("NK609", node, message, context.interface.form(function.name))
             return  # who swaps two arguments has done one thing
 
 

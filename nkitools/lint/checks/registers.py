@@ -60,12 +60,9 @@ def returned(context: Context, node: ast.Return, value: Value) -> None:
     something = isinstance(value, Constant) and value.value is not None
     wrong = something or isinstance(value, (Tensor, Sequence, Container))
     if context.loop_body == "while_loop" and wrong:
-        context.find(
-            "NK609",
-            node,
-            "the body of nl.while_loop returns something else than the register that is its next condition",
-            "Return the register; write what the loop computes into a tensor that is created in front of it.",
-        )
+        message = "the body of nl.while_loop returns something else than the register that is its next condition"
+        remedy = "Return the register; write what the loop computes into a tensor that is created in front of it."
+        context.find("NK609", node, message, remedy)
 
 
 def number(context: Context, node: ast.expr, value: Value) -> None:

@@ -94,13 +94,11 @@ def trip_count(context: Context, node: ast.Call, function: Api, given: Arguments
     """``nl.affine_range(nl.par_dim(4))``: par_dim marks a dimension of a shape."""
     _, module, member = parts(function.name)
     if module == "language" and member in _RANGES and any(isinstance(each, ParDim) for each in given.positional):
-        context.find(
-            "NK609",
-            node,
+        message = (
             f"{function.short} takes a number of iterations, it is given nl.par_dim(...), which marks the partition "
-            "dimension of a shape",
-            f"Write the number itself: {function.short}(4).",
+            "dimension of a shape"
         )
+        context.find("NK609", node, message, f"Write the number itself: {function.short}(4).")
 
 
 LISTENS = {"call": (partitions, contracted, axes, trip_count), "left": (unused,)}

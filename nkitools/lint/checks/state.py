@@ -35,13 +35,11 @@ def function(context: Context, node: Function) -> None:
             _rebound(context, each)
     for each in written:
         if _mutable(context, each) is not None:
-            context.find(
-                "NK616",
-                each,
+            message = (
                 f"`{each.id}`, which lives outside of the kernel, is changed by it: that happens when the kernel is "
-                "compiled, and not at each of its calls",
-                "Return what the kernel has to say.",
+                "compiled, and not at each of its calls"
             )
+            context.find("NK616", each, message, "Return what the kernel has to say.")
 
 
 def _outside(context: Context, node: ast.Attribute | ast.Name) -> None:
@@ -71,13 +69,11 @@ def _read(context: Context, node: ast.Name) -> None:
         return  # said where the kernel declares it
     changed = _changed(context, owner, node.id)
     if changed is not None:
-        context.find(
-            "NK617",
-            node,
+        message = (
             f"the kernel depends on `{node.id}`, a variable outside of it that line {changed} changes; the compiler "
-            "keeps what it made for the same arguments",
-            _REMEDY,
+            "keeps what it made for the same arguments"
         )
+        context.find("NK617", node, message, _REMEDY)
 
 
 def _changed(context: Context, owner: Scope, name: str) -> int | None:

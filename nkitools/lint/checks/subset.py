@@ -80,12 +80,8 @@ def _signature(context: Context, node: Function) -> None:
             _undocumented(context, each, f"a parameter that takes any number of arguments (`{each.arg}`)")
     for default in (*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)):
         if context.kernel and isinstance(default, (ast.List, ast.ListComp)):
-            context.find(
-                "NK601",
-                default,
-                "the default of a kernel's parameter is a list; kernels take no lists as arguments",
-                "Make it a tuple.",
-            )
+            message = "the default of a kernel's parameter is a list; kernels take no lists as arguments"
+            context.find("NK601", default, message, "Make it a tuple.")
 
 
 def _set(context: Context, node: ast.AST) -> None:
@@ -165,12 +161,8 @@ def key(context: Context, node: ast.expr, value: Value) -> None:
     known = isinstance(value, (Constant, Number, Api)) or (isinstance(value, Sequence) and value.kind == "tuple")
     if known and not text and context.modern:
         shown = ast.unparse(node)
-        context.find(
-            "NK601",
-            node,
-            f"the key `{shown}` of a dictionary is no text; NKI has only those",
-            f"Use a text for a key: str({shown}).",
-        )
+        message = f"the key `{shown}` of a dictionary is no text; NKI has only those"
+        context.find("NK601", node, message, f"Use a text for a key: str({shown}).")
 
 
 LISTENS = {"function": (function,), "key": (key,)}

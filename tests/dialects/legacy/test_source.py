@@ -10,8 +10,8 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
-from nkitools.dialects.legacy.kernels.kernel_source import parsed
-from nkitools.lint.legacy_scopes import Scopes, SourceFinding
+from nkitools.dialects.legacy.kernels.kernel_source import functions_of
+from nkitools.lint.legacy_scopes import Scopes, SourceFinding, seen_imports
 from tests.dialects.legacy.errors import marked_line, run
 from tests.dialects.legacy.running import random
 
@@ -26,9 +26,8 @@ from neuronxcc.nki.language import affine_range, load as fetch
 
 def findings_in(source: str) -> list[SourceFinding]:
     """What the functions of a source text show."""
-    file = parsed(source)
-    found = [each for node in file.functions.values() for each in Scopes(file.imports).function(node)]
-    return found if file.imports else []
+    functions = functions_of(source).values()
+    return [each for node, scope in functions for each in Scopes(seen_imports(scope)).function(node)]
 
 
 def told(body: str) -> list[tuple[str, int]]:

@@ -17,44 +17,19 @@ from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
 from nkitools.lint.called_functions import named_functions, nested_codes, plain_function
 from nkitools.lint.ignores import is_ignored
-from nkitools.lint.legacy_scopes import Scopes, SourceFinding
+from nkitools.lint.legacy_scopes import Scopes, SourceFinding, seen_imports
+from nkitools.lint.module import Unreadable, parse
+from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report
 
-_NKI = "neuronxcc"
-_ANY = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-
-@dataclass(frozen=True)
-class File:
-    """One source file: its functions by first line and name, and what its imports of NKI are called."""
-
-    functions: dict[tuple[int, str], ast.FunctionDef]
-    imports: dict[str, str]
-
-
-@lru_cache(maxsize=64)
-def parsed(source: str) -> File:
-    """Return the functions and the NKI imports of a source text; nothing where it does not parse."""
+def functions_of(source: str) -> dict[tuple[int, str], tuple[Function, Scope]]:
+    """Return the functions of a source text by first line and name; none where the text does not parse."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return File({}, {})
-    imports: dict[str, str] = {}
-    functions: dict[tuple[int, str], ast.FunctionDef] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports.update({each.asname: each.name for each in node.names if each.asname and _is_nki(each.name)})
-        elif isinstance(node, ast.ImportFrom) and _is_nki(node.module or ""):
-            imports.update({each.asname or each.name: f"{node.module}.{each.name}" for each in node.names})
-        elif isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            functions[first, node.name] = node
-    return File(functions, imports)
-
-
-def _is_nki(module: str) -> bool:
-    return module.partition(".")[0] == _NKI
+        return parse(source, "").functions
+    except Unreadable:
+        return {}
 
 
 def source_of(file: str) -> str:
@@ -68,11 +43,9 @@ def source_of(file: str) -> str:
 
 @lru_cache(maxsize=256)
 def _findings(source: str, first: int, name: str) -> tuple[SourceFinding, ...]:
-    if _NKI not in source:
-        return ()
-    file = parsed(source)
-    node = file.functions.get((first, name))
-    return tuple(Scopes(file.imports).function(node)) if node is not None and file.imports else ()
+    found = functions_of(source).get((first, name)) if LEGACY in source else None
+    imports = seen_imports(found[1]) if found is not None else {}
+    return tuple(Scopes(imports).function(found[0])) if found is not None and imports else ()
 
 
 def report_source(function: Callable[..., Any]) -> None:
@@ -112,17 +85,10 @@ def place_of(function: Callable[..., Any]) -> Place:
         return Place(("<unknown>", 0, ""))
     code = plain.__code__
     file, name = code.co_filename, code.co_name
-    node = parsed(source_of(file)).functions.get((code.co_firstlineno, name))
-    if node is None:
+    found = functions_of(source_of(file)).get((code.co_firstlineno, name))
+    if found is None:
         return Place((file, code.co_firstlineno, name))
-    returns = [each.lineno for each in _own_statements(node) if isinstance(each, ast.Return)]
+    node = found[0]
+    returns = [each.lineno for each in own_nodes(node.body) if isinstance(each, ast.Return)]
     returned = (file, returns[0], name) if len(returns) == 1 else None
     return Place((file, node.lineno, name), returned)
-
-
-def _own_statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of functions defined in it."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, (*_ANY, ast.Lambda)):
-            yield child
-            yield from _own_statements(child)
