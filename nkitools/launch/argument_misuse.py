@@ -12,7 +12,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.launch.nested_arguments import mapped_by_name
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.record.reporter import Reporter
-from nkitools.record.source_sites import is_internal, site_at
+from nkitools.record.source_sites import entries_of, is_internal, site_at
 from nkitools.rules.finding import refuse
 
 
@@ -27,9 +27,7 @@ def check_use(
 
     Else do nothing: an author's own AttributeError is theirs.
     """
-    entry = error.__traceback__
-    while entry is not None and entry.tb_next is not None:
-        entry = entry.tb_next
+    entry = entries_of(error)[-1] if error.__traceback__ is not None else None
     if entry is None or is_internal(entry.tb_frame.f_code.co_filename) or not hasattr(NkiTensor, error.name or ""):
         return
     if not isinstance(error.obj, (list, tuple, int, float, str, type(None))):
@@ -48,11 +46,8 @@ def check_use(
         return
     kind = "None" if error.obj is None else f"a {type(error.obj).__name__}"
     with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
-        refuse(
-            "NK609",
-            f"the kernel uses its argument `{name}` as a tensor (.{error.name}), and it is called with {kind}",
-            remedy=_remedy(name, error.obj),
-        )
+        message = f"the kernel uses its argument `{name}` as a tensor (.{error.name}), and it is called with {kind}"
+        refuse("NK609", message, remedy=_remedy(name, error.obj))
 
 
 def _loaded(entry: TracebackType) -> str:

@@ -88,11 +88,8 @@ class Arguments:
 
     def _part(self, name: str, value: Any) -> Any:
         if tensor_of(value) is not None:
-            refuse(
-                "NK609",
-                f"argument `{name}` is a tensor of another run, which has ended",
-                remedy="Pass arrays: what a kernel returns is in the outputs of its run.",
-            )
+            message = f"argument `{name}` is a tensor of another run, which has ended"
+            refuse("NK609", message, remedy="Pass arrays: what a kernel returns is in the outputs of its run.")
         framework = framework_of(value)
         if framework is None:
             return from_jax_dtype(name, value)
@@ -112,11 +109,9 @@ class Arguments:
 
     def _storage(self, name: str, array: Array, dtype: DType) -> Storage:
         if array.ndim == 0:
-            refuse(
-                "NK609",
-                f"argument `{name}` is an array without dimensions",
-                remedy=f"Pass {name}.reshape(1), or {name}.item() for a number known when the kernel is compiled.",
-            )
+            message = f"argument `{name}` is an array without dimensions"
+            remedy = f"Pass {name}.reshape(1), or {name}.item() for a number known when the kernel is compiled."
+            refuse("NK609", message, remedy=remedy)
         if array.size == 0:
             refuse("NK609", f"argument `{name}` has shape {list(array.shape)}; every size must be at least 1")
         memory = _in_place(array) if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
@@ -181,11 +176,8 @@ def _dtype_of(name: str, array: Array, framework: Framework) -> DType:
         pass
     wanted = ("int32", "float32") if array.dtype.kind in "iu" else ("float32",)
     casts = ", ".join(framework.cast.format(name=name, dtype=dtype) for dtype in wanted)
-    return refuse(
-        "NK301",
-        f"argument `{name}` is an array of {array.dtype}, which NKI does not have",
-        remedy=f"Convert it first: {casts}, or another dtype of nki.language.",
-    )
+    message = f"argument `{name}` is an array of {array.dtype}, which NKI does not have"
+    return refuse("NK301", message, remedy=f"Convert it first: {casts}, or another dtype of nki.language.")
 
 
 def _in_place(array: Array) -> Array:

@@ -87,11 +87,9 @@ def _named_dtype(name: str, dtype: str) -> DType:
         return as_dtype(dtype)
     except UnknownDType:
         pass
-    return refuse(
-        "NK301",
-        f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have",
-        remedy=f"Convert it first: {name}.to(torch.float32), or another dtype of nki.language.",
-    )
+    message = f"argument `{name}` is a torch tensor of {dtype}, which NKI does not have"
+    remedy = f"Convert it first: {name}.to(torch.float32), or another dtype of nki.language."
+    return refuse("NK301", message, remedy=remedy)
 
 
 def _to_torch(array: Array, dtype: DType) -> Any:
@@ -120,11 +118,8 @@ def _jax_view(name: str, value: Any) -> Array:
     import jax
 
     if isinstance(value, jax.core.Tracer):
-        refuse(
-            "NK609",
-            f"argument `{name}` is a value that jax is tracing, so that it has no elements yet",
-            remedy="Call the kernel outside of jax.jit and jax.vmap.",
-        )
+        message = f"argument `{name}` is a value that jax is tracing, so that it has no elements yet"
+        refuse("NK609", message, remedy="Call the kernel outside of jax.jit and jax.vmap.")
     return np.asarray(value)
 
 
@@ -147,19 +142,14 @@ def from_jax_dtype(name: str, value: Any) -> Any:
         return as_dtype(np.dtype(value))
     except UnknownDType:
         pass
-    return refuse(
-        "NK609",
-        f"argument `{name}` is jax's dtype {np.dtype(value)}, which NKI does not have",
-        remedy="Pass a dtype of nki.language, or of jax one that NKI has: jnp.float32, jnp.bfloat16, jnp.int32.",
-    )
+    message = f"argument `{name}` is jax's dtype {np.dtype(value)}, which NKI does not have"
+    remedy = "Pass a dtype of nki.language, or of jax one that NKI has: jnp.float32, jnp.bfloat16, jnp.int32."
+    return refuse("NK609", message, remedy=remedy)
 
 
 def _no_such_dtype(framework: str, dtype: DType) -> None:
-    refuse(
-        "NK301",
-        f"the kernel returns {dtype}, which {framework} does not have",
-        remedy="Pass NumPy arrays, which give NumPy results.",
-    )
+    message = f"the kernel returns {dtype}, which {framework} does not have"
+    refuse("NK301", message, remedy="Pass NumPy arrays, which give NumPy results.")
 
 
 FRAMEWORKS = (

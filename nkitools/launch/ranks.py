@@ -17,7 +17,7 @@ from nkitools.chip.core import CORE, World
 from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
-from nkitools.launch.frameworks import FRAMEWORKS
+from nkitools.launch.frameworks import framework_of
 from nkitools.launch.nested_arguments import mapped
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Launch, Programs, ready, reporting
@@ -165,7 +165,7 @@ def _arrays(arguments: Any) -> list[Array]:
     found: list[Array] = []
 
     def keep(value: Any) -> Any:
-        framework = next((each for each in FRAMEWORKS if each.has(value)), None)
+        framework = framework_of(value)
         if framework is not None:
             with suppress(KernelError):  # what cannot be an argument is said when it enters
                 found.append(framework.to_numpy("", value))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.launch.arguments import Arguments
 from nkitools.record.reporter import Reporter
-from nkitools.record.source_sites import is_internal, site_at
+from nkitools.record.source_sites import entries_of, is_internal, site_at
 from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
 
@@ -21,7 +20,7 @@ def check_write(error: ValueError, arguments: Arguments, reporter: Reporter) -> 
     """Refuse (NK609), at the author's line, the write into an argument that has ended in ``error``; else do nothing."""
     if "read-only" not in str(error):
         return
-    entries = list(_entries(error))
+    entries = entries_of(error)
     inside = list(takewhile(lambda entry: is_internal(entry.tb_frame.f_code.co_filename), reversed(entries)))
     if not inside or len(inside) == len(entries):
         return
@@ -38,18 +37,8 @@ def check_write(error: ValueError, arguments: Arguments, reporter: Reporter) -> 
             "Give each rank its own array",
         )
     with reporter.placed(site_at(frame.f_code, author.tb_lineno, author.tb_lasti), frame):
-        refuse(
-            "NK609",
-            f"the kernel writes into its argument `{name}`, {what}",
-            remedy=f"{remedy}, or write into a tensor of the kernel.",
-        )
-
-
-def _entries(error: BaseException) -> Iterator[TracebackType]:
-    entry = error.__traceback__
-    while entry is not None:
-        yield entry
-        entry = entry.tb_next
+        message = f"the kernel writes into its argument `{name}`, {what}"
+        refuse("NK609", message, remedy=f"{remedy}, or write into a tensor of the kernel.")
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:

@@ -50,12 +50,9 @@ def check_results(result: Any, record: Record, reporter: Reporter, *, on_chip: b
         )
     for tensor in tensors_of(result):
         if tensor.buffer not in _HBM and not on_chip:
-            refuse(
-                "NK201",
-                f"the kernel returns {describe(tensor)}; results must be in HBM",
-                about=(tensor,),
-                remedy="Copy it into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return that.",
-            )
+            message = f"the kernel returns {describe(tensor)}; results must be in HBM"
+            remedy = "Copy it into an nl.ndarray(..., buffer=nl.shared_hbm) with nisa.dma_copy and return that."
+            refuse("NK201", message, about=(tensor,), remedy=remedy)
         missing = tensor.storage.unwritten(tensor.layout, tensor.byte_offset)
         if missing is not None:
             tensor.storage.poison_unwritten()

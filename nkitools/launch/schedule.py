@@ -61,11 +61,9 @@ def _pairs(edge: Any) -> Iterator[tuple[str, str]]:
     later, earlier = edge if isinstance(edge, (list, tuple)) and len(edge) == 2 else (None, None)
     producers = earlier if isinstance(earlier, (list, tuple)) else [earlier]
     if not all(isinstance(name, str) for name in (later, *producers)):
-        refuse(
-            "NK609",
-            f"with_schedule: {edge!r} is no pair of an instruction's name and the names that it runs after",
-            remedy='Write ("later", "earlier") or ("later", ["earlier", "another"]), by the name= of instructions.',
-        )
+        message = f"with_schedule: {edge!r} is no pair of an instruction's name and the names that it runs after"
+        remedy = 'Write ("later", "earlier") or ("later", ["earlier", "another"]), by the name= of instructions.'
+        refuse("NK609", message, remedy=remedy)
     return ((str(later), str(name)) for name in producers)
 
 
@@ -139,11 +137,9 @@ def _check_program(schedule: Schedule, program: tuple[int, ...], labels: dict[st
     for later, earlier in edges:
         reason = order.against(placed[later], placed[earlier])
         if reason:
-            report(
-                "NK609",
-                f"with_schedule lets `{later}` run after `{earlier}`, {reason} `{later}`, so that neither can run",
-                remedy="Each pair is (later, earlier): perhaps the two names stand the wrong way round.",
-            )
+            message = f"with_schedule lets `{later}` run after `{earlier}`, {reason} `{later}`, so that neither can run"
+            remedy = "Each pair is (later, earlier): perhaps the two names stand the wrong way round."
+            report("NK609", message, remedy=remedy)
 
 
 class _Order:

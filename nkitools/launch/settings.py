@@ -14,9 +14,7 @@ _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
 
 
 def resolve_level(rules: str | None) -> str:
-    """Return the rule level asked for: the argument, else the option (``--nki-rules``, ``NKITOOLS_RULES``), else
-    ``error``.
-    """
+    """Return the rule level: the argument, else the option (``--nki-rules``, ``NKITOOLS_RULES``), else ``error``."""
     level: Any = options.value("rules") if rules is None else rules
     if level not in LEVELS:
         raise ValueError(f"rules: must be one of {', '.join(LEVELS)}, it is {level!r}")

@@ -17,11 +17,8 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
         pass
     else:
         return _evaluated(function, found)
-    return refuse(
-        "NK609",
-        f"{function!r} has no signature, so that it cannot be a kernel",
-        remedy="Write it as a Python function.",
-    )
+    message = f"{function!r} has no signature, so that it cannot be a kernel"
+    return refuse("NK609", message, remedy="Write it as a Python function.")
 
 
 def _evaluated(function: Callable[..., Any], signature: inspect.Signature) -> inspect.Signature:

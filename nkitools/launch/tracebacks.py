@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
-from nkitools.record.source_sites import is_internal
+from nkitools.record.source_sites import entries_of, is_internal, traceback_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _hands_over: set[CodeType] = set()
@@ -25,18 +25,11 @@ def authors_part(error: BaseException) -> TracebackType | None:
     out of nkitools inside of the kernel, or where the kernel never began, it may be a defect of nkitools, and its
     report needs the frames.
     """
-    entries = []
-    entry = error.__traceback__
-    while entry is not None:
-        entries.append(entry)
-        entry = entry.tb_next
+    entries = entries_of(error)
     begun = [number for number, each in enumerate(entries) if each.tb_frame.f_code in _hands_over]
     last = len(entries) if getattr(error, "finding", None) is not None else begun[-1] if begun else -1
-    rebuilt: TracebackType | None = None
-    for number, each in reversed(list(enumerate(entries))):
-        if number > last or not is_internal(each.tb_frame.f_code.co_filename):
-            rebuilt = TracebackType(rebuilt, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return rebuilt
+    theirs = [not is_internal(each.tb_frame.f_code.co_filename) for each in entries]
+    return traceback_of(each for number, each in enumerate(entries) if number > last or theirs[number])
 
 
 class AuthorsTraceback:

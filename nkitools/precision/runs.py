@@ -11,7 +11,7 @@ import numpy as np
 from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.launch.frameworks import FRAMEWORKS, NUMPY, Framework
+from nkitools.launch.frameworks import NUMPY, Framework, framework_of
 from nkitools.launch.nested_arguments import mapped, mapped_by_name
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.precision.difference import exact
@@ -64,11 +64,6 @@ def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict
         frozenset(changed),
         frozenset(name for name, tensor in tensors.items() if id(tensor.storage.origin) in objects),
     )
-
-
-def framework_of(value: Any) -> Framework | None:
-    """Return the framework whose array ``value`` is."""
-    return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
 
 
 def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:

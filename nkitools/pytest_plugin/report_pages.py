@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +43,9 @@ class Pages:
 
 def _compared(failure: pytest.ExceptionInfo[BaseException]) -> Iterator[Mapping[str, Any]]:
     """Yield the variables of the frames in which an assertion of arrays has failed, the outermost first."""
-    entry = failure.value.__traceback__
-    while entry is not None:
-        if str(entry.tb_frame.f_globals.get("__name__", "")).startswith(_ASSERTING):
-            yield entry.tb_frame.f_locals
-        entry = entry.tb_next
+    for frame, _ in traceback.walk_tb(failure.value.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).startswith(_ASSERTING):
+            yield frame.f_locals
 
 
 def _learn(variables: Mapping[str, Any], runs: list[Run]) -> None:

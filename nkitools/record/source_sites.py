@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
 
@@ -186,3 +186,20 @@ def source_texts(files: Iterable[str]) -> dict[str, str]:
         if lines:
             found[file] = "".join(lines)
     return found
+
+
+def entries_of(error: BaseException) -> list[TracebackType]:
+    """Return the entries of an error's traceback, the outermost first."""
+    entries, entry = [], error.__traceback__
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    return entries
+
+
+def traceback_of(entries: Iterable[TracebackType]) -> TracebackType | None:
+    """Return a traceback of some entries of another one, the outermost first; None where there are none."""
+    made: TracebackType | None = None
+    for each in reversed(list(entries)):
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return made

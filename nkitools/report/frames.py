@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from nkitools.record.source_sites import is_internal
+from nkitools.record.source_sites import entries_of, is_internal, traceback_of
 
 
 def is_shown(file: str) -> bool:
@@ -20,10 +20,8 @@ def may_hide_ours(error: BaseException) -> bool:
     """
     if getattr(error, "finding", None) is not None:
         return True
-    innermost = error.__traceback__
-    while innermost is not None and innermost.tb_next is not None:
-        innermost = innermost.tb_next
-    return innermost is not None and is_shown(innermost.tb_frame.f_code.co_filename)
+    entries = entries_of(error)
+    return bool(entries) and is_shown(entries[-1].tb_frame.f_code.co_filename)
 
 
 def show_only_theirs(error: BaseException) -> None:
@@ -41,13 +39,5 @@ def without_ours(error: BaseException) -> TracebackType | None:
     """Return the traceback of ``error`` without nkitools' frames; whole where these are shown or all there are."""
     if not may_hide_ours(error):
         return error.__traceback__
-    kept = []
-    entry = error.__traceback__
-    while entry is not None:
-        if is_shown(entry.tb_frame.f_code.co_filename):
-            kept.append(entry)
-        entry = entry.tb_next
-    rebuilt: TracebackType | None = None
-    for entry in reversed(kept):
-        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return rebuilt or error.__traceback__
+    kept = [each for each in entries_of(error) if is_shown(each.tb_frame.f_code.co_filename)]
+    return traceback_of(kept) or error.__traceback__
