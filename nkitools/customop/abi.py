@@ -18,7 +18,6 @@ PAGE = 65536  # of the largest pages in use; what the operator touches begins on
 
 OUTPUT = 1000
 LOCAL = 1001
-NO_TENSOR = -1
 
 TENSOR, SCALAR_DOUBLE, SCALAR_INTEGER = range(3)
 NOT_RUN, RUNNING, FINISHED, STOPPED, CRASHED, TIMED_OUT = range(6)

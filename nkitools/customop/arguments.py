@@ -91,11 +91,9 @@ def take(operator: str, signature: str, values: Sequence[Any], names: Sequence[s
     wanted = signature[1:]
     if len(values) != len(wanted):
         plural = "" if len(wanted) == 1 else "s"
-        refuse(
-            "CO112",
-            f"operator `{operator}` takes {len(wanted)} argument{plural}, it is given {len(values)}",
-            remedy="Pass one value for each parameter of the kernel: arrays for tensors, numbers for scalars.",
-        )
+        message = f"operator `{operator}` takes {len(wanted)} argument{plural}, it is given {len(values)}"
+        remedy = "Pass one value for each parameter of the kernel: arrays for tensors, numbers for scalars."
+        refuse("CO112", message, remedy=remedy)
     if len(values) > MAX_ARGUMENTS:
         refuse("NK607", f"operator `{operator}` has {len(values)} parameters; nkitools runs up to {MAX_ARGUMENTS}")
     pairs = enumerate(zip(wanted, values, strict=True))
@@ -131,11 +129,8 @@ def _taken(where: str, letter: str, value: Any) -> Any:
 def _tensor(where: str, value: Any) -> Array:
     array = _numpy_of(where, value)
     if str(array.dtype) not in _CODES:
-        refuse(
-            "CO110",
-            f"{where} is {array.dtype}; tensors of custom operators are {_KNOWN}",
-            remedy="Convert it before the call: x.astype(np.float32), or x.to(torch.float32).",
-        )
+        message = f"{where} is {array.dtype}; tensors of custom operators are {_KNOWN}"
+        refuse("CO110", message, remedy="Convert it before the call: x.astype(np.float32), or x.to(torch.float32).")
     if not array.flags.c_contiguous:
         refuse(
             "CO112",
@@ -153,11 +148,8 @@ def _numpy_of(where: str, value: Any) -> Array:
         return value
     if _is_torch(value):
         return _of_torch(where, value)
-    return refuse(
-        "CO112",
-        f"{where} is {type(value).__name__}; the kernel takes a Tensor there",
-        remedy="Pass a NumPy array or a torch tensor.",
-    )
+    message = f"{where} is {type(value).__name__}; the kernel takes a Tensor there"
+    return refuse("CO112", message, remedy="Pass a NumPy array or a torch tensor.")
 
 
 def _of_torch(where: str, value: Any) -> Array:

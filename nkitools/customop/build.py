@@ -225,7 +225,10 @@ class Job:
             lost = re.search(rf"{re.escape(str(unit))}:(\d+):\d+: error: ", done.stderr)
             named = _BOUND.match(unit.read_text().splitlines()[int(lost[1]) - 1]) if lost is not None else None
             if done.returncode != 0 and named is not None:
-                raise BuildError(_no_kernel(named[1], source), done.stderr)
+                wrong = (
+                    f"m.def names the kernel `{named[1]}`, and the compute sources do not define one function of that"
+                )
+                raise BuildError(f"{wrong} name (looked in {os.path.basename(source)})", done.stderr)
             if done.returncode != 0:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text.rstrip()}", done.stderr)
 
@@ -269,14 +272,6 @@ class Job:
 def _as_the_author_sees(text: str, unit: Path) -> str:
     """Return the compiler's message without the lines about the unit around the author's source."""
     return "".join(line for line in text.splitlines(keepends=True) if str(unit) not in line)
-
-
-def _no_kernel(kernel: str, source: str) -> str:
-    return (
-        f"m.def names the kernel `{kernel}`, and the compute sources do not define one function of that "
-        f"name (looked in "
-        f"{os.path.basename(source)})"
-    )
 
 
 def _quoted(path: str) -> str:

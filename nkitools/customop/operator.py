@@ -94,33 +94,19 @@ class Operator(CompiledOperator):
                 what = f"a parameter of {_LETTERS[letter]}"
                 messages.append(Message("CO112", f"kernel of operator `{self.name}` has {what}"))
             elif letter == "i":
-                messages.append(_integers(self.name))
+                why = "the guide lists that type, and then says that double is the only number that can be passed"
+                text = f"kernel of operator `{self.name}` has a parameter of int64_t: {why}"
+                messages.append(Message("CO112", text, "Take a double and convert it in the kernel.", "warning"))
         if self.signature[:1] != "t":
             messages.append(Message("CO112", f"kernel of operator `{self.name}` does not return a torch::Tensor"))
         place = self.kernel_place() if messages else None
         findings = [finding_at(place, each) for each in messages if place is not None]
         if self._shape_signature != self.signature:
-            findings.append(finding_at(self.shape_place(), _disagreement(self.name)))
+            text = f"the shape function of operator `{self.name}` does not have the parameters of its kernel"
+            findings.append(
+                finding_at(self.shape_place(), Message("CO107", text, "Give both the same parameter types."))
+            )
         for remark in self.library.built.remarks:
             at = Place(remark.file, remark.line)
             findings.append(finding_at(at, Message("CO112", remark.message, "", "warning"), column=remark.column))
         return findings
-
-
-def _integers(name: str) -> Message:
-    return Message(
-        "CO112",
-        f"kernel of operator `{name}` has a parameter of int64_t: the guide lists that type, and then says "
-        f"that double is "
-        "the only number that can be passed",
-        "Take a double and convert it in the kernel.",
-        "warning",
-    )
-
-
-def _disagreement(name: str) -> Message:
-    return Message(
-        "CO107",
-        f"the shape function of operator `{name}` does not have the parameters of its kernel",
-        "Give both the same parameter types.",
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ def judge_output(
     if call.unwritten:
         missing = shadow_of(call, memory) == 0 if unwritten is None else unwritten()
         if missing.any():
-            findings.append(_pictured(finding_at(place, _never_written(call, missing)), missing))
+            findings.append(
+                replace(finding_at(place, _never_written(call, missing)), picture=picture_of(missing, UNWRITTEN))
+            )
     if call.overlapping:
         at = next(
             (context.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
@@ -57,16 +60,10 @@ def judge_output(
     return findings
 
 
-def _pictured(finding: Finding, missing: Array) -> Finding:
-    from dataclasses import replace
-
-    return replace(finding, picture=picture_of(missing, UNWRITTEN))
-
-
 def _never_written(call: Call, missing: Array) -> Message:
     count, size = int(missing.sum()), missing.size
     share = f", {100 * count / size:.2f} % of {size}" if count < size else ", all of it"
-    return Message("CO106", f"output {_described(call)}: {ranges_of(missing)} never written{share}")
+    return Message("CO106", f"output {_described(call.out)}: {ranges_of(missing)} never written{share}")
 
 
 def judge_origin(context: Context, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
@@ -80,7 +77,7 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
     if copied is None:
         return []
     place = context.symbols.author_place(list(copied.pcs[: copied.frames])) or context.home
-    said = _described(call)
+    said = _described(call.out)
     made = again()
     words = np.dtype(f"u{output.itemsize}")
     most = np.iinfo(words).max
@@ -98,26 +95,19 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
 def _overlapping(shadow: Array) -> Message:
     several = (shadow & (shadow - np.uint8(1))) != 0
     cores = [core for core in range(8) if (shadow[several] & np.uint8(1 << core)).any()]
-    return Message(
-        "CO105",
-        f"{ranges_of(several)} of the output are written by several cores ({', '.join(map(str, cores))})",
-    )
+    message = f"{ranges_of(several)} of the output are written by several cores ({', '.join(map(str, cores))})"
+    return Message("CO105", message)
 
 
 def _returned(context: Context, call: Call) -> Message:
     said, got = call.out, call.returned
     return Message(
         "CO107",
-        f"the shape function of `{context.operator}` says {_described_record(said)}; the kernel returns "
-        f"{_described_record(got)}",
+        f"the shape function of `{context.operator}` says {_described(said)}; the kernel returns {_described(got)}",
     )
 
 
-def _described(call: Call) -> str:
-    return _described_record(call.out)
-
-
-def _described_record(record: object) -> str:
+def _described(record: object) -> str:
     return f"{numpy_dtype(record.dtype)} {list(record.shape())}"  # type: ignore[attr-defined]
 
 
@@ -138,4 +128,6 @@ def judge_shape_function(context: Context, call: Call, place: Place) -> list[Fin
     problem = shape_problem(call.out.shape())
     if not problem:
         return []
-    return [finding_at(place, Message("CO111", f"the output of `{context.operator}`, {_described(call)}: {problem}"))]
+    return [
+        finding_at(place, Message("CO111", f"the output of `{context.operator}`, {_described(call.out)}: {problem}"))
+    ]

@@ -9,11 +9,11 @@ operators, Neuron Custom C++ Operators Developer Guide.
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
-from os import PathLike
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +24,6 @@ ROOT = "torch_neuronx"
 ORIGIN = "nkitools stand-in"  # of these modules' specs: who looks for AWS's package looks past them (targets.packages)
 _MODULES = (ROOT, f"{ROOT}.xla_impl", f"{ROOT}.xla_impl.custom_op")
 _PREFERENCES = ("auto", "builtin")
-
-Paths = Sequence[str | PathLike[str]]
 
 
 class RealPackage(RuntimeError):
@@ -48,7 +46,7 @@ class _StandIn:
                 setattr(parent, name.rpartition(".")[2], module)
             sys.modules[name] = parent = module
         assert parent is not None
-        vars(parent).update(load=self.load, load_library=self.load_library)
+        vars(parent).update(load=self._adding(libraries.load), load_library=self._adding(libraries.load_library))
 
     def remove(self) -> None:
         """Put back what was there, and forget the operators."""
@@ -57,32 +55,14 @@ class _StandIn:
             del sys.modules[name]
         sys.modules.update(self._before)
 
-    def load(
-        self,
-        name: str,
-        compute_srcs: Paths,
-        shape_srcs: Paths,
-        build_directory: str | PathLike[str] | None = None,
-        multicore: bool = False,
-        verbose: bool = False,
-        extra_cflags: Sequence[str] = (),
-    ) -> None:
-        """`nkitools.customop.load`, with the operators under ``torch.ops``; None, as AWS documents no result."""
-        self._add(
-            libraries.load(
-                name,
-                compute_srcs,
-                shape_srcs,
-                build_directory=build_directory,
-                multicore=multicore,
-                verbose=verbose,
-                extra_cflags=extra_cflags,
-            )
-        )
+    def _adding(self, load: Callable[..., libraries.Library]) -> Callable[..., None]:
+        """Return ``load`` with the operators under ``torch.ops``, and without a result, as AWS documents none."""
 
-    def load_library(self, path: str | PathLike[str]) -> None:
-        """`nkitools.customop.load_library`, with the operators under ``torch.ops``."""
-        self._add(libraries.load_library(path))
+        @functools.wraps(load)
+        def added(*args: Any, **kwargs: Any) -> None:
+            self._add(load(*args, **kwargs))
+
+        return added
 
     def _add(self, library: libraries.Library) -> None:
         if has_torch():

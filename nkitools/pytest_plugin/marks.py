@@ -87,9 +87,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _announce_benchmark(item: pytest.Item, target: str | None) -> None:
-    """Mark a variant as a benchmark for pytest-benchmark, which finds benchmarks by their fixture
-    (--benchmark-only).
-    """
+    """Mark a variant for pytest-benchmark, which finds benchmarks by their fixture (--benchmark-only)."""
     if target != "hw" or not isinstance(item, pytest.Function) or "kernel_benchmark" not in item.fixturenames:
         return
     if item.config.pluginmanager.hasplugin("benchmark") and "benchmark" not in item.fixturenames:

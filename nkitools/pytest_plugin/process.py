@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -96,7 +96,8 @@ class HardwareProcess:
         self._devices = devices
         self._patience = _seconds(str(options.value("timeout")))
         self._held = ExitStack()
-        self._log = self._held.enter_context(_log_file())
+        log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed with the units
+        self._log = self._held.enter_context(log)
         with contextlib.ExitStack() as undone:
             undone.callback(self._held.close)
             environment = self._held.enter_context(units_of(devices, self._patience))
@@ -227,12 +228,6 @@ class HardwareProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-
-
-@contextlib.contextmanager
-def _log_file() -> Iterator[Any]:
-    with tempfile.TemporaryFile("w+", errors="replace") as file:
-        yield file
 
 
 def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, object]) -> tuple[Any, ...]:

@@ -84,9 +84,8 @@ def arrays(
 
     @st.composite
     def drawn(draw: st.DrawFn) -> Array:
-        sizes = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
+        sizes = drawn_shape(draw, shape)
         found = as_dtype(draw(dtype) if isinstance(dtype, st.SearchStrategy) else dtype)
-        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
         special = _kept(awkward_values(found), bounds, nan=allow_nan, infinity=allow_infinity) if awkward else None
         names = [*_PATTERNS, *(["awkward"] if special is not None and special.size else [])]
         pattern = draw(st.sampled_from(names))
@@ -102,6 +101,12 @@ def arrays(
         return array
 
     return drawn()
+
+
+def drawn_shape(draw: st.DrawFn, shape: Any) -> tuple[int, ...]:
+    """Return the sizes of a shape: a value, a strategy, or one number."""
+    sizes = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
+    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
 
 def _strew(draw: st.DrawFn, array: Array, values: Array) -> None:

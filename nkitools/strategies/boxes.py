@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import as_dtype
-from nkitools.strategies.arrays import Array
+from nkitools.strategies.arrays import Array, drawn_shape
 
 _STREWN = 8
 # Against the unit box: the same, a point, a line, inside of it, around it, sharing an edge, a corner, far away.
@@ -36,7 +36,7 @@ def boxes(shape: Any, dtype: Any = "float32", *, extent: float = 100.0, empty: b
 
     @st.composite
     def drawn(draw: st.DrawFn) -> Array:
-        return _drawn(draw, _shape(draw, shape), extent, empty=empty).astype(as_dtype(dtype).dtype)
+        return _drawn(draw, drawn_shape(draw, shape), extent, empty=empty).astype(as_dtype(dtype).dtype)
 
     return drawn()
 
@@ -48,7 +48,7 @@ def box_pairs(
 
     @st.composite
     def drawn(draw: st.DrawFn) -> tuple[Array, Array]:
-        sizes = _shape(draw, shape)
+        sizes = drawn_shape(draw, shape)
         first, second = (_drawn(draw, sizes, extent, empty=empty) for _ in range(2))
         if first.size:
             places = draw(st.lists(st.integers(0, first.size // 4 - 1), max_size=_STREWN))
@@ -57,11 +57,6 @@ def box_pairs(
         return first.astype(numpy_dtype), second.astype(numpy_dtype)
 
     return drawn()
-
-
-def _shape(draw: st.DrawFn, shape: Any) -> tuple[int, ...]:
-    sizes = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
-    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
 
 def _drawn(draw: st.DrawFn, shape: tuple[int, ...], extent: float, *, empty: bool) -> Array:

@@ -31,9 +31,9 @@ class Way(ABC):
     def finish(self, outputs: Any) -> None:
         """Wait until the device has finished."""
 
-    @abstractmethod
     def to_host(self, value: Any) -> Any:
-        """Return an output in the framework's own kind on the host."""
+        """Return an output in the framework's own kind on the host: as it is, where that can be read there."""
+        return value
 
     def call(self, kernel: Any, args: Arguments, kwargs: Keywords) -> Any:
         """Run ``kernel`` once; its outputs on the host, and there too what it wrote into its arguments."""
@@ -70,10 +70,6 @@ class Standalone(Way):
 
     def finish(self, outputs: Any) -> None:
         """Do nothing: the call returns when the outputs are in host memory."""
-
-    def to_host(self, value: Any) -> Any:
-        """Return ``value`` as it is: it lies in host memory."""
-        return value
 
 
 class TorchXla(Way):
@@ -128,10 +124,6 @@ class Jax(Way):
     def finish(self, outputs: Any) -> None:
         """Wait for it."""
         self._jax.block_until_ready(outputs)
-
-    def to_host(self, value: Any) -> Any:
-        """Return a JAX array can be read from the host as it is."""
-        return value
 
 
 class AsNumpy(Way):

@@ -54,11 +54,9 @@ class OfficialSimulator(Target):
         name, simulate = found
         for keyword in _OURS_ALONE:
             if keyword in kwargs:
-                refuse(
-                    kernel,
-                    f"{name} has no parameter `{keyword}`; it is one of nkitools' own simulator",
-                    f"Leave `{keyword}` out, index the kernel with its grid, or take --nki-simulator=builtin.",
-                )
+                message = f"{name} has no parameter `{keyword}`; it is one of nkitools' own simulator"
+                remedy = f"Leave `{keyword}` out, index the kernel with its grid, or take --nki-simulator=builtin."
+                refuse(kernel, message, remedy)
         return _record(kernel, name, simulate, args, kwargs)
 
 
