@@ -119,11 +119,10 @@ def _taken(where: str, letter: str, value: Any) -> Any:
         return _tensor(where, value)
     if isinstance(value, bool | int | float | np.number):
         return int(value) if isinstance(value, bool | int | np.integer) else float(value)
-    return refuse(
-        "CO112",
-        f"{where} is {type(value).__name__}; the kernel takes {_WORDS.get(letter, 'a type that cannot be passed')}",
-        remedy="Pass a Python number.",
+    message = (
+        f"{where} is {type(value).__name__}; the kernel takes {_WORDS.get(letter, 'a type that cannot be passed')}"
     )
+    return refuse("CO112", message, remedy="Pass a Python number.")
 
 
 def _tensor(where: str, value: Any) -> Array:
@@ -156,12 +155,11 @@ def _of_torch(where: str, value: Any) -> Array:
     import torch
 
     if value.device.type != "cpu" or value.layout is not torch.strided:
-        refuse(
-            "CO112",
+        message = (
             f"{where} is a torch tensor on {value.device} ({value.layout}); the simulator takes dense ones in the "
-            "host's memory",
-            remedy="Pass x.cpu(), or x.to_dense().",
+            "host's memory"
         )
+        refuse("CO112", message, remedy="Pass x.cpu(), or x.to_dense().")
     value = value.detach()
     if value.dtype is torch.bfloat16:
         return np.asarray(value.view(torch.int16).numpy()).view(as_dtype("bfloat16").dtype)

@@ -139,19 +139,17 @@ def _too_small(context: Context, event: Event) -> Message:
     if event.a < 0:
         what = f"a negative number of elements ({event.a} bytes)"
         return Message("CO104", f"a copy of {what} between {context.tensor(event.tensor)} and TCM")
-    return Message(
-        "CO104",
+    message = (
         f"a copy of {event.a} bytes between {context.tensor(event.tensor)} and TCM goes past the end of its block: the "
-        f"tcm_malloc of {event.d} bytes{context.line(event.c)} has {event.b} left from there on",
-        "Allocate sizeof(T) * num_elem bytes, or copy what fits.",
+        f"tcm_malloc of {event.d} bytes{context.line(event.c)} has {event.b} left from there on"
     )
+    return Message("CO104", message, "Allocate sizeof(T) * num_elem bytes, or copy what fits.")
 
 
 def _null_use(context: Context, event: Event) -> Message:
     if event.a == 0:
-        return Message(
-            "CO103", f"a copy with {context.tensor(event.tensor)} is given a null pointer for its TCM buffer"
-        )
+        message = f"a copy with {context.tensor(event.tensor)} is given a null pointer for its TCM buffer"
+        return Message("CO103", message)
     return Message(
         "CO101",
         f"tcm_malloc of {event.a} bytes{context.line(event.c)} returned null, with {event.b} of {_POOL} bytes in use, "
@@ -207,12 +205,10 @@ def _out_of_bounds(verb: str) -> Callable[[Context, Event], Message]:
 
 def _element_index(context: Context, event: Event) -> Message:
     times = f", and {event.repeats - 1} more like it" if event.repeats > 1 else ""
-    return Message(
-        "CO104",
-        f"index {event.a} of dimension {event.c} of {context.tensor(event.tensor)}, which has {event.b} "
-        f"elements{times}",
-        "Check the index against sizes().",
+    message = (
+        f"index {event.a} of dimension {event.c} of {context.tensor(event.tensor)}, which has {event.b} elements{times}"
     )
+    return Message("CO104", message, "Check the index against sizes().")
 
 
 def _in_multicore(context: Context, event: Event) -> Message:
@@ -223,9 +219,8 @@ def _in_multicore(context: Context, event: Event) -> Message:
 def _wrong_dtype(context: Context, event: Event) -> Message:
     operation = event.text.decode(errors="replace")
     if not operation:
-        return Message(
-            "CO110", f"an accessor of {_dtype(event.a)} for {context.tensor(event.tensor)}, of {_dtype(event.b)}"
-        )
+        message = f"an accessor of {_dtype(event.a)} for {context.tensor(event.tensor)}, of {_dtype(event.b)}"
+        return Message("CO110", message)
     if event.a < 0:
         return Message("CO110", f"{operation} of {_dtype(event.b)}: it takes integers")
     return Message("CO110", f"{operation} of {_dtype(event.b)} where {_dtype(event.a)} is needed")
@@ -241,27 +236,24 @@ def _wrong_dims(context: Context, event: Event) -> Message:
 def _past_end(context: Context, event: Event) -> Message:
     verb = "writes" if event.a else "reads"
     many = f"{event.repeats} elements" if event.repeats > 1 else "an element"
-    return Message(
-        "CO113", f"a stream {verb} {many} past the end of {context.tensor(event.tensor)}, which has {event.b} elements"
-    )
+    message = f"a stream {verb} {many} past the end of {context.tensor(event.tensor)}, which has {event.b} elements"
+    return Message("CO113", message)
 
 
 def _closed(context: Context, event: Event) -> Message:
-    return Message(
-        "CO113", f"a stream of {context.tensor(event.tensor)} is {'written' if event.a else 'read'} after its close()"
-    )
+    message = f"a stream of {context.tensor(event.tensor)} is {'written' if event.a else 'read'} after its close()"
+    return Message("CO113", message)
 
 
 def _incoherent(context: Context, event: Event) -> Message:
     who = "an element accessor is used while a stream is open on" if event.a else "a stream is opened beside another on"
     also = "" if event.a else ", one of them for writing"
-    return Message(
-        "CO113",
-        f"{who} {context.tensor(event.tensor)}{also}",
+    message = f"{who} {context.tensor(event.tensor)}{also}"
+    remedy = (
         "Close the one before you use the other, or say with set_accessor_coherence_policy() that the "
-        "kernel keeps order.",
-        "warning" if event.b else "",
+        "kernel keeps order."
     )
+    return Message("CO113", message, remedy, "warning" if event.b else "")
 
 
 def _limit(context: Context, event: Event) -> Message:
@@ -292,9 +284,8 @@ def _crash(context: Context, event: Event) -> Message:
             )
         case 3 if event.d >= 0:
             wanted = f"tcm_malloc of {event.d} bytes{context.line(event.count)} returned null"
-            return Message(
-                "CO101", f"{wanted}, for want of room in the pool of {_POOL} bytes, and the kernel uses it unchecked"
-            )
+            message = f"{wanted}, for want of room in the pool of {_POOL} bytes, and the kernel uses it unchecked"
+            return Message("CO101", message)
         case 3:
             return Message("CO103", "an access through a null pointer")
         case 4:

@@ -35,9 +35,8 @@ class Framework:
 def _numpy_view(name: str, value: Any) -> Array:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
-        refuse(
-            "NK609", f"argument `{name}` is a masked array; a kernel knows no masks", remedy=f"Pass {name}.filled()."
-        )
+        message = f"argument `{name}` is a masked array; a kernel knows no masks"
+        refuse("NK609", message, remedy=f"Pass {name}.filled().")
     return np.asarray(value)
 
 
@@ -63,15 +62,13 @@ def _torch_view(name: str, value: Any) -> Array:
     import torch
 
     if value.device.type != "cpu":
-        refuse(
-            "NK609",
-            f"argument `{name}` is a torch tensor on device {value.device}; the simulator works in the host's memory",
-            remedy=f"Pass {name}.cpu().",
+        message = (
+            f"argument `{name}` is a torch tensor on device {value.device}; the simulator works in the host's memory"
         )
+        refuse("NK609", message, remedy=f"Pass {name}.cpu().")
     if value.layout is not torch.strided:
-        refuse(
-            "NK609", f"argument `{name}` is a torch tensor of layout {value.layout}", remedy=f"Pass {name}.to_dense()."
-        )
+        message = f"argument `{name}` is a torch tensor of layout {value.layout}"
+        refuse("NK609", message, remedy=f"Pass {name}.to_dense().")
     value = value.detach()
     try:
         return np.asarray(value.numpy())

@@ -47,11 +47,10 @@ def schedule_of(edges: Any) -> Schedule:
     pairs = tuple(pair for edge in edges for pair in _pairs(edge))
     cycle = _cycle(pairs)
     if cycle:
-        refuse(
-            "NK609",
-            f"with_schedule: {' after '.join(f'`{name}`' for name in cycle)} is a circle, so that none of them can run",
-            remedy="Each pair is (later, earlier): take out the one that turns the order round.",
+        message = (
+            f"with_schedule: {' after '.join(f'`{name}`' for name in cycle)} is a circle, so that none of them can run"
         )
+        refuse("NK609", message, remedy="Each pair is (later, earlier): take out the one that turns the order round.")
     frame = author_frame()
     site = UNKNOWN if frame is None else site_at(frame.f_code, frame.f_lineno, frame.f_lasti)
     return Schedule(pairs, site)

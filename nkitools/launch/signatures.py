@@ -57,9 +57,8 @@ def _check_shape(name: str, parameter: str, annotation: Any, value: Any) -> None
     given = getattr(value, "shape", None)
     if declared is None or given is None or tuple(given) == tuple(declared):
         return
-    refuse(
-        "NK609",
+    message = (
         f"{name}: parameter `{parameter}` is declared as a tensor of shape {list(declared)}, the argument has "
-        f"{list(given)}",
-        remedy=f"Pass an array of that shape, or declare `{parameter}` without one: nt.tensor.",
+        f"{list(given)}"
     )
+    refuse("NK609", message, remedy=f"Pass an array of that shape, or declare `{parameter}` without one: nt.tensor.")

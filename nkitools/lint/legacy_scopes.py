@@ -202,13 +202,12 @@ class Scopes:
             return
         self.told.add((node.id, binding))
         block = "loop" if isinstance(binding.path[-1], (ast.For, ast.While)) else "`if` or `else`"
-        self._find(
-            "NK605",
-            node,
+        message = (
             f"tensor `{node.id}` is used outside of the {block} in which line {binding.line} makes it "
-            "(err_local_variable_used_out_of_scope)",
-            f"Create `{node.id}` in front of the block, and assign to its elements in it: {node.id}[...] = ...",
+            "(err_local_variable_used_out_of_scope)"
         )
+        remedy = f"Create `{node.id}` in front of the block, and assign to its elements in it: {node.id}[...] = ..."
+        self._find("NK605", node, message, remedy)
 
     def _call(self, node: ast.Call, path: Path) -> None:
         """NK208: a creation in shared_hbm in a scope of its own."""
@@ -220,13 +219,12 @@ class Scopes:
         if shared and path:
             in_loop = any(isinstance(each, (ast.For, ast.While)) for each in path)
             where = "in a loop" if in_loop else "under a condition that differs between programs"
-            self._find(
-                "NK208",
-                node,
+            message = (
                 f"a shared_hbm tensor is created {where}; only the top level of a kernel may create one "
-                "(err_shared_hbm_must_in_kernel_level)",
-                f"Create it in front of the {'loop' if in_loop else '`if`, in every program'}.",
+                "(err_shared_hbm_must_in_kernel_level)"
             )
+            remedy = f"Create it in front of the {'loop' if in_loop else '`if`, in every program'}."
+            self._find("NK208", node, message, remedy)
 
     def _find(self, rule: str, node: ast.AST, message: str, remedy: str) -> None:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0) + 1

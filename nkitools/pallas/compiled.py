@@ -173,6 +173,5 @@ def _compile(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
 def _refusal(call: Call, chip: Chip, text: str) -> Finding:
     rule = rule_of(text)
     place = call.place if rule == "PL103" else place_in(text, call.kernel_place)
-    return place.finding(
-        rule, f"the compiler does not take kernel `{call.name}` on {chip.name}: {first_sentences(text)}"
-    )
+    message = f"the compiler does not take kernel `{call.name}` on {chip.name}: {first_sentences(text)}"
+    return place.finding(rule, message)

@@ -46,9 +46,8 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
         which = {(False, True): "second to last dimension", (True, False): "last dimension"}
         dimensions = which.get((rows_fit, lanes_fit), "last two dimensions")
         words = " and of ".join(wanted)
-        yield operand.place.finding(
-            "PL101", f"{operand.text()}: the {dimensions} of a block must be a multiple of {words}"
-        )
+        message = f"{operand.text()}: the {dimensions} of a block must be a multiple of {words}"
+        yield operand.place.finding("PL101", message)
         return
     rows = tile_rows(shape[-2], bits)
     if libtpu.version() < libtpu.PARTIAL_TILES and sizes[-2] != shape[-2] and sizes[-2] % rows:

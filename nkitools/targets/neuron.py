@@ -129,19 +129,17 @@ def _launchable(kernel: Any, kwargs: Mapping[str, Any]) -> Any:
     from nkitools.launch.kernel import KernelObject
 
     if isinstance(kernel, KernelObject):
-        refuse(
-            kernel,
+        message = (
             f"kernel `{kernel_name(kernel)}` was made with nkitools' stand-in for AWS's package, and a NeuronCore "
-            "needs AWS's own",
-            "Let the stand-in yield to AWS's package (nki_stand_in = auto).",
+            "needs AWS's own"
         )
+        refuse(kernel, message, "Let the stand-in yield to AWS's package (nki_stand_in = auto).")
     if kwargs.get("ranks") is not None:
-        refuse(
-            kernel,
+        message = (
             f"kernel `{kernel_name(kernel)}` is to run on {kwargs['ranks']} communicating ranks, and that takes a "
-            "launcher",
-            "Run it under torchrun with AWS's packages, or in simulation (-m sim).",
+            "launcher"
         )
+        refuse(kernel, message, "Run it under torchrun with AWS's packages, or in simulation (-m sim).")
     if not hasattr(kernel, "__getitem__") and type(kernel).__module__ == "builtins":
         kernel = _decorated(kernel)
     return kernel if kwargs.get("grid") is None else kernel[kwargs["grid"]]

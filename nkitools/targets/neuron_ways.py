@@ -150,12 +150,11 @@ def way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
     """Return the way in that the arguments name. NK607 where they are of two frameworks."""
     kinds = _kinds(args, kwargs)
     if len(kinds) > 1:
-        refuse(
-            kernel,
+        message = (
             f"the arguments of kernel `{kernel_name(kernel)}` are of {' and '.join(sorted(kinds))}; a NeuronCore is "
-            "driven by one framework at a time",
-            "Give it arrays of one framework.",
+            "driven by one framework at a time"
         )
+        refuse(kernel, message, "Give it arrays of one framework.")
     return {"torch": TorchXla, "jax": Jax}.get("".join(kinds), Standalone)()
 
 
@@ -169,12 +168,11 @@ def timed_way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
         return AsNumpy(TorchXla())
     if is_installed("jax") and is_installed("libneuronxla"):
         return AsNumpy(Jax())
-    return refuse(
-        kernel,
+    message = (
         f"kernel `{kernel_name(kernel)}` cannot be timed: with NumPy arguments alone every call compiles again, and "
-        "its time is the compiler's",
-        "Install torch-neuronx or jax-neuronx, which launch a compiled kernel again.",
+        "its time is the compiler's"
     )
+    return refuse(kernel, message, "Install torch-neuronx or jax-neuronx, which launch a compiled kernel again.")
 
 
 def _kinds(args: Arguments, kwargs: Keywords) -> set[str]:

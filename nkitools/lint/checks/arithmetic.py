@@ -42,9 +42,8 @@ def contained(context: Context, node: ast.Compare, *values: Value) -> None:
 def iterated(context: Context, node: ast.expr, value: Value) -> None:
     """``for row in tile``."""
     if isinstance(value, Tensor):
-        context.find(
-            "NK601", node, f"`{ast.unparse(node)}`, a tensor, is iterated over", "Index it in a loop over a range."
-        )
+        message = f"`{ast.unparse(node)}`, a tensor, is iterated over"
+        context.find("NK601", node, message, "Index it in a loop over a range.")
 
 
 def numpy(context: Context, node: ast.Call, name: str, *values: Value) -> None:

@@ -63,9 +63,8 @@ def operand(context: Context, node: ast.Call, function: Api, given: Arguments) -
         return
     first = given.get("src" if member == "load" else "dst", 0)
     if isinstance(first, Mask):
-        context.find(
-            "NK609", node, f"{function.short}: the first argument must be a tensor, it is a mask", _form(member)
-        )
+        message = f"{function.short}: the first argument must be a tensor, it is a mask"
+        context.find("NK609", node, message, _form(member))
     elif member == "store" and isinstance(first, Tensor) and first.on_chip:
         value = given.get("value", 1)
         if isinstance(value, Tensor) and value.memory == "hbm":

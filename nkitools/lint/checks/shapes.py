@@ -80,9 +80,8 @@ def axes(context: Context, node: ast.Call, function: Api, given: Arguments) -> N
     at = _ALONG.get(member) or _AXIS_AT[module, legacy] if reduces else 0
     axis = given.get("axis", at) if reduces else None
     if axis is not None and 0 in _numbers(axis):
-        context.find(
-            "NK112", node, f"{function.short}: axis 0 is the partition dimension, which the Vector Engine cannot reduce"
-        )
+        message = f"{function.short}: axis 0 is the partition dimension, which the Vector Engine cannot reduce"
+        context.find("NK112", node, message)
 
 
 def _numbers(axis: Value) -> list[int]:
