@@ -68,12 +68,11 @@ class ColumnTensor(IndirectTensor):
         outside = np.flatnonzero((found < 0) | (found >= room))
         if outside.size:
             first = int(outside[0])
-            refuse(
-                "NK402",
+            message = (
                 f"offset {first} of {describe(self.index)} is {int(found[first])}, out of bounds for the {room} "
-                f"elements per partition of {describe(self.columns)}",
-                about=(self.index, self.columns),
+                f"elements per partition of {describe(self.columns)}"
             )
+            refuse("NK402", message, about=(self.index, self.columns))
         self.offsets = found
 
     def lined_up(self) -> Array:
@@ -87,13 +86,12 @@ class ColumnTensor(IndirectTensor):
         turns = -(-count // group)
         if turns > index.shape[1] or min(group, count) > partitions:
             most = min(group, partitions) * (index.shape[1] if partitions >= group else 1)
-            refuse(
-                "NK402",
+            message = (
                 f"{count} offsets are used of {describe(index)}; offset i is index[i % {group}, i // {group}] here, so "
-                f"that it has {most}",
-                about=(index,),
-                remedy=f"Pass num_elem={most} or less, or an index with more columns.",
+                f"that it has {most}"
             )
+            remedy = f"Pass num_elem={most} or less, or an index with more columns."
+            refuse("NK402", message, about=(index,), remedy=remedy)
         position = np.arange(partitions)[:, None] % group + np.arange(turns) * group
         used = position < count
         missing = index.unwritten()

@@ -50,12 +50,9 @@ def _no_index(tensor: StridedView, value: Any) -> NoReturn:
     from nkitools.chip.strided_view import StridedView
 
     if isinstance(value, StridedView):
-        refuse(
-            "NK603",
-            f"{describe(value)} is no index of {describe(tensor)}",
-            about=(value, tensor),
-            remedy="An element that is known only when the kernel runs is chosen by tensor.select(dim, index).",
-        )
+        message = f"{describe(value)} is no index of {describe(tensor)}"
+        remedy = "An element that is known only when the kernel runs is chosen by tensor.select(dim, index)."
+        refuse("NK603", message, about=(value, tensor), remedy=remedy)
     refuse("NK603", f"{value!r} ({type(value).__name__}) is no index of {describe(tensor)}", about=(tensor,))
 
 

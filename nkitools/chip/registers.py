@@ -90,11 +90,9 @@ class VirtualRegister:
         return self._compute(other, operator.mod)
 
     def _host_side(self, *args: float | VirtualRegister) -> NoReturn:
-        refuse(
-            "NK601",
-            "a register is used in a Python expression; its value exists only on the device",
-            remedy="Steer loops with nl.dynamic_range or `while register:`, addresses with scalar_offset= or nl.ds.",
-        )
+        message = "a register is used in a Python expression; its value exists only on the device"
+        remedy = "Steer loops with nl.dynamic_range or `while register:`, addresses with scalar_offset= or nl.ds."
+        refuse("NK601", message, remedy=remedy)
 
     __index__ = __int__ = __float__ = __lt__ = __le__ = __gt__ = __ge__ = _host_side
 

@@ -234,11 +234,8 @@ class VectorTensor(IndirectTensor):
         """Return the row of each partition, and whether it is in bounds (out of bounds it reads as row 0)."""
         what = "an indirect access"
         if self.index.unwritten() is not None:
-            refuse(
-                "NK401",
-                f"{what} is addressed by {describe(self.index)}, which is partly unwritten",
-                about=(self.index,),
-            )
+            message = f"{what} is addressed by {describe(self.index)}, which is partly unwritten"
+            refuse("NK401", message, about=(self.index,))
         indices = self.index.read()
         flat = indices.reshape(indices.shape[0], -1).T.reshape(-1)[: self.shape[0]].astype(np.int64)
         valid = (flat >= 0) & (flat < self.rows.shape[0])

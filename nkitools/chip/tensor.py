@@ -77,9 +77,8 @@ class NkiTensor(NotAValue, StridedView):
         if sizes == self.shape and kind is storage.dtype:
             return
         if math.prod(sizes) * kind.itemsize != storage.nbytes:
-            view_checks.wrong(
-                self, f"a tensor of {kind} {list(sizes)} does not have the storage's {storage.nbytes} bytes"
-            )
+            message = f"a tensor of {kind} {list(sizes)} does not have the storage's {storage.nbytes} bytes"
+            view_checks.wrong(self, message)
         if self.on_chip and sizes[0] != self.shape[0]:
             view_checks.keep_partition(self, f"a tensor of shape {list(sizes)}")
         strides = view_checks.dense_strides(sizes, kind.itemsize)
@@ -290,9 +289,8 @@ class NkiTensor(NotAValue, StridedView):
         array = self.array
         kept = 1 if self.on_chip else 0
         if len(sizes) <= kept:
-            view_checks.wrong(
-                self, f"{view_checks.shown(call)} would leave fewer dimensions than a tensor here must have"
-            )
+            message = f"{view_checks.shown(call)} would leave fewer dimensions than a tensor here must have"
+            view_checks.wrong(self, message)
         if kept and sizes[0] != self.shape[0]:
             view_checks.keep_partition(self, view_checks.shown(call))
         # NumPy sees no partitions, so that its strides are right where these lie one behind the other without a gap.

@@ -58,12 +58,11 @@ def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: in
 
 def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoReturn:
     """Refuse a view that would move data between partitions."""
-    refuse(
-        rule,
+    message = (
         f"{what} would change the partition dimension of {describe(tensor)}; data moves between partitions only by an "
-        "instruction (nisa.nc_transpose, nisa.dma_copy, nisa.nc_matmul)",
-        about=(tensor,),
+        "instruction (nisa.nc_transpose, nisa.dma_copy, nisa.nc_matmul)"
     )
+    refuse(rule, message, about=(tensor,))
 
 
 # --- arguments of view methods ---------------------------------------------------------------------------------------

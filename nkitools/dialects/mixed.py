@@ -41,11 +41,8 @@ def _mixed(called: str, dialect: str, kernel: str) -> NoReturn:
     """NK608: a function of one dialect in a kernel of the other, and which line belongs to which."""
     frame = author_frame(2)
     module, _, name = called.partition(".")
-    refuse(
-        "NK608",
-        f"{dialect}.{_MODULES[module]}.{name} is called in a kernel of {kernel}{imports_of(frame)}",
-        remedy=_REMEDY,
-    )
+    message = f"{dialect}.{_MODULES[module]}.{name} is called in a kernel of {kernel}{imports_of(frame)}"
+    refuse("NK608", message, remedy=_REMEDY)
 
 
 def imports_of(frame: FrameType | None) -> str:

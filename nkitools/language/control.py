@@ -30,11 +30,8 @@ def _step(what: str, step: Bound) -> int:
 
 def _outside_no_reorder(what: str) -> None:
     if current_core(what).no_reorder:
-        refuse(
-            "NK601",
-            f"{what} runs inside nl.no_reorder(), where dynamic loops are not supported",
-            remedy="Put the `with nl.no_reorder():` into the loop's body.",
-        )
+        message = f"{what} runs inside nl.no_reorder(), where dynamic loops are not supported"
+        refuse("NK601", message, remedy="Put the `with nl.no_reorder():` into the loop's body.")
 
 
 def _iterations(what: str, lower: Bound, upper: Bound, step: int) -> Iterator[VirtualRegister]:

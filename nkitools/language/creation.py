@@ -84,12 +84,11 @@ def ndarray(
     if memory in ON_CHIP and sizes == (1,):
         sizes = (1, 1)
     if memory in ON_CHIP and len(sizes) < 2:
-        refuse(
-            "NK110",
+        message = (
             f"nl.ndarray: a tensor in {memory.name.upper()} has at least 2 dimensions (partition and free), its shape "
-            f"is {sizes}",
-            remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).",
+            f"is {sizes}"
         )
+        refuse("NK110", message, remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).")
     storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address))
     return NkiTensor.whole(storage)
 

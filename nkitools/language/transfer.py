@@ -72,11 +72,10 @@ def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> Nk
     partitions = current_generation().partitions
     if shape[0] > partitions:
         tile.storage.excused.add("NK101")
-        report(
-            "NK101",
-            f"{what}: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}",
-            about=(src,),
+        message = (
+            f"{what}: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}"
         )
+        report("NK101", message, about=(src,))
     return tile
 
 
@@ -87,12 +86,8 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
     """
     dst, value = _tensor(dst, "nl.store: dst"), _tensor(value, "nl.store: value")
     if dst.buffer not in HBM:
-        report(
-            "NK201",
-            f"nl.store: `dst` must be in HBM, it is {describe(dst)}",
-            about=(dst,),
-            remedy="Use nisa.tensor_copy between on-chip tiles.",
-        )
+        message = f"nl.store: `dst` must be in HBM, it is {describe(dst)}"
+        report("NK201", message, about=(dst,), remedy="Use nisa.tensor_copy between on-chip tiles.")
     dma_copy(dst=dst, src=value)
 
 

@@ -39,9 +39,8 @@ class NKIObject:
         fields = _fields(type(self))
         name = type(self).__name__
         if len(args) > len(fields):
-            refuse(
-                "NK609", f"{name} takes {len(fields)} values and is given {len(args)}", remedy=_call_form(name, fields)
-            )
+            message = f"{name} takes {len(fields)} values and is given {len(args)}"
+            refuse("NK609", message, remedy=_call_form(name, fields))
         given = dict(zip(fields, args, strict=False))
         for key in kwargs:
             if key in given:

@@ -54,11 +54,8 @@ class Allocation:
         form = _FORMS[self.memory]
         numbers = [whole(each) for each in found] if isinstance(found, (tuple, list)) else []
         if len(numbers) != form.count(",") + 1 or None in numbers:
-            refuse(
-                "NK614",
-                f"the function of nki.compiler.{self.memory.value}.alloc must return {form}, it returns {found!r}",
-                remedy=f"Return integers: {form}.",
-            )
+            message = f"the function of nki.compiler.{self.memory.value}.alloc must return {form}, it returns {found!r}"
+            refuse("NK614", message, remedy=f"Return integers: {form}.")
         return [number for number in numbers if number is not None]
 
 
@@ -94,18 +91,15 @@ def _in_sbuf(chip: Generation, what: str, numbers: list[int], partitions: int, f
 def _in_psum(chip: Generation, what: str, numbers: list[int], free_bytes: int) -> tuple[int, int]:
     bank, start, byte = numbers
     if start or byte:
-        report(
-            "NK614",
+        message = (
             f"{what}: a PSUM tile is allocated at start_partition {start} and byte_addr {byte} of its bank; both must "
-            "be 0",
-            remedy="Return (bank_id, 0, 0): one physical tile lives in a PSUM bank.",
+            "be 0"
         )
+        report("NK614", message, remedy="Return (bank_id, 0, 0): one physical tile lives in a PSUM bank.")
     if not 0 <= bank < chip.psum_banks:
-        refuse(
-            "NK402",
-            f"{what}: a tile is allocated in PSUM bank {bank}; a NeuronCore has banks 0..{chip.psum_banks - 1}",
-            remedy="Let base_bank be lower, or let fewer tiles have a bank of their own (num_bank_tiles).",
-        )
+        message = f"{what}: a tile is allocated in PSUM bank {bank}; a NeuronCore has banks 0..{chip.psum_banks - 1}"
+        remedy = "Let base_bank be lower, or let fewer tiles have a bank of their own (num_bank_tiles)."
+        refuse("NK402", message, remedy=remedy)
     if free_bytes > chip.psum_bank_bytes:
         report(
             "NK106",
@@ -248,11 +242,8 @@ class PsumAllocator(Allocator):
 
 
 def _only_one_tile(what: str, role: str, value: int | Sequence[int], allowed: str) -> NoReturn:
-    refuse(
-        "NK614",
-        f"{what}: `{role}` must be {allowed}, it is {value!r}; one physical tile lives in a PSUM bank",
-        remedy="Spread tiles over banks with base_bank and num_bank_tiles.",
-    )
+    message = f"{what}: `{role}` must be {allowed}, it is {value!r}; one physical tile lives in a PSUM bank"
+    refuse("NK614", message, remedy="Spread tiles over banks with base_bank and num_bank_tiles.")
 
 
 psum = PsumAllocator(MemoryRegion.psum)

@@ -75,12 +75,9 @@ def chosen_access(tensor: NkiTensor, items: tuple[Any, ...], is_tile: Any) -> Ro
     item = items[place]
     tile = item.tile if isinstance(item, DynamicIndex) else item
     if math.prod(tile.shape[1:]) != 1:
-        refuse(
-            "NK603",
-            f"an index tile has one element a partition, it is {describe(tile.base)}",
-            about=(tile.base,),
-            remedy="Load the indices into a tile of shape (n, 1), and index it: tile[nl.arange(n)[:, None], 0].",
-        )
+        message = f"an index tile has one element a partition, it is {describe(tile.base)}"
+        remedy = "Load the indices into a tile of shape (n, 1), and index it: tile[nl.arange(n)[:, None], 0]."
+        refuse("NK603", message, about=(tile.base,), remedy=remedy)
     if tensor.on_chip or isinstance(item, DynamicIndex) or (tile.shape[0] == 1 and _has_partitions(items)):
         return _moved(tensor, items, place)
     return _gathered(tensor, items, place)
@@ -125,12 +122,11 @@ class RowAccess:
 def _gathered(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> RowAccess:
     """``tensor[idx, i_f]``: the rows that ``idx``, a tile of shape (n, 1), names."""
     if any(whole(item) is None for item in items[:place]):
-        refuse(
-            "NK603",
-            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension {_FREE}",
-            about=(tensor,),
-            remedy="A tile stands first, or behind integers: tensor[b, tile, nl.arange(n)[None, :]].",
+        message = (
+            f"a tile chooses along dimension {place} of {describe(tensor)}, behind the partition dimension {_FREE}"
         )
+        remedy = "A tile stands first, or behind integers: tensor[b, tile, nl.arange(n)[None, :]]."
+        refuse("NK603", message, about=(tensor,), remedy=remedy)
     ndim = max((item.ndim for item in items if isinstance(item, Index)), default=2)
     rows = Index(0, (1, *[0] * (ndim - 1)), (tensor.shape[place], *[1] * (ndim - 1)))
     free = tuple(_without_partitions(item) for item in items[place + 1 :])
@@ -201,13 +197,12 @@ class OffsetAccess:
         (NK603).
         """
         if self.tensor.on_chip:
-            refuse(
-                "NK603",
+            message = (
                 f"{describe(self.tensor)} is addressed by an offset that is known only when the kernel runs "
-                "(err_copy_dynamic_indirect_indices_not_natively_supported)",
-                about=(self.tensor,),
-                remedy="Copy the tile out with nisa.tensor_copy_dynamic_src, or in with nisa.tensor_copy_dynamic_dst.",
+                "(err_copy_dynamic_indirect_indices_not_natively_supported)"
             )
+            remedy = "Copy the tile out with nisa.tensor_copy_dynamic_src, or in with nisa.tensor_copy_dynamic_dst."
+            refuse("NK603", message, about=(self.tensor,), remedy=remedy)
         return self.moved(box)
 
     def moved(self, box: Box | None = None) -> NkiTensor:
@@ -232,19 +227,15 @@ def _moved(tensor: NkiTensor, items: tuple[Any, ...], place: int) -> OffsetAcces
     item = items[place]
     tile, index = (item.tile, item.index) if isinstance(item, DynamicIndex) else (item, 0)
     if tile.shape[0] != 1:
-        refuse(
-            "NK603",
+        message = (
             f"{describe(tensor)} is addressed by a tile of {tile.shape[0]} partitions along dimension {place}; one "
-            f"value moves such an access {_FREE}",
-            about=(tensor,),
-            remedy="Loop over the offsets and copy one tile for each; rows of HBM are chosen by tensor[tile, i_f].",
+            f"value moves such an access {_FREE}"
         )
+        remedy = "Loop over the offsets and copy one tile for each; rows of HBM are chosen by tensor[tile, i_f]."
+        refuse("NK603", message, about=(tensor,), remedy=remedy)
     if tensor.on_chip and place == 0:
-        refuse(
-            "NK603",
-            f"a tile chooses a partition of {describe(tensor)}; a dynamic offset lies within each partition",
-            about=(tensor,),
-        )
+        message = f"a tile chooses a partition of {describe(tensor)}; a dynamic offset lies within each partition"
+        refuse("NK603", message, about=(tensor,))
     others = [each for dim, each in enumerate(items) if dim != place]
     if not any(isinstance(each, Index) for each in (*others, index)):
         index = Index(whole(index) or 0, (0, 0), (1, 1))

@@ -43,25 +43,21 @@ def _check_hbm(form: Form, result: Any) -> None:
         record = current_core("nki.jit").record
         names = ", ".join(record.name_of(each.storage.id) or describe(each) for each in others)
         with _at(others[0].storage.site):
-            report(
-                "NK614",
-                f"Non IO HBM tensor is not supported in allocated NKI kernel: {names}",
-                about=others,
-                remedy="With direct allocation only tensors that the kernel returns may be created in HBM.",
-            )
+            message = f"Non IO HBM tensor is not supported in allocated NKI kernel: {names}"
+            remedy = "With direct allocation only tensors that the kernel returns may be created in HBM."
+            report("NK614", message, about=others, remedy=remedy)
 
 
 def _check_automatic(form: Form, direct: NkiTensor) -> None:
     for tensor in form.declared:
         if tensor.on_chip and tensor.storage.physical is None:
             with _at(tensor.storage.site):
-                report(
-                    "NK614",
+                message = (
                     f"{describe(tensor)} is allocated automatically and {describe(direct)} directly; in one kernel all "
-                    "tensors are allocated one way",
-                    about=(tensor, direct),
-                    remedy="Give it a place too, buffer=nki.compiler.sbuf.mod_alloc(base_addr=...), or give none any.",
+                    "tensors are allocated one way"
                 )
+                remedy = "Give it a place too, buffer=nki.compiler.sbuf.mod_alloc(base_addr=...), or give none any."
+                report("NK614", message, about=(tensor, direct), remedy=remedy)
 
 
 # --- the instructions ------------------------------------------------------------------------------------------------
@@ -99,11 +95,9 @@ def _report_transpose(site: int) -> None:
 
 def _report_bias(site: int, name: str) -> None:
     with _at(site):
-        report(
-            "NK614",
-            f"{name} without `bias` reads a bias of zeros without an allocation ({_BIAS})",
-            remedy="Call nisa.activation with bias=, an allocated (partitions, 1) tile that you have filled with 0.",
-        )
+        message = f"{name} without `bias` reads a bias of zeros without an allocation ({_BIAS})"
+        remedy = "Call nisa.activation with bias=, an allocated (partitions, 1) tile that you have filled with 0."
+        report("NK614", message, remedy=remedy)
 
 
 def _report_implicit(site: int, name: str, tensor: str) -> None:

@@ -92,12 +92,11 @@ class _Watch:
         self.reported.add(statement)
         code = frame.f_code
         with placed(Site(code.co_filename, statement.first, None, code.co_name, statement.name), frame):
-            report(
-                "NK109",
+            message = (
                 f"`{statement.name}`, {describe(value.base)}, has the shape {list(value.shape)} and is annotated with "
-                f"{list(sizes)} (err_annotation_shape_mismatch)",
-                remedy="Correct the annotation, or the shape of the assigned tensor.",
+                f"{list(sizes)} (err_annotation_shape_mismatch)"
             )
+            report("NK109", message, remedy="Correct the annotation, or the shape of the assigned tensor.")
 
 
 def _around(frame: FrameType) -> Statement | None:

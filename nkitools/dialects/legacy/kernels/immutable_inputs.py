@@ -14,8 +14,5 @@ IMMUTABLE: ContextVar[frozenset[int]] = ContextVar("nkitools_legacy_immutable", 
 def check_writable(what: str, dst: Any) -> None:
     """NK406: DMA, which alone writes to HBM, is given an immutable input as its destination."""
     if dst.base.storage.id in IMMUTABLE.get():
-        report(
-            "NK406",
-            f"{what}: {describe(dst.base)} is an input of the kernel and is written to",
-            about=(dst.base,),
-        )
+        message = f"{what}: {describe(dst.base)} is an input of the kernel and is written to"
+        report("NK406", message, about=(dst.base,))

@@ -88,11 +88,8 @@ def _before(function: Callable[..., Any], code: CodeType | None, switches: froze
     report_source(function)
     if STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches:
         with placed(_site(place_of(function).function)):
-            report(
-                "NK614",
-                "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations",
-                remedy="Put @nki.compiler.skip_middle_end_transformations below it.",
-            )
+            message = "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations"
+            report("NK614", message, remedy="Put @nki.compiler.skip_middle_end_transformations below it.")
 
 
 def _after(form: Form, result: Any, mutable: dict[str, set[int]], function: Callable[..., Any]) -> None:

@@ -35,9 +35,8 @@ def check_keywords(function: str, given: dict[str, Any]) -> None:
     known = UNDOCUMENTED.get(function, _ANY)
     unknown = sorted(set(given) - set(known))
     if unknown:
-        refuse(
-            "NK609", f"{function} does not know the keyword argument `{'`, `'.join(unknown)}`", remedy=_remedy(known)
-        )
+        message = f"{function} does not know the keyword argument `{'`, `'.join(unknown)}`"
+        refuse("NK609", message, remedy=_remedy(known))
     mode = given.get("mode")
     if mode is not None and not isinstance(mode, oob_mode):
         refuse("NK609", f"{function}: `mode` must be a nisa.oob_mode, it is {mode!r}")

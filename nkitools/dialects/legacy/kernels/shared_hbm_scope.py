@@ -20,12 +20,11 @@ def check_kernel_level(what: str) -> None:
         return
     frames = [frame for frame in author_frames(author_frame(2)) if not _is_comprehension(frame)]
     if len(frames) > 1 and frames[0].f_code is not form.code:
-        report(
-            "NK208",
+        message = (
             f"{what}: a shared_hbm tensor is created in {frames[0].f_code.co_name}, which the kernel calls; only the "
-            "top level of a kernel may create one",
-            remedy=f"Create it in the kernel and pass it to {frames[0].f_code.co_name}.",
+            "top level of a kernel may create one"
         )
+        report("NK208", message, remedy=f"Create it in the kernel and pass it to {frames[0].f_code.co_name}.")
 
 
 def _is_comprehension(frame: FrameType) -> bool:

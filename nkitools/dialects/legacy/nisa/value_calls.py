@@ -52,11 +52,8 @@ def in_place_lanes(
     for role, tile in (("dst", dst), *tiles.items()):
         check_tile(what, role, tile)
     if dtype is not None and element_type(dtype) is not dst.element:
-        refuse(
-            "NK301",
-            f"{what}: `dtype` is {element_type(dtype)}, but the result goes into {describe(dst.base)}",
-            about=(dst.base,),
-        )
+        message = f"{what}: `dtype` is {element_type(dtype)}, but the result goes into {describe(dst.base)}"
+        refuse("NK301", message, about=(dst.base,))
     lanes = lanes_of(mask, dst.shape, what)
     if lanes is not None and not dst.storage.full:
         leave_out(dst.storage, current_core(what).record.site(), dst.tensor)

@@ -72,12 +72,11 @@ def _check_value(what: str, memory: MemoryRegion, allocation: Allocation | None)
             f"{what}: a tensor in HBM cannot be created with a value (err_hbm_tensor_with_init_value_not_supported)",
         )
     if allocation is not None:
-        report(
-            "NK614",
+        message = (
             f"{what}: a tensor that is allocated directly cannot be created with a value "
-            "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)",
-            remedy="Create it with nl.ndarray and assign the value: tensor[...] = 0.",
+            "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)"
         )
+        report("NK614", message, remedy="Create it with nl.ndarray and assign the value: tensor[...] = 0.")
 
 
 def ndarray(shape: Shape, dtype: ResultDType, *, buffer: Placement = None, name: str = "", **kwargs: Keyword) -> Tensor:

@@ -76,9 +76,8 @@ def rms_norm(
     for role, tile in (("x", x), ("w", w)):
         check_tile(what, role, tile)
     if not is_number(n) or n <= 0 or not is_number(epsilon) or epsilon < 0:
-        refuse(
-            "NK609", f"{what}: `n` must be a number above 0 and `epsilon` one from 0 on, they are {n!r}, {epsilon!r}"
-        )
+        message = f"{what}: `n` must be a number above 0 and `epsilon` one from 0 on, they are {n!r}, {epsilon!r}"
+        refuse("NK609", message)
     axes = reduction_axes(what, x, axis)
     if common_shape(what, x, w, partitions=True) != x.shape:
         refuse("NK109", f"{what}: {describe(w.base)} is larger than {describe(x.base)}", about=(w.base, x.base))

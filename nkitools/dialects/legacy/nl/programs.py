@@ -49,11 +49,10 @@ def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
     if not 1 <= len(args) <= 3 or None in numbers:
         refuse("NK609", f"nl.{kind} takes one to three integers, it is given {args!r}")
     if any(isinstance(arg, ParDim) for arg in args):
-        report(
-            "NK609",
-            f"nl.{kind} takes a number of iterations, it is given {args!r}: nl.par_dim marks a dimension of a shape",
-            remedy=f"Write the number itself: nl.{kind}(4).",
+        message = (
+            f"nl.{kind} takes a number of iterations, it is given {args!r}: nl.par_dim marks a dimension of a shape"
         )
+        report("NK609", message, remedy=f"Write the number itself: nl.{kind}(4).")
     start, stop, *step = numbers if len(numbers) > 1 else (0, numbers[0])
     return _RANGES[kind].of(kind, start, stop, step[0] if step else 1)
 
