@@ -41,6 +41,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[_SESSION].close()
 
 
+@pytest.fixture
+def fast(request: pytest.FixtureRequest) -> None:
+    """Skip a test of the fast path where every instruction is issued carefully."""
+    if request.config.getoption("--careful"):
+        pytest.skip("the session issues every instruction carefully")
+
+
 @contextmanager
 def carefully() -> Iterator[None]:
     """Issue every instruction of the runs within on the careful path."""

@@ -48,13 +48,6 @@ def tensor_tensor(tile: Any) -> None:
     nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.maximum)
 
 
-@pytest.fixture
-def fast(request: pytest.FixtureRequest) -> None:
-    """Skip where every instruction is issued carefully."""
-    if request.config.getoption("--careful"):
-        pytest.skip("the session issues every instruction carefully")
-
-
 @pytest.mark.usefixtures("fast")
 def test_a_warm_instruction_takes_seven_calls() -> None:
     """Call, binding, fast path, computation, two for the author's line, one for the row."""

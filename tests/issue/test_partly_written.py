@@ -40,6 +40,7 @@ def carefully(careful: list[str], kernel: Callable[..., Any], *args: Any) -> tup
     return run.outputs, list(careful)
 
 
+@pytest.mark.usefixtures("fast")
 def test_written_parts_of_a_tile_are_read_at_once(careful: list[str]) -> None:
     """A recurrence over the columns of a tile looks at no element again that it has just written."""
 
@@ -57,6 +58,7 @@ def test_written_parts_of_a_tile_are_read_at_once(careful: list[str]) -> None:
     assert slow == []
 
 
+@pytest.mark.usefixtures("fast")
 def test_matmuls_into_parts_of_a_bank_are_issued_at_once(careful: list[str]) -> None:
     """The first product of a part overwrites, the second adds to it, whatever the rest of the tile holds."""
 
@@ -113,6 +115,7 @@ def test_what_was_written_and_taken_is_not_written() -> None:
     assert caught.value.finding.rule == "NK204"
 
 
+@pytest.mark.usefixtures("fast")
 def test_tiles_at_one_address_are_issued_at_once(careful: list[str]) -> None:
     """Each new tile takes all bytes of the one before; the values are those that were put there last."""
 
