@@ -100,7 +100,7 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
 def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
     """Return the elements of an input that are read and were never written; None where there are none.
 
-    Elements that were written and lost since are NK204; then the others are left out.
+    Elements that were written and lost since are reported here (NK204), and no others then.
     """
     missing = tensor.unwritten()
     if missing is not None and touched is not None:
@@ -144,14 +144,14 @@ def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array)
 
 
 def _place(core: Core, site: int) -> str:
-    """A line of the author's, as seen from the one that is told of it."""
+    """Return a line of the author's as text, relative to the line of the finding."""
     sites = core.record.sites
     there, here = sites[site], sites[core.record.site()]
     return f"at line {there.line}" if there.file == here.file else f"at {there.file}:{there.line}"
 
 
 def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
-    """Which lanes of the destination were never written: True for all, False for none, else a mask."""
+    """Return which lanes of the destination were never written: True for all, False for none, else a mask."""
     missing = tensor.unwritten()
     if isinstance(tensor, ColumnTensor):
         check_columns(plan, tensor, missing)

@@ -1,7 +1,8 @@
-"""Which operand elements made which result elements: what every instruction states beside its cost.
+"""Element maps: the operand elements that make each result element, stated by every instruction beside its cost.
 
-What an instruction leaves as it was is made of the destination's earlier value, which is then an operand as well. Under
-a predicate both the earlier value and the new one are sources: the values of a predicate are not looked at.
+Elements that an instruction leaves as they were are made of the destination's earlier value, which is then an operand
+as well. Under a predicate both the earlier value and the new one are sources: the values of a predicate are not looked
+at.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class From(NamedTuple):
 
 @dataclass(frozen=True)
 class Elements:
-    """Which operand elements make the elements of each result of an instruction.
+    """The operand elements that make the elements of each result of an instruction.
 
     Results and operands have the names of the instruction's parameters, or of the `STATES` of engines.
     """

@@ -33,7 +33,7 @@ def _form(shape: Shape) -> tuple[int, int]:
 
 
 class Rule:
-    """How the elements of one operand make those of one result."""
+    """A rule by which the elements of one operand make those of one result."""
 
     word: ClassVar[str]
 
@@ -262,7 +262,7 @@ def _index_places(shape: Shape, each: int, partitions: int) -> tuple[Array, Arra
 
 @dataclass(frozen=True)
 class Index(Rule):
-    """Where the index of a result's element stands: one for ``each`` elements, in turns over ``partitions``."""
+    """The place of the index of a result's element: one for ``each`` elements, in turns over ``partitions``."""
 
     word = "gather"
     each: int = 1

@@ -36,7 +36,9 @@ def compiled(source: str, name: str, namespace: dict[str, Any], title: str) -> A
 
 
 def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
-    """A function of the instruction's signature that returns its arguments as a tuple: binding at Python's speed."""
+    """Return a function of the instruction's signature that returns its arguments as a tuple: binding at Python's
+    speed.
+    """
     form = [p.name if p.default is p.empty else f"{p.name}=_{p.name}" for p in parameters]
     names = "".join(f"{parameter.name}, " for parameter in parameters)
     source = f"def _bound({', '.join(form)}):\n    return ({names})\n"
@@ -46,7 +48,7 @@ def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[A
 
 
 def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
-    """The fast path of one instruction; a list of operands has none, as it may hold any number of them."""
+    """Return the fast path of one instruction; a list of operands has none, as it may hold any number of them."""
     if SOURCES in roles:
         careful: Issue = instruction.issue_carefully
         return careful
@@ -90,7 +92,7 @@ def _operand(name: str) -> list[str]:
 
 
 def _optional(name: str) -> list[str]:
-    """A tensor, or something else that is data: its class is part of the key, its value is not."""
+    """Return a tensor, or something else that is data: its class is part of the key, its value is not."""
     return [
         f"if {name}.__class__ is T:",
         *[f"    {line}" for line in _operand(name)],
@@ -116,7 +118,7 @@ def _key(named: list[tuple[Parameter, int]]) -> list[str]:
 
 
 def _unready(named: list[tuple[Parameter, int]]) -> str:
-    """Whether some input has elements that were never written, or some operand is of another kind of view."""
+    """Return whether some input has elements that were never written, or some operand is of another kind of view."""
     conditions = []
     for parameter, role in named:
         name = parameter.name
@@ -132,12 +134,12 @@ def _unready(named: list[tuple[Parameter, int]]) -> str:
 
 
 def _lacks(name: str) -> str:
-    """Whether some element of an operand was never written."""
+    """Return whether some element of an operand was never written."""
     return f"s_{name}.lacks(k_{name}, {name}.byte_offset)"
 
 
 def _partly(outputs: list[str]) -> str:
-    """Whether some output is written in part only, so that not all of it is written afterwards."""
+    """Return whether some output is written in part only, so that not all of it is written afterwards."""
     full = [f"(s_{name} is None or s_{name}.full)" for name in outputs]
     return f" or plan.touches and not ({' and '.join(full)})" if full else ""
 

@@ -17,7 +17,7 @@ AnyCheck = TypeVar("AnyCheck", bound=Check)
 
 
 class InstructionForm:
-    """What is known of an instruction before it is called."""
+    """The facts about an instruction before it is called."""
 
     def __init__(self, function: Callable[..., Plan]) -> None:
         self.function = function
@@ -31,11 +31,11 @@ class InstructionForm:
         self._classed = tuple(is_classed(parameter) for parameter in self.form)
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
-        """What guards of this instruction talk to."""
+        """Return what guards of this instruction talk to."""
         return kind(self.name, core.generation, self.call_form if core.dialect.shows_call_form else "")
 
     def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-        """The arguments and their roles, with each tensor of a list as an input of its own."""
+        """Return the arguments and their roles, with each tensor of a list as an input of its own."""
         if SOURCES not in self.roles:
             return values, self.roles
         flat: list[tuple[Any, int]] = []
@@ -82,7 +82,7 @@ class InstructionForm:
 
 
 def is_classed(parameter: inspect.Parameter) -> bool:
-    """Whether a static argument's class is part of the key: 1, 1.0 and True are equal but not the same argument.
+    """Return whether a static argument's class is part of the key: 1, 1.0 and True are equal but not the same argument.
 
     Operator tokens and enum members have no such twins.
     """
@@ -90,7 +90,7 @@ def is_classed(parameter: inspect.Parameter) -> bool:
 
 
 def _freeze(value: Any) -> Any:
-    """A static argument as something that can be hashed."""
+    """Return a static argument as something that can be hashed."""
     if isinstance(value, (list, tuple)):
         return tuple(_freeze(item) for item in value)
     return value

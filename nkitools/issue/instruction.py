@@ -1,7 +1,7 @@
-"""What makes a function an instruction: the call form, and a plan kept for each combination.
+"""Instructions: a function with a call form, and a plan kept for each combination of its arguments.
 
 An instruction's function runs when a combination of everything its guards look at is met for the first time. It checks
-(guards), builds what to compute (meaning) and says what that costs, and returns all as a `Plan`. The plan is kept and
+(guards), builds the computation (meaning) and states its cost, and returns all as a `Plan`. The plan is kept and
 looked up from then on, so that a call costs a dictionary lookup beside NumPy's own work.
 """
 
@@ -108,7 +108,7 @@ _HANDLE = NkiInstruction(None)
 
 
 def _is_called_by_author() -> bool:
-    """Whether the instruction that is being looked at was called from the author's file, not from a dialect's."""
+    """Return whether the instruction that is being looked at was called from the author's file, not from a dialect's."""
     frame: Any = sys._getframe(1)
     while frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith("<nkitools"):
         frame = frame.f_back
@@ -229,7 +229,7 @@ class Instruction(InstructionForm, Generic[P]):
 
 
 def _is_hashable(value: Any) -> bool:
-    """Whether a value can be part of a plan's key."""
+    """Return whether a value can be part of a plan's key."""
     try:
         hash(value)
     except TypeError:
@@ -238,7 +238,7 @@ def _is_hashable(value: Any) -> bool:
 
 
 def _told(value: Any) -> str:
-    """A wrong argument in a message: short values as they are, others by their class."""
+    """Return a wrong argument in a message: short values as they are, others by their class."""
     if isinstance(value, str):
         return f"the string {value!r}"
     plain = value is None or isinstance(value, (bool, int, float, np.generic))
@@ -246,7 +246,7 @@ def _told(value: Any) -> str:
 
 
 def _meant(value: Any) -> str:
-    """The operator that a string names."""
+    """Return the operator that a string names."""
     name = value.rpartition(".")[2] if isinstance(value, str) else ""
     return f" Pass nl.{name} itself, without quotes." if name in OPERATORS or name in ACTIVATIONS else ""
 

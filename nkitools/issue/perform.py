@@ -80,7 +80,7 @@ def _defined(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
 
 
 def _array(value: Any, results: dict[int, Array]) -> Any:
-    """What compute gets of an operand: where its result goes, its elements, or the number that it is."""
+    """Return what compute gets of an operand: where its result goes, its elements, or the number that it is."""
     if not isinstance(value, NkiTensor):
         return value
     return results[id(value)] if id(value) in results else value.read()

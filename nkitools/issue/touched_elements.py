@@ -1,4 +1,4 @@
-"""What the record keeps beside an instruction's row: which elements of its operands it touches, and its indices."""
+"""The facts beside an instruction's row: the elements of its operands that it touches, and its indices."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the record keeps beside the rows of its instructions, for those that need it: 4 bytes a chosen row or an index.
+"""Facts kept beside the rows of a record, for instructions that need them: 4 bytes a chosen row or an index.
 
 The row of an instruction names its operands as views. Beside it stand the elements of a view that an indirect or masked
-access touches, the operands that are no arguments (indices on the device, registers), and who has sent what a
-collective has received.
+access touches, the operands that are no arguments (indices on the device, registers), and the senders of a collective's
+data.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class OperandPart(NamedTuple):
 
 
 class BesideRows:
-    """What is kept beside the rows of a record."""
+    """The facts beside the rows of a record."""
 
     def __init__(self) -> None:
         self.transfers: list[Transfer] = []

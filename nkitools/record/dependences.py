@@ -1,4 +1,4 @@
-"""Which instructions made, overwrote and read what each instruction of a run touches: exact, element by element.
+"""The instructions that made, overwrote and read the elements of each instruction: exact, element by element.
 
 Memory is cut into pieces that every access touches all together or not at all (`nkitools.record.dataflow`). Nothing is
 computed before it is asked for.
@@ -73,25 +73,26 @@ class Dependences:
 
     @cached_property
     def flow(self) -> CompressedRows:
-        """Who wrote what each instruction reads."""
+        """Return the writers of the elements that each instruction reads."""
         edges = [_moved(each.flow, base) for each, base in zip(self._found, self._bases, strict=True)]
         return self._rows([*edges, self._received()])
 
     @cached_property
     def output(self) -> CompressedRows:
-        """Who wrote what each instruction overwrites."""
+        """Return the writers of the elements that each instruction overwrites."""
         return self._rows([_moved(each.output, base) for each, base in zip(self._found, self._bases, strict=True)])
 
     @cached_property
     def anti(self) -> CompressedRows:
-        """Who read what each instruction overwrites."""
+        """Return the readers of the elements that each instruction overwrites."""
         return self._rows([_moved(each.anti, base) for each, base in zip(self._found, self._bases, strict=True)])
 
     @cached_property
     def by_operand(self) -> CompressedRows:
-        """Who wrote what each operand reads: a row for each operand, instruction after instruction.
+        """Return the writers of the elements that each operand reads: a row for each operand, instruction after
+        instruction.
 
-        Indices, registers and what other programs sent are in `flow` only.
+        Indices, registers and data sent by other programs are in `flow` only.
         """
         counts = [each.columns.positions.size for each in self._found]
         targets, sources, before = [], [], 0

@@ -1,4 +1,4 @@
-"""The instruction that wrote an element last: asked of the record of a run, also of a saved one."""
+"""The last writer of an element: asked of the record of a run, also of a saved one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nkitools.record.rows import Access
 
 @dataclass(frozen=True)
 class Writer:
-    """The last instruction that wrote an element.
+    """The last instruction that wrote an element: its position in the record, the shape of the written tile, and the
+    place.
 
-    ``position``: of the instruction in the record. ``shape``: of the view that it wrote to.
-    ``index``: of the element in that view; None where an index on the device has placed it.
-    ``is_certain``: False where a predicate of data chose the written elements; then it may be an earlier instruction.
+    ``index`` is the element's in that tile. ``is_certain`` is False where a mask or run-time indices chose the elements
+    it wrote, which the record does not keep: then it may be an earlier one, and of a scatter there is no ``index``.
     """
 
     position: int
@@ -73,7 +73,9 @@ def _writes(record: Record, columns: Columns, storage: int) -> Iterator[_Write]:
 
 
 def last_writer(record: Record, access: Access, index: tuple[int, ...]) -> Writer | None:
-    """Return the last instruction that wrote the element at ``index`` of a view; None for an argument as it was."""
+    """Return the last writer of the element at ``index`` of a view; None where no instruction wrote it (an
+    argument).
+    """
     byte = access.byte_offset + sum(at * stride for at, stride in zip(index, access.layout.strides, strict=True))
     asked: dict[tuple[Layout, int, Part | None], tuple[bool, tuple[int, ...] | None]] = {}
     for write in _writes(record, Columns(record), access.storage):
@@ -122,7 +124,7 @@ def _units(elements: Array, layout: Layout, byte_offset: int, unit: int) -> Arra
 
 
 def index_of(layout: Layout, byte: int) -> tuple[int, ...] | None:
-    """The index of the element that has this byte, counted from the view's first element; None where none has.
+    """Return the index of the element that has this byte, counted from the view's first element; None where none has.
 
     Of views whose dimensions lie inside each other, as those of tiles do; any of several where elements share bytes.
     """

@@ -1,4 +1,4 @@
-"""How notebooks show a run; the room of reports, which lies above, offers the page."""
+"""The display of a run in notebooks; the room of reports, which lies above, offers the page."""
 
 from __future__ import annotations
 

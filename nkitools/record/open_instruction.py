@@ -38,7 +38,7 @@ class OpenRows(Rows):
 
     def __init__(self) -> None:
         super().__init__()
-        self.observers: Sized = ()  # whether there are any; `Record` says of which kind they are
+        self.observers: Sized = ()  # whether there are any; `Record` names their kinds
         self.beside = BesideRows()
         self.moment: Moment | None = None  # while an instruction is added that was open: when it was issued
         self.open: OpenInstruction | None = None

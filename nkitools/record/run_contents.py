@@ -51,7 +51,7 @@ class Instructions(Sequence[InstructionRecord]):
 
 
 class WatchCounts(Protocol):
-    """What a watch has recorded in a run, see `nkitools.record.watch.probes.Probes`."""
+    """The counts of a watch in a run, see `nkitools.record.watch.probes.Probes`."""
 
     of_option: bool
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def get_nc_version() -> Any:
-    """The generation of the chip that runs (outside a kernel: that a launch would take).
+    """Return the generation of the chip that runs (outside a kernel: that a launch would take).
 
     SDK 2.26 has no name for NeuronCore-v4; there it is that of NKI 0.6, which compares with these.
     """

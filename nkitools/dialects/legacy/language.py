@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def static_cast(input_data: Operand | Array, dtype: DTypeLike) -> Any:
-    """A number, an array or a tile in another dtype. Errors: NK301."""
+    """Return a number, an array or a tile in another dtype. Errors: NK301."""
     kind = element_type(dtype)
     if isinstance(input_data, Tensor):
         return input_data.astype(kind)
@@ -50,7 +50,7 @@ def finfo(dtype: DTypeLike) -> Any:
 
 
 def gemm_grid() -> Grid:
-    """The indices of a tile of a matrix product's result, and of its moving operand: (128, 512).
+    """Return the indices of a tile of a matrix product's result, and of its moving operand: (128, 512).
 
     The reference says "tile definition" and no more; a grid of nl.mgrid is what such a name gives.
     """
@@ -58,7 +58,7 @@ def gemm_grid() -> Grid:
 
 
 def gemm_stationary_grid() -> Grid:
-    """The indices of a tile of a matrix product's stationary operand: (128, 128). As nl.gemm_grid."""
+    """Return the indices of a tile of a matrix product's stationary operand: (128, 128). As nl.gemm_grid."""
     return mgrid[0 : tile_size.pmax, 0 : tile_size.gemm_stationary_fmax]
 
 

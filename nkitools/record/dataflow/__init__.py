@@ -1,1 +1,1 @@
-"""Which instruction made, overwrote or read the elements that another one touches: exact, element by element."""
+"""The instructions that made, overwrote or read the elements of an access: exact, element by element."""

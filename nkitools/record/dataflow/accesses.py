@@ -87,7 +87,7 @@ class Accesses:
         return Views(storages, layouts, byte_offsets, parts, which)
 
     def unwritten(self) -> Array:
-        """Return for each view the source of what no instruction has written."""
+        """Return for each view the source of its unwritten elements."""
         known = self.record.storages
         found, which = np.unique(self.views.storages, return_inverse=True)
         sources = [UNWRITTEN if each in known and not known[each].is_given else GIVEN for each in found.tolist()]

@@ -1,4 +1,6 @@
-"""Who wrote and read a piece of memory before each access to it: all pieces at once, with no loop over accesses."""
+"""The last writers and readers of a piece of memory before each access: all pieces at once, with no loop over
+accesses.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ GIVEN, UNWRITTEN = -1, -2
 class Timeline(NamedTuple):
     """Accesses to pieces, sorted by piece and position.
 
-    ``owners``: what asks, an operand; ``positions``: its instruction; ``kinds``: what it does, see `READS` and so on;
-    ``storages``: what the piece was accessed as part of; ``unwritten``: the source of what nothing has written.
+    ``owners``: the operand of each access; ``positions``: its instruction; ``kinds``: reading or writing, see `READS`
+    and so on; ``storages``: the storage of the accessed view; ``unwritten``: the source of unwritten elements.
     """
 
     pieces: Array
@@ -76,7 +78,7 @@ class _Turns:
         self.writer = np.where(self.has_writer, before, first_of_piece - 1)
 
     def flow(self) -> Edges:
-        """Return for each reading access the writers of what it reads."""
+        """Return for each reading access the writers of the elements that it reads."""
         timeline = self.timeline
         reading = np.flatnonzero(timeline.kinds & (READS | ADDS))
         turns, owners = self.turn[reading], timeline.owners[reading]
@@ -92,7 +94,7 @@ class _Turns:
         )
 
     def output(self) -> Edges:
-        """Return for each writing instruction the writers of what it overwrites."""
+        """Return for each writing instruction the writers of the elements that it overwrites."""
         writing = np.flatnonzero(self.writes | self.may_write)
         known = writing[self.has_writer[writing]]
         targets, found = self._between(writing, self.may_write)
@@ -102,7 +104,7 @@ class _Turns:
         )
 
     def anti(self) -> Edges:
-        """Return for each writing instruction the readers, since it was last written, of what it overwrites."""
+        """Return for each writing instruction the readers of the overwritten elements since their last write."""
         writing = np.flatnonzero(self.writes | self.may_write)
         targets, found = self._between(writing, self.reads)
         return Edges(self.positions[writing[targets]], self.positions[found])

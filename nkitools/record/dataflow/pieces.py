@@ -18,7 +18,9 @@ from nkitools.record.dataflow.elements import Box, Forms, Runs
 
 
 class View(NamedTuple):
-    """What an access touches: a view, the byte where it begins, and which of its elements (None: all)."""
+    """The elements that an access touches: a view, the byte where it begins, and a choice of its elements (None:
+    all).
+    """
 
     layout: Layout
     byte: int
@@ -81,7 +83,7 @@ def _cut(boxes: Sequence[Sequence[Box]]) -> Pieces:
 
 
 def _merged(owners: Array, parts: Array, count: int) -> Pieces:
-    """Return pieces of which none has the same owners as another one. The pairs are distinct and sorted by owner."""
+    """Return pieces with distinct sets of owners. The pairs are distinct and sorted by owner."""
     _, dense = np.unique(parts, return_inverse=True)
     size = int(dense.max()) + 1 if dense.size else 0
     seed = 0
@@ -100,7 +102,7 @@ def _merged(owners: Array, parts: Array, count: int) -> Pieces:
 
 
 def _signs(count: int, seed: int) -> Array:
-    """Return a number for each of some sets; the exclusive or of some of them tells these sets apart from others."""
+    """Return a number for each of some sets; the exclusive or of several numbers identifies the sets."""
     return np.random.default_rng(seed).integers(1, 1 << 63, count).astype(np.uint64)
 
 
@@ -123,7 +125,7 @@ def _classes(sets: Sequence[tuple[Runs, int]]) -> Pieces:
 
 
 def _by_set(found: Pieces, which: Array) -> Pieces:
-    """Return the pieces of sets of which some are the same one."""
+    """Return the pieces of sets, where several sets may be the same one."""
     lengths = np.diff(found.starts)[which]
     starts = np.concatenate(([0], np.cumsum(lengths)))
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths) + np.repeat(found.starts[which], lengths)

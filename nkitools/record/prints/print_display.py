@@ -1,4 +1,4 @@
-"""Where device prints are shown as they come: on a terminal, or nowhere."""
+"""The display of device prints as they come: on a terminal, or nowhere."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What is kept beside the rows of a record, for a saved run: ``beside`` of each record.
+"""The facts beside the rows of a record in a saved run: ``beside`` of each record.
 
 ``layouts``: those that its other tables name by their places. ``parts``: the distinct sets of elements, each of a
 ``layout``: its ``rows``, its ``columns`` or its ``lanes`` (8 in a byte, the first one in the highest bit).
-``touched``: columns that say of an ``operand`` of an instruction (``position``) which ``part`` of its view it touches.
-``plans``: the same of all instructions of a ``plan``. ``indices``: views that were read as an index or an address.
+``touched``: columns with the ``part`` that an ``operand`` of an instruction (``position``) touches.
+``plans``: the same for all instructions of a ``plan``. ``indices``: views that were read as an index or an address.
 ``flow``, ``output``, ``anti``: dependences by registers, of a ``later`` position on an ``earlier`` one. ``transfers``:
 position, members, member and senders of a `nkitools.record.beside_rows.Transfer`.
 """

@@ -1,4 +1,4 @@
-"""What an instruction has written, kept as a value."""
+"""The value that an instruction has written."""
 
 from __future__ import annotations
 

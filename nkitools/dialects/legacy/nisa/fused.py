@@ -34,7 +34,8 @@ def scalar_tensor_tensor(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``(data <op0> operand0) <op1> operand1``: a number or (partitions, 1) vector, then a tile of ``data``'s shape.
+    """Return ``(data <op0> operand0) <op1> operand1``: a number or (partitions, 1) vector, then a tile of ``data``'s
+    shape.
 
     The result has ``data``'s dtype. Errors: those of nkitools.isa.fused.scalar_tensor_tensor, NK604.
     """
@@ -110,7 +111,7 @@ def tensor_scalar_reduce(
     mask: MaskLike = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``data <op0> operand0``, and its reduction along all free dimensions into ``reduce_res``, in place.
+    """Return ``data <op0> operand0``, and its reduction along all free dimensions into ``reduce_res``, in place.
 
     ``reduce_op``: add, subtract, multiply, max or min. NKI 0.6 has no ``subtract``; the reference does not say which
     elements it subtracts from which, and here it is as in nisa.tensor_reduce: the first minus all the others, by an
@@ -144,7 +145,7 @@ def tensor_scalar_reduce(
 def _reduce_by_subtracting(
     dst: NkiTensor, data: NkiTensor, op0: OperatorToken, operand0: EngineOperand, reduce_res: NkiTensor, reverse0: bool
 ) -> None:
-    """The results are reduced in float32, before they are cast."""
+    """Reduce the results in float32, before they are cast."""
     results = new_tile(data.shape, float32)
     _elementwise.tensor_scalar(dst=results, data=data, op0=op0, operand0=operand0, reverse0=bool(reverse0))
     tensor_reduce(dst=reduce_res, op=OPERATORS["subtract"], data=results, axis=tuple(range(1, results.ndim)))

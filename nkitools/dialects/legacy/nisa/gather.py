@@ -65,7 +65,7 @@ def local_gather(
 
 
 def _partitions(what: str, mask: MaskLike, shape: tuple[int, ...]) -> Lanes | None:
-    """The partitions that a mask chooses; NK604 where it chooses among the elements of one."""
+    """Return the partitions that a mask chooses; NK604 where it chooses among the elements of one."""
     lanes = box_lanes(what, mask, shape)
     if lanes is not None and not lanes.empty and lanes.box[1:] != tuple((0, size) for size in shape[1:]):
         not_affine(f"{what}: a mask may choose partitions, not elements of one")
@@ -143,7 +143,9 @@ def gather_flattened(
 
 
 def _zero_elsewhere(indices: NkiTensor, where: Array) -> NkiTensor:
-    """A copy of indices that are of no use where the mask does not hold: whatever stands there may be out of bounds."""
+    """Return a copy of indices that are of no use where the mask does not hold: whatever stands there may be out of
+    bounds.
+    """
     copied = new_tile(indices.shape, indices.dtype)
     fill(copied, 0)
     tensor_copy(dst=MaskedTensor.of(copied, where), src=indices)

@@ -46,7 +46,7 @@ def memset(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """A new tile filled with a number; its first dimension is the partition dimension.
+    """Return a new tile filled with a number; its first dimension is the partition dimension.
 
     Errors: those of the instruction, NK604.
     """
@@ -62,7 +62,7 @@ def memset(
 
 
 def iota(expr: Index | NonAffine | int, dtype: ResultDType, *, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
-    """A new SBUF tile with the values of an index expression. Errors: those of the instruction, NK603, NK604."""
+    """Return a new SBUF tile with the values of an index expression. Errors: those of the instruction, NK603, NK604."""
     memory = memory_of("nisa.iota", kwargs)
     if isinstance(expr, NonAffine):
         expr.refuse()
@@ -97,7 +97,7 @@ def tensor_copy_dynamic_src(
     engine: engines = engines.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """A copy, in SBUF, of a tile that an offset moves: ``src[i_p, offset[0, i] + i_f]``.
+    """Return a copy, in SBUF, of a tile that an offset moves: ``src[i_p, offset[0, i] + i_f]``.
 
     The offset is an integer in SBUF and lies within each partition; it is read when the copy runs. Errors: those of
     nkitools.isa.move.tensor_copy, NK402, NK603, NK604.
@@ -143,13 +143,13 @@ class _Moved:
         self.storage: Storage = tile.storage
 
     def resolved(self) -> NkiTensor:
-        """The view, wherever it is moved to. Errors: NK402."""
+        """Return the view, wherever it is moved to. Errors: NK402."""
         access = self.tile.access
         found: NkiTensor = access.moved() if isinstance(access, OffsetAccess) else self.tile.resolved()
         return found
 
     def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
-        """The part in a box of a tile of ``shape``. Errors: NK402, NK604."""
+        """Return the part in a box of a tile of ``shape``. Errors: NK402, NK604."""
         access = self.tile.access
         if isinstance(access, OffsetAccess) and self.shape == shape:
             return access.moved(box)
@@ -197,7 +197,7 @@ def dma_transpose(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """A new SBUF tile with the dimensions of ``src`` (HBM or SBUF) permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0).
+    """Return a new SBUF tile with the dimensions of ``src`` (HBM or SBUF) permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0).
 
     ``dge_mode``: with ``none`` and ``swdge``, which SDK 2.26 documents here and NKI 0.6 does not, no rule beyond those
     of ``unknown`` is known. A ``dtype`` other than ``src``'s takes a copy on chip. Errors: those of
@@ -218,7 +218,9 @@ def transposed_by_dma(
     dtype: ResultDType,
     mode: dge_modes = dge_modes.unknown,
 ) -> Tensor:
-    """The transposed tile, of which a mask, which chooses among the elements of ``src``, leaves the part it names."""
+    """Return the transposed tile; ``mask``, which chooses among the elements of ``src``, leaves the part that it
+    names.
+    """
     check_tile(what, "src", src)
     if isinstance(src.access, (OffsetAccess, RowAccess)):
         refuse(
@@ -245,7 +247,7 @@ def transposed_by_dma(
 
 
 def load_transpose2d(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """A new SBUF tile [P, F] of an HBM tensor [F, P], P up to 128; a mask chooses among the elements of ``src``.
+    """Return a new SBUF tile [P, F] of an HBM tensor [F, P], P up to 128; a mask chooses among the elements of ``src``.
 
     Errors: those of nkitools.isa.dma.dma_transpose, NK110, NK201, NK603, NK604.
     """

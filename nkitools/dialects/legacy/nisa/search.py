@@ -28,7 +28,7 @@ from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
 
 
 def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """The 8 largest values of each partition as a (partitions, 8) tile, in descending order.
+    """Return the 8 largest values of each partition as a (partitions, 8) tile, in descending order.
 
     ``src``: 8 to 16384 elements per partition, in up to five dimensions. Errors: those of nkitools.isa.search.max8,
     NK604.
@@ -47,7 +47,8 @@ def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwa
 def nc_find_index8(
     *, data: Tensor, vals: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword
 ) -> Tensor:
-    """Where each of the 8 ``vals`` of a partition first stands in its ``data``: a (partitions, 8) tile of uint32.
+    """Return where each of the 8 ``vals`` of a partition first stands in its ``data``: a (partitions, 8) tile of
+    uint32.
 
     ``dtype`` may be uint16. A mask applies to ``data``; the places are still counted from the first element of the
     whole tile, and what the mask leaves begins there (NK604). Values that are not there are "undefined" in SDK 2.26
@@ -78,7 +79,7 @@ def nc_match_replace8(
     dtype: ResultDType = None,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``data`` with the first occurrence of each of its partition's 8 ``vals`` replaced by the number ``imm``.
+    """Return ``data`` with the first occurrence of each of its partition's 8 ``vals`` replaced by the number ``imm``.
 
     ``dst_idx`` takes the places, in place. A mask is "applied to the data tensor", and the result is "the modified data
     tensor": what the mask leaves out is there as it was (doubt: on the chip it may be undefined, as it is after other
@@ -109,7 +110,7 @@ def nc_match_replace8(
 
 
 def _on_partitions(tile: Tensor | None, lanes: Lanes | None) -> Any:
-    """The partitions of ``lanes`` of a tile that has free dimensions of its own."""
+    """Return the partitions of ``lanes`` of a tile that has free dimensions of its own."""
     if tile is None or lanes is None:
         return None if tile is None else tile.resolved()
     return None if lanes.empty else rows_of(tile, lanes.box[0])

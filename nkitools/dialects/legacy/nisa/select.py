@@ -78,7 +78,7 @@ def affine_select(
 
 
 def _predicate(what: str, pred: Mask | Index | NonAffine | bool, shape: tuple[int, ...]) -> Constraint:
-    """The one comparison of a predicate, over the axes of the tile (NK604)."""
+    """Return the one comparison of a predicate, over the axes of the tile (NK604)."""
     if isinstance(pred, NonAffine):
         not_affine(f"{what}: `pred` holds {pred.reason}")
     if isinstance(pred, Index):
@@ -121,7 +121,7 @@ def range_select(
 
     ``reduce_res`` receives the maximum, in place. With it and ``reduce_cmd=idle``, the default, that is the maximum of
     this call alone: the reference stores "the reduction result", and the compiler of that time reset the registers
-    whatever it was told (release notes of NKI 0.3). Under a mask an element keeps the index that it has in the whole
+    under every command (release notes of NKI 0.3). Under a mask an element keeps the index that it has in the whole
     tile; what the mask leaves of a partition follows one another (NK604).
     Errors: those of nkitools.isa.select.range_select, NK604.
     """
@@ -229,7 +229,8 @@ def tensor_copy_predicated(
 
 
 def sequence_bounds(*, segment_ids: Tensor, dtype: ResultDType = None) -> Tensor:
-    """Where the segment of each of the (1, n) ids begins and where it ends: a (1, 2, n) tile, n and -1 for padding.
+    """Return where the segment of each of the (1, n) ids begins and where it ends: a (1, 2, n) tile, n and -1 for
+    padding.
 
     ``dtype``: float32 or int32, by default that of the ids. Errors: those of nkitools.isa.select.sequence_bounds.
     """

@@ -38,7 +38,7 @@ def bn_stats(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, 
 
 
 def bn_aggr(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
-    """Mean and variance of each partition out of what nisa.bn_stats made: a (partitions, 2) tile of ``data``'s dtype.
+    """Mean and variance of each partition from results of nisa.bn_stats: a (partitions, 2) tile of ``data``'s dtype.
 
     Errors: those of nkitools.isa.statistics.bn_aggr, NK604.
     """

@@ -1,4 +1,6 @@
-"""What value-returning instructions share: the memory and dtype of the result, the lanes of a mask, undefined rows."""
+"""The common part of value-returning instructions: the memory and dtype of the result, a mask's lanes, undefined
+rows.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ sbuf = MemoryRegion.sbuf
 
 
 def memory_of(what: str, kwargs: dict[str, Any]) -> MemoryRegion:
-    """``buffer=``, of which only nisa.activation's text speaks, but which public kernels also pass elsewhere."""
+    """Return the memory of ``buffer=``, which only nisa.activation documents, but public kernels also pass
+    elsewhere.
+    """
     memory = region(kwargs.pop("buffer", None) or sbuf)
     check_keywords(what, kwargs)
     return memory
@@ -34,7 +38,7 @@ def memory_of(what: str, kwargs: dict[str, Any]) -> MemoryRegion:
 def new_result(
     what: str, data: Tensor, dtype: ResultDType, mask: MaskLike, kwargs: dict[str, Any], *operands: Operand | None
 ) -> tuple[NkiTensor, Lanes | None]:
-    """A new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves.
+    """Return a new tile of ``data``'s shape in the memory that ``buffer=`` names, and the lanes that the mask leaves.
 
     Its dtype is ``dtype``, else that of ``data``, promoted with ``operands``.
     """
@@ -47,7 +51,9 @@ def new_result(
 def in_place_lanes(
     what: str, dst: Tensor, mask: MaskLike, dtype: ResultDType, kwargs: dict[str, Any], **tiles: Tensor
 ) -> Lanes | None:
-    """The lanes of ``dst`` that a mask leaves, after a look at what an instruction that returns nothing is given."""
+    """Return the lanes of ``dst`` that a mask leaves, after a look at what an instruction that returns nothing is
+    given.
+    """
     check_keywords(what, kwargs)
     for role, tile in (("dst", dst), *tiles.items()):
         check_tile(what, role, tile)
@@ -61,7 +67,7 @@ def in_place_lanes(
 
 
 def box_lanes(what: str, mask: MaskLike, shape: tuple[int, ...]) -> Lanes | None:
-    """The lanes of a mask that leaves a smaller tile: a box (NK604 for any other)."""
+    """Return the lanes of a mask that leaves a smaller tile: a box (NK604 for any other)."""
     lanes = lanes_of(mask, shape, what)
     check_box(what, lanes)
     return lanes
@@ -74,7 +80,7 @@ def check_box(what: str, lanes: Lanes | None) -> None:
 
 
 def first_in_row(what: str, lanes: Lanes | None, shape: tuple[int, ...]) -> int:
-    """The place, in a partition, of the first element of a box whose elements follow one another (NK604 if not)."""
+    """Return the place, in a partition, of the first element of a box whose elements follow one another (NK604 if not)."""
     if lanes is None or lanes.empty:
         return 0
     first, inner = 0, 1
@@ -89,7 +95,7 @@ def first_in_row(what: str, lanes: Lanes | None, shape: tuple[int, ...]) -> int:
 
 
 def defined(lanes: Lanes | None, *inputs: Any) -> Lanes | None:
-    """The lanes without the first and last partitions in which some tile holds nothing at all.
+    """Return the lanes without the first and last partitions in which some tile holds nothing at all.
 
     A tile loaded under a mask has partitions without any data, and kernels compute on it without a mask as long as
     those are not stored (AWS's rmsnorm and layernorm examples). What an instruction makes of them stays undefined.
@@ -123,7 +129,7 @@ def per_partition(
     memory: MemoryRegion,
     *operands: Operand | None,
 ) -> Tensor:
-    """A new tile of ``columns`` elements per partition, which ``into(dst, data, *operands)`` writes.
+    """Return a new tile of ``columns`` elements per partition, which ``into(dst, data, *operands)`` writes.
 
     ``lanes`` are those of ``data`` and leave a box; of the result and of the operands, which have dimensions of their
     own, only its partitions.
@@ -145,6 +151,6 @@ def per_partition(
 
 
 def rows_of(tile: Tensor, rows: tuple[int, int]) -> NkiTensor:
-    """Some partitions of a tile, whole."""
+    """Return some partitions of a tile, whole."""
     found: NkiTensor = tile.within(tile.shape, (rows, *((0, size) for size in tile.shape[1:])))
     return found

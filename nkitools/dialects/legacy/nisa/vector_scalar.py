@@ -126,7 +126,7 @@ def reciprocal(data: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None
 def tensor_copy(
     src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, engine: engine = engine.unknown, **kwargs: Keyword
 ) -> Tensor:
-    """A copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
+    """Return a copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
     dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
     chosen = translated(engine)
     write_lanes(lambda target, tile: _move.tensor_copy(dst=target, src=tile, engine=chosen), dst, (src,), lanes)
@@ -166,7 +166,7 @@ def tensor_tensor(
 
 
 def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    """The form of the first operand, with free dimensions of 1 as wide as the second's.
+    """Return the form of the first operand, with free dimensions of 1 as wide as the second's.
 
     "If you need broadcasting capability in the free dimension for either input tile, you should consider using
     tensor_scalar instead, which has better performance": it works, and AWS's double_row_matmul does it.
@@ -177,7 +177,7 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ..
 
 
 def _spread(tile: NkiTensor, target: NkiTensor) -> NkiTensor:
-    """A tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
+    """Return a tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
     if tile.shape == target.shape or tile.ndim != target.ndim or tile.size == target.size:
         return tile
     for dim, size in enumerate(target.shape):
@@ -200,7 +200,7 @@ def tensor_scalar(
     engine: engine = engine.unknown,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``(data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors.
+    """Return ``(data <op0> operand0) <op1> operand1`` with numbers or (partitions, 1) vectors.
 
     Errors: those of the instruction, NK604.
     """
@@ -236,7 +236,7 @@ def tensor_reduce(
     keepdims: bool = False,
     **kwargs: Keyword,
 ) -> Tensor:
-    """``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
+    """Return ``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
     memory = memory_of("nisa.tensor_reduce", kwargs)
     check_tile("nisa.tensor_reduce", "data", data)
 
