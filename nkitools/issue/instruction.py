@@ -108,7 +108,7 @@ _HANDLE = NkiInstruction(None)
 
 
 def _is_called_by_author() -> bool:
-    """Return whether the instruction that is being looked at was called from the author's file, not from a dialect's."""
+    """Return whether the instruction at hand was called from the author's file, not from a dialect's."""
     frame: Any = sys._getframe(1)
     while frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith("<nkitools"):
         frame = frame.f_back

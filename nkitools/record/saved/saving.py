@@ -14,7 +14,7 @@ unknown ones; where a key leaves or changes its meaning ``version`` grows.
   those that a test asked for
 - ``ranks``: whether each of ``records`` is that of a communicating rank; ``records``: the issued instructions, see
   `nkitools.record.saved.packing`. In each ``writes``, ``inputs`` and ``results`` are objects with the fields of
-  `nkitools.record.watch.written.Written`, empty where nobody watched; their ``storage`` is a place in its ``storages``
+  `nkitools.record.watch.written.Written`, empty without a watch; their ``storage`` is a place in its ``storages``
 - ``reference``: null, or ``{"values", "rtol", "atol"}``: what the outputs should have been, a value like ``outputs``
 - ``more``: what runs of its kind have beside, of custom operators for example ``cores``: an object of values
 - ``sources``: the text of the author's files, as they were when the run was saved, by their paths
