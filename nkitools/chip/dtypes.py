@@ -95,6 +95,9 @@ float8_e5m2_x4 = _packed("float8_e5m2_x4", "<u4")
 float8_e4m3fn_x4 = _packed("float8_e4m3fn_x4", "<u4")
 float4_e2m1fn_x4 = _packed("float4_e2m1fn_x4", "<u2")
 
+INTEGERS = (int8, int16, int32, uint8, uint16, uint32)
+FLOATS = (float8_e4m3, float8_e5m2, float16, bfloat16, float32)  # of NeuronCore-v2, without tfloat32
+
 DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in DType._registry}
 _ALIASES = {"bool_": bool_, "float8e4": float8_e4m3, "float8e5": float8_e5m2}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {dtype.dtype: dtype for dtype in DType._registry if dtype is not tfloat32}

@@ -3,81 +3,57 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 
 
+@dataclass(eq=False, slots=True)
 class Layout:
     """The part of a view that guards may see: interned, so that equal layouts are one object and hash by identity.
 
-    ``strides`` and ``free_offset`` are in bytes. ``start_partition``, ``free_offset`` (within its PSUM bank) and
-    ``partition_step`` (1: the partitions are neighbours) are its place on chip; they are 0, 0 and 1 in HBM.
-    ``runs`` are the (size, stride) pairs of the dimensions outside of the longest contiguous ``run`` of bytes at the
-    end (on chip the partitions are always among them); ``grain`` divides that run and the strides of all of them but
-    the partitions. ``placed_to_fit``: the compiler puts the storage where this view may begin (`Storage`), so that
-    ``start_partition`` is only its place in there. ``reinterprets``: the storage's elements have another dtype.
+    ``strides``, ``free_offset``, ``run``, ``span`` and ``grain`` are in bytes.
     """
 
-    __slots__ = (
-        "contiguous",
-        "dtype",
-        "elements",
-        "free_elements",
-        "free_offset",
-        "grain",
-        "id",
-        "injective",
-        "memory",
-        "nbytes",
-        "on_chip",
-        "partition_step",
-        "partitions",
-        "placed_to_fit",
-        "reinterprets",
-        "run",
-        "runs",
-        "shape",
-        "span",
-        "start_partition",
-        "strides",
-    )
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DType
+    memory: MemoryRegion
+    start_partition: int  # on chip; 0 in HBM
+    free_offset: int  # within its PSUM bank; 0 in HBM
+    partition_step: int  # 1: the partitions are neighbours, as in HBM
+    placed_to_fit: bool  # the compiler puts the storage where this view may begin, see `Storage`
+    reinterprets: bool  # the storage's elements have another dtype
+    id: int = field(init=False)  # the place in `LAYOUTS`
+    on_chip: bool = field(init=False)
+    elements: int = field(init=False)
+    nbytes: int = field(init=False)
+    partitions: int = field(init=False)
+    free_elements: int = field(init=False)
+    injective: bool = field(init=False)  # no two indices name the same byte
+    contiguous: bool = field(init=False)
+    span: int = field(init=False)  # from the first byte to behind the last
+    run: int = field(init=False)  # the longest contiguous stretch at the end
+    runs: tuple[tuple[int, int], ...] = field(init=False)  # (size, stride) outside of it, on chip always the partitions
+    grain: int = field(init=False)  # divides the run and all strides outside of it but that of the partitions
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: DType,
-        memory: MemoryRegion,
-        start_partition: int,
-        free_offset: int,
-        partition_step: int,
-        placed_to_fit: bool,
-        reinterprets: bool,
-    ) -> None:
+    def __post_init__(self) -> None:
+        shape, strides, itemsize = self.shape, self.strides, self.dtype.itemsize
         self.id = len(LAYOUTS)
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
-        self.memory = memory
-        self.on_chip = memory in ON_CHIP
-        self.start_partition = start_partition
-        self.free_offset = free_offset
-        self.partition_step = partition_step
-        self.placed_to_fit = placed_to_fit
-        self.reinterprets = reinterprets
+        self.on_chip = self.memory in ON_CHIP
         self.elements = math.prod(shape)
-        self.nbytes = self.elements * dtype.itemsize
+        self.nbytes = self.elements * itemsize
         self.partitions = shape[0]
         self.free_elements = math.prod(shape[1:])
-        self.injective = _injective(shape, strides, dtype.itemsize)
-        self.contiguous = is_dense(shape, strides, dtype.itemsize)
+        self.injective = _injective(shape, strides, itemsize)
+        self.contiguous = is_dense(shape, strides, itemsize)
         # Towards the end of the storage only: a view that runs backwards begins at its last byte.
         forward = (max(0, (size - 1) * stride) for size, stride in zip(shape, strides, strict=True))
-        self.span = sum(forward) + dtype.itemsize
+        self.span = sum(forward) + itemsize
         kept = 1 if self.on_chip else 0
-        inner, self.run = run_of(list(zip(shape, strides, strict=True))[kept:], dtype.itemsize)
+        inner, self.run = run_of(list(zip(shape, strides, strict=True))[kept:], itemsize)
         self.runs = (*zip(shape[:kept], strides[:kept], strict=True), *inner)
         self.grain = math.gcd(self.run, *(stride for _, stride in inner))
 
@@ -128,30 +104,10 @@ def layout_of(
     reinterprets: bool = False,
 ) -> Layout:
     """Return the one Layout of these properties."""
-    key = (
-        shape,
-        strides,
-        dtype.index,
-        memory,
-        start_partition,
-        free_offset,
-        partition_step,
-        placed_to_fit,
-        reinterprets,
-    )
+    place = (start_partition, free_offset, partition_step, placed_to_fit, reinterprets)
+    key = (shape, strides, dtype.index, memory, *place)
     layout = _layouts.get(key)
     if layout is None:
-        layout = Layout(
-            shape,
-            strides,
-            dtype,
-            memory,
-            start_partition,
-            free_offset,
-            partition_step,
-            placed_to_fit,
-            reinterprets,
-        )
-        _layouts[key] = layout
+        layout = _layouts[key] = Layout(shape, strides, dtype, memory, *place)
         LAYOUTS.append(layout)
     return layout

@@ -136,13 +136,11 @@ def _show(findings: list[Finding], form: str, files: int) -> None:
 
 
 def _show_text(findings: list[Finding], files: int) -> None:
+    from nkitools.report.run_counts import counted
+
     terminal = console()
     for finding in findings:
         terminal.print(finding.text(), style=SEVERITY_STYLES[finding.severity])
     counts = Counter(finding.severity for finding in findings)
-    said = [_counted(counts[severity], severity) for severity in SEVERITY_STYLES if counts[severity]]
-    console(stderr=True).print(f"{', '.join(said) or 'nothing found'} in {_counted(files, 'file')}", style="bold")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    said = [counted(counts[severity], severity) for severity in SEVERITY_STYLES if counts[severity]]
+    console(stderr=True).print(f"{', '.join(said) or 'nothing found'} in {counted(files, 'file')}", style="bold")

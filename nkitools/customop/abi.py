@@ -34,15 +34,18 @@ SCALAR_TYPES = {
 }
 
 
+def _fields(kind: type, names: str) -> list[tuple[str, type]]:
+    """Return neighbouring fields of one type."""
+    return [(name, kind) for name in names.split()]
+
+
 class TensorRecord(ctypes.Structure):
     """A tensor's place in the call's memory, its shape and its type."""
 
     _fields_ = [
-        ("offset", ctypes.c_int64),
-        ("numel", ctypes.c_int64),
+        *_fields(ctypes.c_int64, "offset numel"),
         ("sizes", ctypes.c_int64 * MAX_DIMS),
-        ("dim", ctypes.c_int32),
-        ("dtype", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "dim dtype"),
     ]
 
     def shape(self) -> tuple[int, ...]:
@@ -54,8 +57,7 @@ class Argument(ctypes.Structure):
     """One argument: a tensor, or a number."""
 
     _fields_ = [
-        ("kind", ctypes.c_int32),
-        ("unused", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "kind unused"),
         ("tensor", TensorRecord),
         ("number", ctypes.c_double),
         ("integer", ctypes.c_int64),
@@ -66,19 +68,9 @@ class CoreRecord(ctypes.Structure):
     """The actions of one core."""
 
     _fields_ = [
-        ("element_reads", ctypes.c_uint64),
-        ("element_writes", ctypes.c_uint64),
-        ("stream_reads", ctypes.c_uint64),
-        ("stream_writes", ctypes.c_uint64),
-        ("tcm_reads", ctypes.c_uint64),
-        ("tcm_writes", ctypes.c_uint64),
-        ("tcm_bytes_read", ctypes.c_uint64),
-        ("tcm_bytes_written", ctypes.c_uint64),
-        ("tcm_peak", ctypes.c_uint64),
-        ("tcm_leaked", ctypes.c_uint64),
-        ("stack_bytes", ctypes.c_uint64),
-        ("status", ctypes.c_int32),
-        ("dst_taken", ctypes.c_int32),
+        *_fields(ctypes.c_uint64, "element_reads element_writes stream_reads stream_writes tcm_reads tcm_writes"),
+        *_fields(ctypes.c_uint64, "tcm_bytes_read tcm_bytes_written tcm_peak tcm_leaked stack_bytes"),
+        *_fields(ctypes.c_int32, "status dst_taken"),
     ]
 
 
@@ -86,18 +78,10 @@ class Event(ctypes.Structure):
     """An event that a rule is about."""
 
     _fields_ = [
-        ("kind", ctypes.c_int32),
-        ("core", ctypes.c_int32),
-        ("tensor", ctypes.c_int32),
-        ("frames", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "kind core tensor frames"),
         ("site", ctypes.c_uint64),
         ("pcs", ctypes.c_uint64 * MAX_FRAMES),
-        ("count", ctypes.c_int64),
-        ("repeats", ctypes.c_int64),
-        ("a", ctypes.c_int64),
-        ("b", ctypes.c_int64),
-        ("c", ctypes.c_int64),
-        ("d", ctypes.c_int64),
+        *_fields(ctypes.c_int64, "count repeats a b c d"),
         ("text", ctypes.c_char * TEXT_BYTES),
     ]
 
@@ -106,11 +90,9 @@ class PrintRecord(ctypes.Structure):
     """The head of a print; its text follows, then its values (`PrintedValue`)."""
 
     _fields_ = [
-        ("core", ctypes.c_int32),
-        ("bytes", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "core bytes"),
         ("site", ctypes.c_uint64),
-        ("text", ctypes.c_int32),
-        ("values", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "text values"),
     ]
 
 
@@ -118,10 +100,7 @@ class PrintedValue(ctypes.Structure):
     """A number that was printed: where in the text it stands (in bytes), and its bits as int64, uint64 or double."""
 
     _fields_ = [
-        ("begin", ctypes.c_int32),
-        ("end", ctypes.c_int32),
-        ("kind", ctypes.c_int32),
-        ("bits", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "begin end kind bits"),
         ("payload", ctypes.c_uint64),
     ]
 
@@ -131,36 +110,19 @@ class Call(ctypes.Structure):
 
     _fields_ = [
         ("size", ctypes.c_int64),
-        ("op", ctypes.c_int32),
-        ("cores", ctypes.c_int32),
-        ("multicore", ctypes.c_int32),
-        ("threads", ctypes.c_int32),
-        ("arguments", ctypes.c_int32),
-        ("canary", ctypes.c_int32),
-        ("trap", ctypes.c_int32),
-        ("kernel", ctypes.c_int32),
-        ("timeout_ms", ctypes.c_int64),
-        ("memory", ctypes.c_int64),
-        ("stack_limit", ctypes.c_int64),
-        ("at_once", ctypes.c_int32),
-        ("unused_word", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "op cores multicore threads arguments canary trap kernel"),
+        *_fields(ctypes.c_int64, "timeout_ms memory stack_limit"),
+        *_fields(ctypes.c_int32, "at_once unused_word"),
         ("order", ctypes.c_int32 * MAX_CORES),
         ("args", Argument * MAX_ARGUMENTS),
-        ("out", TensorRecord),
-        ("returned", TensorRecord),
-        ("shadow", ctypes.c_int64),
-        ("end", ctypes.c_int64),
+        *_fields(TensorRecord, "out returned"),
+        *_fields(ctypes.c_int64, "shadow end"),
         ("base", ctypes.c_uint64),
-        ("unwritten", ctypes.c_int64),
-        ("overlapping", ctypes.c_int64),
-        ("by_reference", ctypes.c_int32),
-        ("stage", ctypes.c_int32),
-        ("events_used", ctypes.c_int32),
-        ("events_dropped", ctypes.c_int32),
+        *_fields(ctypes.c_int64, "unwritten overlapping"),
+        *_fields(ctypes.c_int32, "by_reference stage events_used events_dropped"),
         ("output_site", ctypes.c_uint64),
         ("print_bytes", ctypes.c_int64),
-        ("prints_used", ctypes.c_int32),
-        ("went_on", ctypes.c_int32),
+        *_fields(ctypes.c_int32, "prints_used went_on"),
         ("core", CoreRecord * MAX_CORES),
         ("events", Event * MAX_EVENTS),
         ("prints", ctypes.c_char * PRINT_BYTES),

@@ -147,16 +147,16 @@ def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
         (only,) = steps
 
         def single(destination: Array, data: Array, operand0: Operand, operand1: Operand = None) -> None:
-            only(data, _float32_operand(operand0, ndim), destination)
+            only(data, broadcast(operand0, ndim), destination)
 
         return single
     first, second = steps
 
     def double(destination: Array, data: Array, operand0: Operand, operand1: Operand) -> None:
-        later = _float32_operand(operand1, ndim)
+        later = broadcast(operand1, ndim)
         if isinstance(later, np.ndarray):
             later = later.copy()  # it may lie in the destination
-        first(data, _float32_operand(operand0, ndim), destination)
+        first(data, broadcast(operand0, ndim), destination)
         second(destination, later, destination)
 
     return double
@@ -216,14 +216,15 @@ def steps_on_bits(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...])
     return compute
 
 
+def broadcast(operand: Any, ndim: int) -> Any:
+    """Return a number or vector in float32, so that it broadcasts over the free dimensions."""
+    if isinstance(operand, np.ndarray):
+        return column(to_float32(operand), ndim)
+    return None if operand is None else np.float32(operand)
+
+
 def column(operand: Array, ndim: int) -> Any:
     """Return a (partitions, 1) vector so that it broadcasts over all free dimensions; numbers as they are."""
     if operand.ndim in (0, ndim):
         return operand
     return operand.reshape(operand.shape[0], *[1] * (ndim - 1))
-
-
-def _float32_operand(operand: Operand, ndim: int) -> Any:
-    if isinstance(operand, np.ndarray):
-        return column(to_float32(operand), ndim)
-    return None if operand is None else np.float32(operand)

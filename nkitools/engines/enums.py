@@ -7,10 +7,14 @@ from enum import Enum
 from nkitools.chip.generations import TABLES
 
 
-class engine(Enum):  # noqa: N801 - the name is the API's
-    """The engines of a NeuronCore."""
+class _Member(Enum):
+    """An enum whose members hash by identity: Enum hashes names in Python, and members are part of every plan's key."""
 
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
+    __hash__ = object.__hash__
+
+
+class engine(_Member):  # noqa: N801 - the name is the API's
+    """The engines of a NeuronCore."""
 
     tensor = 1
     vector = 5
@@ -21,10 +25,8 @@ class engine(Enum):  # noqa: N801 - the name is the API's
     unknown = 0
 
 
-class reduce_cmd(Enum):  # noqa: N801
+class reduce_cmd(_Member):  # noqa: N801
     """Commands to an engine's reduce registers."""
-
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     idle = 0
     reset = 1
@@ -33,10 +35,8 @@ class reduce_cmd(Enum):  # noqa: N801
     load_reduce = 4
 
 
-class dge_mode(Enum):  # noqa: N801
+class dge_mode(_Member):  # noqa: N801
     """The generator of DMA descriptors."""
-
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     unknown = 0
     swdge = 1
@@ -44,28 +44,22 @@ class dge_mode(Enum):  # noqa: N801
     none = 3
 
 
-class oob_mode(Enum):  # noqa: N801
+class oob_mode(_Member):  # noqa: N801
     """The effect of an out-of-bounds indirect access."""
-
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     error = 0
     skip = 1
 
 
-class matmul_perf_mode(Enum):  # noqa: N801
+class matmul_perf_mode(_Member):  # noqa: N801
     """Performance modes of the Tensor Engine."""
-
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     none = "none"
     double_row = "double_row"
 
 
-class nc_version(Enum):  # noqa: N801
+class nc_version(_Member):  # noqa: N801
     """NeuronCore generations; comparable as numbers."""
-
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     _value_: int
     vars().update({generation.short_name: generation.version for generation in TABLES})
@@ -83,10 +77,8 @@ class nc_version(Enum):  # noqa: N801
         return self.value >= other.value if isinstance(other, nc_version) else NotImplemented
 
 
-class dma_engine(Enum):  # noqa: N801
+class dma_engine(_Member):  # noqa: N801
     """The DMA engine of a sendrecv."""
-
-    __hash__ = object.__hash__  # Enum hashes names in Python; members are part of every plan's key
 
     dma = 1
     gpsimd_dma = 2

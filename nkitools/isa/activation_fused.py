@@ -7,26 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import (
-    bfloat16,
-    float8_e4m3,
-    float8_e5m2,
-    float16,
-    float32,
-    int8,
-    int16,
-    int32,
-    tfloat32,
-    uint8,
-    uint16,
-    uint32,
-)
+from nkitools.chip.dtypes import FLOATS, INTEGERS, tfloat32, uint32
 from nkitools.chip.generations import first_with
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.activation_ranges import watched
-from nkitools.engines.arithmetic import Step, steps_of
+from nkitools.engines.arithmetic import Step, broadcast, steps_of
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
@@ -39,10 +26,9 @@ from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Optiona
 from nkitools.issue.plan import Value
 from nkitools.rules.finding import report
 
-_FLOATS = (float8_e4m3, float8_e5m2, float16, bfloat16, float32)
-_EXPONENTS = (*_FLOATS, int8, int16, int32, uint8, uint16, uint32)
-_EXPONENTIALS = (*_FLOATS, tfloat32, int8, int16, int32, uint8, uint16)
-_SUMS = (*_FLOATS, tfloat32)
+_EXPONENTS = (*FLOATS, *INTEGERS)
+_EXPONENTIALS = (*FLOATS, tfloat32, *(dtype for dtype in INTEGERS if dtype is not uint32))
+_SUMS = (*FLOATS, tfloat32)
 _EXPONENTIAL_DIMENSIONS = 4
 _EXPONENTIAL_COMMANDS = (reduce_cmds.idle, *reduce_registers.REDUCING)
 
@@ -243,9 +229,9 @@ def _activate(
         value = to_float32(values)
         for step, operand in zip(steps, (imm0, imm1), strict=True):
             if step is not None:
-                step(value, scalar_operands.broadcast(operand, ndim), out)
+                step(value, broadcast(operand, ndim), out)
                 value = out
-        function(value, scalar_operands.broadcast(relu_param, ndim), out)
+        function(value, broadcast(relu_param, ndim), out)
         put(destination, out, dtype)
         return out
 
@@ -349,7 +335,7 @@ def _exponential(
         if command is not reduce_cmds.load_reduce and not isinstance(initial, np.ndarray) and initial != 0:
             _unused_initial(instruction_name, initial, command)
         out = np.empty(shape, np.float32)
-        np.subtract(to_float32(values), scalar_operands.broadcast(maximum, len(shape)), out=out)
+        np.subtract(to_float32(values), broadcast(maximum, len(shape)), out=out)
         np.exp(out, out=out)
         if command is reduce_cmds.idle:
             lanes.forget()

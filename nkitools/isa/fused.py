@@ -7,26 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import (
-    DType,
-    DTypeLike,
-    UnknownDType,
-    as_dtype,
-    bfloat16,
-    float8_e4m3,
-    float8_e4m3fn,
-    float8_e5m2,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    int8,
-    int16,
-    uint8,
-    uint16,
-)
+from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, float32
 from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.engines.arithmetic import Step, steps_of
+from nkitools.engines.arithmetic import Step, broadcast, steps_of
 from nkitools.engines.cast_on_write import in_float32, like, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
@@ -37,8 +21,8 @@ from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, SCAN, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.issue.plan import Value
 
-_FLOATS = (bfloat16, float16, float32, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu)
-_CUMULATIVE_DTYPES = (*_FLOATS, uint8, uint16, int8, int16)
+_FLOATS = ("bfloat16", "float16", "float32", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
+_CUMULATIVE_DTYPES = tuple(map(as_dtype, (*_FLOATS, "uint8", "uint16", "int8", "int16")))
 _COMMANDS = (reduce_cmds.reset_reduce, reduce_cmds.reduce, reduce_cmds.load_reduce)
 _REDUCTIONS = ("add", "multiply", "maximum", "minimum")
 _RUNNING = ("add", "subtract", "multiply", "maximum", "minimum")
@@ -112,7 +96,7 @@ def _two_steps(
 
     def compute(destination: Array, values: Array, operand0: Value, operand1: Array) -> None:
         out = np.empty(shape, np.float32)
-        first(to_float32(values), scalar_operands.broadcast(operand0, len(shape)), out)
+        first(to_float32(values), broadcast(operand0, len(shape)), out)
         second(out, like(to_float32(operand1), shape), destination if direct else out)
         if not direct:
             put(destination, out if between is float32 else to_float32(cast(out, between)), dtype)
@@ -204,7 +188,7 @@ def _reducing(
     def compute(destination: Array, values: Array, operand: Value, result: Array | None, initial: Value) -> None:
         registers = lanes.begin(command, identity, initial)
         out = destination if direct else np.empty(shape, np.float32)
-        step(to_float32(values), scalar_operands.broadcast(operand, len(shape)), out)
+        step(to_float32(values), broadcast(operand, len(shape)), out)
         reduce_registers.combine(registers, reduction, out)
         if not direct:
             put(destination, out, dtype)
@@ -273,7 +257,7 @@ def tensor_scalar_cumulative(
     def compute(destination: Array, values: Array, operand: Value, initial: Value) -> None:
         registers = lanes.begin(reduce_cmd, identity, initial)
         out = np.empty(shape, np.float32)
-        step(to_float32(values), scalar_operands.broadcast(operand, len(shape)), out)
+        step(to_float32(values), broadcast(operand, len(shape)), out)
         rows = out.reshape(shape[0], -1)
         accumulate(rows, registers)
         registers[:] = rows[:, -1]

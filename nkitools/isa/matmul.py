@@ -214,16 +214,8 @@ def _check_shapes(
                 tensor,
             )
     m, n = stationary.layout.free_elements // pairs, moving.layout.free_elements // pairs
-    # A size beyond its limit is the cause of a destination that does not fit.
-    fits = (dst.shape[0], dst.layout.free_elements) == (m, n)
     check_contraction(check, stationary, moving, array[0])
-    check_free_sizes(check, dst, stationary, moving, (m, n), array[1], fits)
-    if not fits:
-        check.refuse(
-            "NK109",
-            f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}",
-            dst,
-        )
+    check_free_sizes(check, dst, stationary, moving, (m, n), array[1])
     return stationary.shape[0] * pairs, m, n
 
 
@@ -254,9 +246,12 @@ def check_free_sizes(
     moving: NkiTensor,
     sizes: tuple[int, int],
     columns: int,
-    fits: bool,
 ) -> None:
-    (m, n), say = sizes, check.fail if fits else check.refuse
+    """NK104, NK105, NK109: the free sizes (M, N) of the operands, and a destination of [M, N]."""
+    m, n = sizes
+    fits = (dst.shape[0], dst.layout.free_elements) == (m, n)
+    # A size beyond its limit is the cause of a destination that does not fit.
+    say = check.fail if fits else check.refuse
     if m > columns:
         say(
             "NK104",
@@ -271,6 +266,12 @@ def check_free_sizes(
             f"`moving`, {describe(moving)}, has a free size of {n}; {check.chip.name} moves at most {limit} into a "
             f"{dst.dtype} destination",
             moving,
+        )
+    if not fits:
+        check.refuse(
+            "NK109",
+            f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}",
+            dst,
         )
 
 

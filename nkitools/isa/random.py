@@ -17,20 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nkitools.chip.core import Core, current_core
-from nkitools.chip.dtypes import (
-    bfloat16,
-    float8_e4m3,
-    float8_e5m2,
-    float16,
-    float32,
-    int8,
-    int16,
-    int32,
-    tfloat32,
-    uint8,
-    uint16,
-    uint32,
-)
+from nkitools.chip.dtypes import FLOATS, INTEGERS, float32, tfloat32, uint32
 from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
@@ -52,8 +39,7 @@ from nkitools.rules.finding import report
 
 Engine = Literal["vector", "gpsimd"]
 STATES = {"vector": 4, "gpsimd": 1}  # in each lane: 24 and 6 words (rand_set_state, Tile size)
-INTEGERS = (int8, int16, int32, uint8, uint16, uint32)
-UNIFORM = (float8_e4m3, float8_e5m2, float16, bfloat16, float32, tfloat32, *INTEGERS)
+UNIFORM = (*FLOATS, tfloat32, *INTEGERS)
 _ENGINES = (engines.vector, engines.gpsimd)
 
 

@@ -5,7 +5,6 @@ Here a program stands still at each of these until the other one has come; ``cor
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from nkitools.engines.costs import dma
 from nkitools.engines.enums import dma_engine as dma_engines
 from nkitools.engines.enums import engine as engines
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.collective_meeting import place_of
 from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import Elements, From, made
 from nkitools.issue.element_rules import SAME
@@ -114,7 +114,7 @@ def _meet_at(core: Core, data: NkiTensor) -> None:
         ("core_barrier", storage.id if shared else storage.memory),
         core.team,
         None,
-        lambda: f"waits in nisa.core_barrier of {describe(data)} at {_place(core)}",
+        lambda: f"waits in nisa.core_barrier of {describe(data)} at {place_of(core)}",
         settle,
     )
 
@@ -209,7 +209,7 @@ def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Ar
                 f"sendrecv: `{role}`={rank} is this core itself; the reference describes an exchange of two cores",
                 remedy=f"Pass {1 - own}, the other core: 1 - nl.program_id(0).",
             )
-    place = _place(core)
+    place = place_of(core)
 
     def settle(offered: dict[int, Any]) -> None:
         _check_partners(offered, core, pipe)
@@ -251,9 +251,3 @@ def _check_chip(check: Check) -> None:
     if not check.chip.core_exchange:
         came = first_with("core_exchange")
         check.fail("NK606", f"{check.instruction} came with {came}; {check.chip.name} does not have it")
-
-
-def _place(core: Core) -> str:
-    """``kernel.py:12``: the author's current line."""
-    site = core.record.sites[core.record.site()]
-    return f"{os.path.basename(site.file)}:{site.line}"

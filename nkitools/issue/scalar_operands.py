@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from nkitools.chip.dtypes import DType, float32
-from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.engines.arithmetic import column
 from nkitools.engines.operators import Operator
 from nkitools.issue import guards
 from nkitools.issue.instruction import Check
@@ -81,13 +78,6 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-
-
-def broadcast(operand: Any, ndim: int) -> Any:
-    """Return a number or vector in float32, so that it broadcasts over the free dimensions."""
-    if isinstance(operand, np.ndarray):
-        return column(to_float32(operand), ndim)
-    return None if operand is None else np.float32(operand)
 
 
 def zero_if_unary(

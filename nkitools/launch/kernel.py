@@ -141,3 +141,8 @@ def as_launch(
         nki_version=launch.nki_version if nki_version is None else nki_version,
         rules=launch.rules if rules is None else rules,
     )
+
+
+def print_now(text: str) -> None:
+    """Print a device print as it comes, as AWS's simulator does it."""
+    print(text, flush=True)

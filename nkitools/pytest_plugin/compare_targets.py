@@ -164,13 +164,13 @@ def in_full_precision(target: Target, kernel: Any, args: tuple[Any, ...], kwargs
 
     if not isinstance(target, BuiltinSimulator) or is_jax_function(kernel):
         return None
-    from nkitools.targets.comparison_worker import copied
+    from nkitools.precision.runs import copied
 
     chip = options.value("chip")
 
     def apart() -> Any:
         with options.override(chip=chip, precision="full"):
-            here, named = copied(args, kwargs)
+            here, named = copied((args, kwargs))
             return target.run(kernel, *here, **{**named, "rules": "report"})
 
     try:

@@ -103,25 +103,22 @@ class BesideRows:
     def rows(self, layout: Layout, rows: Array) -> Part:
         """Return the part that is some rows of a view."""
         data = rows.astype(np.int32).tobytes()
-        key = (layout.id, "rows", data)
-        if key not in self._known:
-            self._known[key] = Part(layout, rows=np.frombuffer(data, np.int32))
-        return self._known[key]
+        return self._once(layout, "rows", data, np.frombuffer(data, np.int32))
 
     def columns(self, layout: Layout, columns: Array) -> Part:
         """Return the part that is some columns of a view with two dimensions."""
         data = columns.astype(np.int32).tobytes()
-        key = (layout.id, "columns", data)
-        if key not in self._known:
-            self._known[key] = Part(layout, columns=np.frombuffer(data, np.int32))
-        return self._known[key]
+        return self._once(layout, "columns", data, np.frombuffer(data, np.int32))
 
     def lanes(self, layout: Layout, lanes: Array) -> Part:
         """Return the part that is the true lanes of a mask over a view."""
         data = np.packbits(np.broadcast_to(lanes, layout.shape)).tobytes()
-        key = (layout.id, "lanes", data)
+        return self._once(layout, "bits", data, data)
+
+    def _once(self, layout: Layout, name: str, data: bytes, value: Array | bytes) -> Part:
+        key = (layout.id, name, data)
         if key not in self._known:
-            self._known[key] = Part(layout, bits=data)
+            self._known[key] = Part(layout, **{name: value})  # type: ignore[arg-type]
         return self._known[key]
 
     def keep(self, position: int, operand: int, part: Part) -> None:

@@ -82,17 +82,17 @@ class _Trace:
         """All of them, as bytes."""
         run = self.run
         chip = f" on {run.chip}" if run.chip else ""
-        root = self._track(f"{run.kernel}{chip} ({LABEL})", description=_MEANING)
+        root = self.track(f"{run.kernel}{chip} ({LABEL})", description=_MEANING)
         base = 0
         for record in run.all_records:
-            parent = root if record.rank is None else self._track(f"rank {record.rank}", root, record.rank)
+            parent = root if record.rank is None else self.track(f"rank {record.rank}", root, record.rank)
             prints = [one for one in run.prints if one.rank == record.rank]
             _Events(self, record, prints, parent, base).add()
             base += record.count
         return bytes(self.trace.SerializeToString())
 
-    def _track(self, name: str, parent: int = 0, rank: int = 0, description: str = "") -> int:
-        """Return a track below another one, ``rank``-th among its siblings; returns its id."""
+    def track(self, name: str, parent: int = 0, rank: int = 0, description: str = "") -> int:
+        """Return the id of a new track below another one, ``rank``-th among its siblings."""
         self._tracks += 1
         descriptor = self.trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor
         descriptor.uuid = self._tracks
@@ -104,10 +104,6 @@ class _Trace:
         if description:
             descriptor.description = description
         return self._tracks
-
-    def track(self, name: str, parent: int, rank: int) -> int:
-        """Return a track below another one."""
-        return self._track(name, parent, rank)
 
     def _number_flows(self, dependences: CompressedRows) -> None:
         """Number the arrows: for each instruction those that begin there, those that end, and how many are left out."""

@@ -85,14 +85,14 @@ class Tally:
 
     def sentence(self) -> str:
         """``2 kernels run, 1 finding, 4 device prints``, and what was expected, allowed or counted only."""
-        counted = [(status, sum(each.count for each in self.ranked(status))) for status in ("expected", "allowed")]
-        apart = [f"{number} {status}" for status, number in counted if number]
+        marked = [(status, sum(each.count for each in self.ranked(status))) for status in ("expected", "allowed")]
+        apart = [f"{number} {status}" for status, number in marked if number]
         apart += [f"{self.left_out} of them counted only"] if self.left_out else []
         return ", ".join(
             (
-                _counted(self.kernels, "kernel") + " run",
-                _counted(self.finding_count(), "finding") + (f" ({', '.join(apart)})" if apart else ""),
-                _counted(self.prints, "device print"),
+                counted(self.kernels, "kernel") + " run",
+                counted(self.finding_count(), "finding") + (f" ({', '.join(apart)})" if apart else ""),
+                counted(self.prints, "device print"),
             )
         )
 
@@ -120,7 +120,8 @@ def relative(file: str, base: str) -> str:
     return file.removeprefix(inside)
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """``1 error``, ``2 errors``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 

@@ -76,6 +76,7 @@ def inputs_of(module: ModuleType, file: str | None) -> tuple[tuple[Any, ...], di
 def play(request: Mapping[str, Any]) -> None:
     """Run the side of ``request`` and save its run, beside it the one in full precision and the arguments."""
     from nkitools import options
+    from nkitools.precision.runs import copied
     from nkitools.targets.imports import stand_in
 
     side = request["side"]
@@ -94,8 +95,8 @@ def play(request: Mapping[str, Any]) -> None:
             np.savez(request["keep"], *args, **kwargs)
         # Kernels may write into their arguments: what comes after must not see that.
         if simulates:
-            _save_full_precision(kernel, *copied(args, kwargs), request["save"] + ".full")
-        _run(side, kernel, *copied(args, kwargs)).save(request["save"])
+            _save_full_precision(kernel, copied((args, kwargs)), request["save"] + ".full")
+        _run(side, kernel, *copied((args, kwargs))).save(request["save"])
 
 
 @contextmanager
@@ -114,13 +115,13 @@ def _keys(side: str) -> tuple[str, ...]:
     return () if side == "hw" else (side,)
 
 
-def _save_full_precision(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str) -> None:
+def _save_full_precision(kernel: Any, given: tuple[tuple[Any, ...], dict[str, Any]], path: str) -> None:
     from nkitools import options
 
     if not _is_nki(kernel):
         return
     with options.override(precision="full"):
-        _run("sim", kernel, args, kwargs).save(path)
+        _run("sim", kernel, *given).save(path)
 
 
 def _is_nki(kernel: Any) -> bool:
@@ -146,19 +147,6 @@ def _run(side: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if device.device is None:
         raise BadRequest(device.reason)
     return device.device.run(kernel, *args, **kwargs)
-
-
-def copied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments with copies of their arrays."""
-    from nkitools.launch.frameworks import framework_of
-    from nkitools.launch.nested_arguments import mapped
-
-    def copy(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return value.copy()
-        return value.clone() if framework_of(value) is not None and hasattr(value, "clone") else value
-
-    return mapped(args, copy), mapped(kwargs, copy)
 
 
 def main() -> int:

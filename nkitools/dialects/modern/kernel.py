@@ -9,28 +9,17 @@ from dataclasses import replace
 from typing import Any, cast
 
 from nkitools.dialects.versions import AUTO, parameters_of
-from nkitools.launch.kernel import KernelObject, lnc_grid
+from nkitools.launch.kernel import KernelObject, lnc_grid, print_now
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.schedule import Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
 # Keywords of jit for AWS's compiler or runtime that change no result of a simulated kernel.
-COMPILER_KEYWORDS = frozenset(
-    {
-        "additional_compile_opt",
-        "debug_kernel",
-        "enable_out_of_bound_check",
-        "experimental_flags",
-        "mode",
-        "show_compiler_tb",
-    }
-)
-
-
-def print_now(text: str) -> None:
-    """Device prints reach stdout as they come, as AWS's simulator does it."""
-    print(text, flush=True)
+COMPILER_KEYWORDS = frozenset({
+    "additional_compile_opt", "debug_kernel", "enable_out_of_bound_check", "experimental_flags", "mode",
+    "show_compiler_tb",
+})  # fmt: skip
 
 
 class Kernel(KernelObject):

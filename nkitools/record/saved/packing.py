@@ -25,10 +25,13 @@ from nkitools.record.columns import Columns
 from nkitools.record.record import Meeting, Record, StorageRecord
 from nkitools.record.rows import Access, Planned
 from nkitools.record.saved.beside_packing import beside_from, packed_beside
-from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields
+from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields, field_names
 from nkitools.record.source_sites import Site
 
 _WRITES = ("writes", "inputs", "results")
+_PLACE = {  # of a layout
+    "start_partition": int, "free_offset": int, "partition_step": int, "placed_to_fit": bool, "reinterprets": bool,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +145,10 @@ def _column(values: Array, compress: bool) -> dict[str, Any]:
 
 
 def _plan(plan: Any) -> dict[str, Any]:
-    return {
-        "name": plan.name,
-        "engine": plan.engine,
-        "cycles": float(plan.cycles) if isinstance(plan.cycles, np.floating) else plan.cycles,
-        "arguments": list(plan.arguments),
-        "written": [bool(each) for each in plan.written],
-        "names_only": plan.names_only,
-        "overwrites": plan.overwrites,
-        "wants_fresh": plan.wants_fresh,
-        "touches": bool(plan.touches),
-        "chooses": None if plan.chooses is None else True,
-        "passes": plan.passes,
-        "tiled": plan.tiled,
-        "adds_always": plan.adds_always,
-    }
+    known = {name: getattr(plan, name) for name in field_names(SavedPlan) if name != "id"}
+    known |= {"written": tuple(map(bool, plan.written)), "touches": bool(plan.touches)}
+    saved = SavedPlan(**known | {"chooses": None if plan.chooses is None else True})
+    return {name: each for name, each in encoded_fields(saved, compress=False).items() if name != "id"}
 
 
 def _layout(layout: Layout) -> dict[str, Any]:
@@ -165,11 +157,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
         "strides": list(layout.strides),
         "dtype": layout.dtype.name,
         "memory": layout.memory.value,
-        "start_partition": layout.start_partition,
-        "free_offset": layout.free_offset,
-        "partition_step": layout.partition_step,
-        "placed_to_fit": layout.placed_to_fit,
-        "reinterprets": layout.reinterprets,
+        **{name: getattr(layout, name) for name in _PLACE},
     }
 
 
@@ -256,11 +244,7 @@ def layout_from(packed: Mapping[str, Any]) -> Layout:
         strides,
         as_dtype(packed["dtype"]),
         MemoryRegion(packed["memory"]),
-        int(packed["start_partition"]),
-        int(packed["free_offset"]),
-        int(packed["partition_step"]),
-        bool(packed["placed_to_fit"]),
-        bool(packed["reinterprets"]),
+        *(kind(packed[name]) for name, kind in _PLACE.items()),
     )
 
 

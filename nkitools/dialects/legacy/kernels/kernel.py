@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.kernels.kernel_checks import as_program
 from nkitools.dialects.legacy.kernels.kernel_state import switches_of
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.launch.kernel import KernelObject, grid_of
+from nkitools.launch.kernel import KernelObject, grid_of, print_now
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
@@ -29,26 +29,11 @@ _ON_DEVICE = ("baremetal", "benchmark", "profile")
 FULL = "full"
 
 # Keywords for AWS's compiler, runtime or profiler that change no result of a simulated kernel.
-COMPILER_KEYWORDS = frozenset(
-    {
-        "additional_compile_opt",
-        "artifacts_dir",
-        "debug_kernel",
-        "disable_allocation_opt",
-        "enable_out_of_bound_check",
-        "experimental_flags",
-        "iters",
-        "kernel_return",
-        "num_execs",
-        "overwrite",
-        "profile_nth",
-        "save_neff_name",
-        "save_trace_name",
-        "show_compiler_tb",
-        "warmup",
-        "working_directory",
-    }
-)
+COMPILER_KEYWORDS = frozenset({
+    "additional_compile_opt", "artifacts_dir", "debug_kernel", "disable_allocation_opt", "enable_out_of_bound_check",
+    "experimental_flags", "iters", "kernel_return", "num_execs", "overwrite", "profile_nth", "save_neff_name",
+    "save_trace_name", "show_compiler_tb", "warmup", "working_directory",
+})  # fmt: skip
 
 
 class NoDevice(RuntimeError):
@@ -117,7 +102,7 @@ class Kernel(KernelObject):
         """Run the kernel on the simulator; device prints reach stdout as they come, as AWS's simulator does it."""
         real = tuple(_real(value) for value in args)
         named = {name: _real(value) for name, value in kwargs.items()}
-        launch = replace(self.launch(), echo=_print_now, usual_precision=usual_precision, results_as_declared=True)
+        launch = replace(self.launch(), echo=print_now, usual_precision=usual_precision, results_as_declared=True)
         return run_launch(launch, real, named).outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -128,10 +113,6 @@ class Kernel(KernelObject):
             if self.mode in _ON_DEVICE:
                 _say_that_there_is_no_device(self.mode)
             return self.simulate(args, kwargs, usual_precision=FULL if self.mode == "simulation" else "precise")
-
-
-def _print_now(text: str) -> None:
-    print(text, flush=True)
 
 
 def _real(value: Any) -> Any:
