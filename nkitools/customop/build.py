@@ -207,7 +207,8 @@ class Job:
     def _unit(self, name: str, source: str, kernels: Sequence[str]) -> Path:
         """Return a source that is the author's, and then what binds its kernels."""
         unit = self.directory / f"{name}.cpp"
-        lines = [f'#include "{_quoted(source)}"']
+        quoted = source.replace("\\", "\\\\").replace('"', '\\"')
+        lines = [f'#include "{quoted}"']
         if kernels:
             lines.append('#include "nkitools/bind.h"')
         lines += [f'NKT_KERNEL({i}, "{kernel}", ::{kernel})' for i, kernel in enumerate(kernels)]
@@ -272,7 +273,3 @@ class Job:
 def _as_the_author_sees(text: str, unit: Path) -> str:
     """Return the compiler's message without the lines about the unit around the author's source."""
     return "".join(line for line in text.splitlines(keepends=True) if str(unit) not in line)
-
-
-def _quoted(path: str) -> str:
-    return path.replace("\\", "\\\\").replace('"', '\\"')

@@ -212,10 +212,6 @@ def _density(x: Array) -> Array:
     return density
 
 
-def _gelu(x: Array) -> Array:
-    return _gated(x, special.ndtr(x))
-
-
 def _gelu_dx(x: Array) -> Array:
     derivative: Array = special.ndtr(x) + _gated(x, _density(x))
     return derivative
@@ -238,10 +234,6 @@ def _sigmoid_gated_dx(slope: float) -> Callable[[Array], Array]:
         return total
 
     return derivative
-
-
-def _mish(x: Array) -> Array:
-    return _gated(x, np.tanh(np.logaddexp(0, x)))
 
 
 def _sine(x: Array) -> Array:
@@ -269,7 +261,7 @@ _FUNCTIONS: dict[str, Compute] = {
     "square": np.square,
     "sigmoid": _in_double(special.expit),
     "relu": _relu,
-    "gelu": _in_double(_gelu),
+    "gelu": _in_double(lambda x: _gated(x, special.ndtr(x))),
     "gelu_dx": _in_double(_gelu_dx),
     "gelu_apprx_tanh": _in_double(_gelu_tanh),
     "gelu_apprx_sigmoid": _in_double(_sigmoid_gated(1.702)),
@@ -278,7 +270,7 @@ _FUNCTIONS: dict[str, Compute] = {
     "silu_dx": _in_double(_sigmoid_gated_dx(1.0)),
     "tanh": np.tanh,
     "softplus": _in_double(lambda x: np.logaddexp(0, x)),
-    "mish": _in_double(_mish),
+    "mish": _in_double(lambda x: _gated(x, np.tanh(np.logaddexp(0, x)))),
     "erf": _in_double(special.erf),
     "erf_dx": _in_double(lambda x: 2 / math.sqrt(math.pi) * np.exp(-x * x)),
     "exp": np.exp,

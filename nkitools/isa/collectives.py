@@ -81,7 +81,7 @@ def all_gather(
     in_sbuf = call.memory({"srcs": sent, "dsts": received})
     dim = _dimension(call, collective_dim, (0, 1) if in_sbuf else (0,))
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
-        wanted = _scaled(src.shape, dim, len(ranks))
+        wanted = (*src.shape[:dim], src.shape[dim] * len(ranks), *src.shape[dim + 1 :])
         why = f"{len(ranks)} times along dimension {dim} that of"
         call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), wanted, why)
 
@@ -185,10 +185,6 @@ def _dimension(call: Collective, dim: Any, allowed: tuple[int, ...]) -> int:
         where = "in SBUF" if len(allowed) > 1 else "here"
         call.check.refuse("NK609", f"`collective_dim` must be {' or '.join(map(str, allowed))} {where}, it is {dim!r}")
     return int(dim)
-
-
-def _scaled(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
-    return (*shape[:dim], shape[dim] * count, *shape[dim + 1 :])
 
 
 def _part(call: Collective, role: str, tensor: Any, count: int) -> int:

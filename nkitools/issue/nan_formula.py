@@ -62,10 +62,6 @@ def _activation(settings: Mapping[str, Any], shown: Mapping[str, str], values: M
     return f"{_name(settings['op'])}({inside})"
 
 
-def _tensor_tensor(settings: Mapping[str, Any], shown: Mapping[str, str], values: Mapping[str, Any]) -> str:
-    return _binary(settings["op"], shown["data1"], shown["data2"])
-
-
 def _steps(settings: Mapping[str, Any], shown: Mapping[str, str], values: Mapping[str, Any]) -> str:
     text = shown["data"]
     for number in (0, 1):
@@ -76,22 +72,14 @@ def _steps(settings: Mapping[str, Any], shown: Mapping[str, str], values: Mappin
     return text
 
 
-def _reciprocal(settings: Mapping[str, Any], shown: Mapping[str, str], values: Mapping[str, Any]) -> str:
-    return f"1.0 / {shown['data']}"
-
-
-def _copied(settings: Mapping[str, Any], shown: Mapping[str, str], values: Mapping[str, Any]) -> str:
-    return shown["src"]
-
-
 _FORMS: dict[str, Form] = {
     "activation": _activation,
     "activation_reduce": _activation,
-    "tensor_tensor": _tensor_tensor,
+    "tensor_tensor": lambda settings, shown, values: _binary(settings["op"], shown["data1"], shown["data2"]),
     "tensor_scalar": _steps,
     "tensor_scalar_reduce": _steps,
     "scalar_tensor_tensor": _steps,
-    "reciprocal": _reciprocal,
-    "tensor_copy": _copied,
-    "dma_copy": _copied,
+    "reciprocal": lambda settings, shown, values: f"1.0 / {shown['data']}",
+    "tensor_copy": lambda settings, shown, values: shown["src"],
+    "dma_copy": lambda settings, shown, values: shown["src"],
 }

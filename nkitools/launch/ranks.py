@@ -154,7 +154,8 @@ def _shared_among(by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Cal
     for each in found:
         before = [other for other in before if other[1] > each[0]]
         for other in before:
-            if other[2] != each[2] and _have_in_common(other[3], each[3]):
+            # NumPy's stub has 0 and -1 only.
+            if other[2] != each[2] and np.may_share_memory(other[3], each[3], max_work=_WORK):  # type: ignore[arg-type]
                 shared |= {_place(other[3]), _place(each[3])}
         before.append(each)
     return lambda array: _place(array) in shared
@@ -173,10 +174,6 @@ def _arrays(arguments: Any) -> list[Array]:
 
     mapped(arguments, keep)
     return [array for array in found if array.size and array.flags.writeable]
-
-
-def _have_in_common(first: Array, second: Array) -> bool:
-    return np.may_share_memory(first, second, max_work=_WORK)  # type: ignore[arg-type]  # NumPy's stub has 0 and -1 only
 
 
 def _bounds(array: Array) -> tuple[int, int]:

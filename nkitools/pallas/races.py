@@ -49,11 +49,9 @@ def _overlap(one: Any, other: Any) -> bool:
 
 def _meet(a: Any, b: Any) -> bool:
     first, second = _progression(a), _progression(b)
-    return bool(set(first) & set(second)) if len(first) * len(second) < 1 << 12 else _bounds_meet(first, second)
-
-
-def _bounds_meet(a: range, b: range) -> bool:
-    return bool(a) and bool(b) and a[0] <= b[-1] and b[0] <= a[-1]
+    if len(first) * len(second) < 1 << 12:
+        return bool(set(first) & set(second))
+    return first[0] <= second[-1] and second[0] <= first[-1]
 
 
 def _progression(index: Any) -> range:

@@ -107,17 +107,14 @@ def main() -> None:
     # On the command line too, so that they are loaded before the first conftest.py, as the user's were.
     plugins = [*option.get("plugins", []), "no:terminal"]
     try:
-        config = pytest.Config.fromdictargs({**option, "plugins": plugins}, [*_as_flags(plugins), *files])
+        flags = [part for plugin in plugins for part in ("-p", plugin)]
+        config = pytest.Config.fromdictargs({**option, "plugins": plugins}, [*flags, *files])
         config.args = files
         config.pluginmanager.register(worker, "nkitools-hardware-worker")
     except Exception as error:  # any: a conftest.py may raise what it likes
         worker.send("unable", "".join(traceback.format_exception(error.__cause__ or error)))
         return
     config.hook.pytest_cmdline_main(config=config)
-
-
-def _as_flags(plugins: list[str]) -> list[str]:
-    return [part for plugin in plugins for part in ("-p", plugin)]
 
 
 def _end_with_parent() -> None:

@@ -127,7 +127,8 @@ def _outputs(first: Run, second: Run, tolerance: Tolerance) -> list[Diverging]:
 
 
 def _output_difference(path: str, one: Any, other: Any, tolerance: Tolerance) -> Diverging | None:
-    if not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and not _are_numbers(one, other):
+    are_numbers = all(isinstance(each, (int, float)) for each in (one, other))
+    if not isinstance(one, np.ndarray) and not isinstance(other, np.ndarray) and not are_numbers:
         return None if one == other else Diverging(path, None, None, f"{one!r} and {other!r}")
     if not all(isinstance(each, (np.ndarray, int, float)) for each in (one, other)):
         return Diverging(path, None, None, f"{type(one).__name__} and {type(other).__name__}")
@@ -136,10 +137,6 @@ def _output_difference(path: str, one: Any, other: Any, tolerance: Tolerance) ->
         return Diverging(path, None, None, f"shapes {list(arrays[0].shape)} and {list(arrays[1].shape)}")
     values = values_of(arrays[0], arrays[1], tolerance.of([each.dtype.name for each in arrays]))
     return None if values is None else Diverging(path, None, values)
-
-
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(each, (int, float)) for each in values)
 
 
 def _with_writers(difference: Diverging, first: Run, second: Run) -> Diverging:

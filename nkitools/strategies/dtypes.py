@@ -43,7 +43,8 @@ def dtypes(
     if name not in CALLS:
         raise ValueError(f"instruction: {name!r} is not among those that can be tried: {', '.join(sorted(CALLS))}")
     call = CALLS[name]()
-    chosen = _data(call) if operands is None else (operands,) if isinstance(operands, str) else tuple(operands)
+    data = tuple(name for name, value in call.items() if isinstance(value, Tile) and value.dtype is None)
+    chosen = data if operands is None else (operands,) if isinstance(operands, str) else tuple(operands)
     wrong = [each for each in chosen if not isinstance(call.get(each), Tile)]
     if wrong:
         tiles = [each for each, value in call.items() if isinstance(value, Tile)]
@@ -59,10 +60,6 @@ def dtypes(
         return draw(st.sampled_from(taken))
 
     return drawn()
-
-
-def _data(call: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name, value in call.items() if isinstance(value, Tile) and value.dtype is None)
 
 
 @lru_cache

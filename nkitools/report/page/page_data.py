@@ -151,7 +151,7 @@ class Gathering:
     # --- what happened ---------------------------------------------------------------------------------------------
 
     def _write(self, base: int, write: Written) -> list[Any]:
-        itemsize = _itemsize(write)
+        itemsize = as_dtype(write.dtype).itemsize
         tile = self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced))
         return [
             base + write.position,
@@ -306,8 +306,8 @@ class Gathering:
             "rtol": found.rtol,
             "atol": found.atol,
             "worst": list(found.worst),
-            "ours": _text(value[found.worst]) if found.worst else "",
-            "theirs": _text(expected[found.worst]) if found.worst else "",
+            "ours": str(value[found.worst]) if found.worst else "",
+            "theirs": str(expected[found.worst]) if found.worst else "",
             "largest": number(float(found.distance[found.worst])) if found.worst else 0,
             "histogram": found.histogram(),
             "tiles": tiles,
@@ -339,14 +339,6 @@ class Gathering:
                     for life in lives
                 ]
         return memory
-
-
-def _itemsize(write: Written) -> int:
-    return as_dtype(write.dtype).itemsize
-
-
-def _text(value: Any) -> str:
-    return str(value)
 
 
 def _short_names(files: list[str]) -> dict[str, str]:

@@ -32,7 +32,7 @@ class Form:
     declared: list[NkiTensor] = field(default_factory=list)
     created: set[int] = field(default_factory=set)  # the ids of all their storages
     sites: set[int] = field(default_factory=set)  # the sites of automatic tensors
-    placed: dict[int, int] = field(default_factory=dict)  # a partition's bytes of each storage placed by hand
+    placed: set[int] = field(default_factory=set)  # storages placed by hand
     assigned: set[int] = field(default_factory=set)  # storages of assigned results that were not written in place
     unbiased: set[int] = field(default_factory=set)  # positions of nisa.activation calls without a bias
     loops: int = 0  # the number of affine ranges that run
@@ -47,16 +47,12 @@ class Form:
         """Return whether direct allocation is ignored."""
         return FORCE_AUTO_ALLOC in self.switches
 
-    def physical_bytes(self, storage: int) -> int:
-        """Bytes of a partition of the memory in which a storage was placed by hand; 0 for others."""
-        return self.placed.get(storage, 0)
-
     def declare(self, tensor: NkiTensor) -> None:
         """Note a tensor that the kernel has created."""
         storage = tensor.storage
         self.created.add(storage.id)
         if storage.physical is not None:
-            self.placed[storage.id] = storage.partition_bytes
+            self.placed.add(storage.id)
         elif storage.on_chip:
             if storage.site in self.sites:
                 return

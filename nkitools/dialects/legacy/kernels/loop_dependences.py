@@ -161,7 +161,7 @@ class _Loop:
             if other is not None:
                 self._report(storage, access, other, "write")
                 return
-        if self.form.physical_bytes(storage):
+        if storage in self.form.placed:
             return  # in allocated kernels AWS keeps the order of dependent instructions; its own pipelines rely on it
         for access in accesses.reads:
             other = None if access.kind != PLAIN else elements.read(access)
