@@ -54,34 +54,11 @@ _LAZY = {
 }
 
 __all__ = [
-    "Finding",
-    "KernelError",
-    "NotModelled",
-    "Print",
-    "Prints",
-    "Run",
-    "SavedRunError",
-    "WatchWarning",
-    "__version__",
-    "allow_findings",
-    "capture_prints",
-    "collect_runs",
-    "compare_runs",
-    "customop",
-    "expect_finding",
-    "install_stand_in",
-    "load_run",
-    "mx",
-    "page",
-    "pallas",
-    "precision_split",
-    "remove_stand_in",
-    "save_timeline",
-    "simulate",
-    "strategies",
-    "watching",
-    "write_page",
-]
+    "Finding", "KernelError", "NotModelled", "Print", "Prints", "Run", "SavedRunError", "WatchWarning", "__version__",
+    "allow_findings", "capture_prints", "collect_runs", "compare_runs", "customop", "expect_finding",
+    "install_stand_in", "load_run", "mx", "page", "pallas", "precision_split", "remove_stand_in", "save_timeline",
+    "simulate", "strategies", "watching", "write_page",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -8,20 +8,9 @@ from typing import Any
 from nkitools.rules.catalogue import RULES, Rule
 
 _SHOWN = (
-    "id",
-    "slug",
-    "severity",
-    "chips",
-    "reason",
-    "source",
-    "remedy",
-    "bad",
-    "good",
-    "examples",
-    "aliases",
-    "since",
+    "id", "slug", "severity", "chips", "reason", "source", "remedy", "bad", "good", "examples", "aliases", "since",
     "replacements",
-)
+)  # fmt: skip
 
 
 def plain(rule: Rule) -> dict[str, Any]:

@@ -23,17 +23,6 @@ from nkitools.customop.torch_modules import (
 from nkitools.customop.torch_operators import register_with_torch
 
 __all__ = [
-    "BuildError",
-    "CoreCounters",
-    "Library",
-    "Operator",
-    "OperatorRun",
-    "RealPackage",
-    "cache_directory",
-    "install_torch_stand_in",
-    "load",
-    "load_library",
-    "register_with_torch",
-    "remove_torch_stand_in",
-    "torch_stand_in",
-]
+    "BuildError", "CoreCounters", "Library", "Operator", "OperatorRun", "RealPackage", "cache_directory",
+    "install_torch_stand_in", "load", "load_library", "register_with_torch", "remove_torch_stand_in", "torch_stand_in",
+]  # fmt: skip

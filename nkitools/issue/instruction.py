@@ -47,17 +47,9 @@ from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import StopRun, refuse
 
 __all__ = [
-    "Check",
-    "Dst",
-    "Instruction",
-    "NkiInstruction",
-    "Operand",
-    "OptionalDst",
-    "OptionalOperand",
-    "Plan",
-    "Src",
+    "Check", "Dst", "Instruction", "NkiInstruction", "Operand", "OptionalDst", "OptionalOperand", "Plan", "Src",
     "instruction",
-]
+]  # fmt: skip
 
 _NUMBERS = (int, float, np.generic)
 _WHOLE = (int, np.integer)

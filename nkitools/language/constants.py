@@ -20,23 +20,9 @@ from nkitools.rules.finding import refuse, report
 
 # "Supported element types" (nl.shared_constant, NKI 0.6); the last four are "not yet tested end-to-end on hardware".
 SUPPORTED = (
-    "float32",
-    "float16",
-    "bfloat16",
-    "int32",
-    "int16",
-    "int8",
-    "uint32",
-    "uint16",
-    "uint8",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e8m0fnu",
-    "float8_e4m3fn_x4",
-    "float8_e5m2_x4",
-    "float4_e2m1fn_x4",
-    "tfloat32",
-)
+    "float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8", "float8_e4m3fn",
+    "float8_e5m2", "float8_e8m0fnu", "float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "tfloat32",
+)  # fmt: skip
 
 
 def shared_constant(constant: Array | str | os.PathLike[str]) -> NkiTensor:

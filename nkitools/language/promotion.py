@@ -13,15 +13,8 @@ from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.rules.finding import refuse
 
 _FLOAT_RANK = (
-    "float8_e8m0fnu",
-    "float8_e4m3fn",
-    "float8_e4m3",
-    "float8_e5m2",
-    "float16",
-    "bfloat16",
-    "tfloat32",
-    "float32",
-)
+    "float8_e8m0fnu", "float8_e4m3fn", "float8_e4m3", "float8_e5m2", "float16", "bfloat16", "tfloat32", "float32",
+)  # fmt: skip
 _MIXED_FLOATS = {
     frozenset({"float16", "bfloat16"}): dtypes.float32,
     frozenset({"float8_e4m3", "float8_e5m2"}): dtypes.bfloat16,

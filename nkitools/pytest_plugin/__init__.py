@@ -16,17 +16,7 @@ from nkitools.pytest_plugin.fixtures import _nki_target, device_prints, expect_f
 from nkitools.pytest_plugin.marks import pytest_itemcollected, pytest_pycollect_makeitem
 
 __all__ = [
-    "_nki_target",
-    "device_prints",
-    "expect_finding",
-    "kernel_benchmark",
-    "pytest_addoption",
-    "pytest_collection_finish",
-    "pytest_configure",
-    "pytest_itemcollected",
-    "pytest_load_initial_conftests",
-    "pytest_pycollect_makeitem",
-    "pytest_runtest_call",
-    "pytest_runtest_setup",
-    "run_kernel",
-]
+    "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "pytest_addoption",
+    "pytest_collection_finish", "pytest_configure", "pytest_itemcollected", "pytest_load_initial_conftests",
+    "pytest_pycollect_makeitem", "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",
+]  # fmt: skip

@@ -31,36 +31,20 @@ if TYPE_CHECKING:
 
 # Outputs that only the process of the user writes or shows, and the flags that switch them off in the other.
 _OF_THE_MAIN_PROCESS: dict[str, object] = {
-    "benchmark_json": None,
-    "benchmark_save": None,
-    "benchmark_autosave": None,
-    "benchmark_compare": None,
-    "benchmark_compare_fail": None,
-    "benchmark_histogram": None,
-    "htmlpath": None,
-    "report_log": None,
-    "xmlpath": None,
-    "cacheclear": False,
+    **dict.fromkeys(("benchmark_json", "benchmark_save", "benchmark_autosave", "benchmark_compare")),
+    **dict.fromkeys(("benchmark_compare_fail", "benchmark_histogram", "htmlpath", "report_log", "xmlpath")),
+    **dict.fromkeys(("debug", "deselect", "numprocesses")),
+    **dict.fromkeys(("cacheclear", "collectonly", "failedfirst", "lf", "looponfail", "newfirst"), False),
+    **dict.fromkeys(("stepwise", "stepwise_skip", "usepdb"), False),
     # What Python and the runtime write goes to the log at once, for a crash; what Python writes is in the report too.
     "capture": "tee-sys",
-    "collectonly": False,
-    "debug": None,
-    "deselect": None,
     "dist": "no",
-    "failedfirst": False,
     "keyword": "",
-    "lf": False,
     "log_file": os.devnull,
-    "looponfail": False,
     "markexpr": "",
     "maxfail": 0,
-    "newfirst": False,
     "no_cov": True,
-    "numprocesses": None,
-    "stepwise": False,
-    "stepwise_skip": False,
     "tx": [],
-    "usepdb": False,
 }
 _SCRIPT = str(Path(__file__).with_name("worker.py"))
 _GRACE_SECONDS = 5

@@ -15,16 +15,9 @@ if TYPE_CHECKING:
     from nkitools.targets.target import Availability, Device, Target, WrongDevice
 
 __all__ = [
-    "Availability",
-    "Device",
-    "Found",
-    "Target",
-    "WrongDevice",
-    "device_for",
-    "devices",
-    "missing_devices",
+    "Availability", "Device", "Found", "Target", "WrongDevice", "device_for", "devices", "missing_devices",
     "simulator_for",
-]
+]  # fmt: skip
 
 _OF_TARGETS = ("Availability", "Device", "Target", "WrongDevice")
 

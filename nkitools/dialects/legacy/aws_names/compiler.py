@@ -71,14 +71,9 @@ def multi_buffer(factor: int = 2) -> MultiBuffer:
 
 
 __all__ = [
-    "enable_stack_allocator",
-    "force_auto_alloc",
-    "multi_buffer",
-    "no_reorder",
-    "psum",
-    "sbuf",
+    "enable_stack_allocator", "force_auto_alloc", "multi_buffer", "no_reorder", "psum", "sbuf",
     "skip_middle_end_transformations",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
