@@ -65,8 +65,7 @@ class Memory:
         """Return the same call with more room behind it (for a call in this process)."""
         if size > len(self._map):
             os.ftruncate(self.fd, size)
-            self._map = mmap.mmap(self.fd, size)
-        return Call.from_buffer(self._map)
+        return self.end()
 
 
 def _anonymous_file() -> int:

@@ -29,7 +29,6 @@ from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import Schedule, check_schedule
 from nkitools.launch.signatures import bind, signature_of
-from nkitools.launch.source_rules import report_source
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
 from nkitools.record.pauses import Pauses
@@ -38,7 +37,9 @@ from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
+from nkitools.record.source_sites import Site
 from nkitools.record.watch.watching import watched_record
+from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse
 from nkitools.rules.finding import Reporter as Report
 
@@ -112,7 +113,12 @@ def reporting(reporter: Report) -> Iterator[None]:
 @contextmanager
 def ready(launch: Launch, reporter: Reporter) -> Iterator[None]:
     """Report what the source of a launch breaks, then let the block run its programs."""
-    report_source(launch.function, reporter)
+    if reporter.level != "off":
+        from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs
+
+        for found in source_findings(launch.function):
+            with reporter.placed(Site(found.file, found.line, found.column, found.function)):
+                reporter(RULES[found.rule], found.message, False, (), found.remedy)
     with one_thread(), authors_breakpoints():
         yield
 

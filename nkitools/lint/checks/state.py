@@ -85,7 +85,8 @@ def _changed(context: Context, owner: Scope, name: str) -> int | None:
             found = next(stores, None)
             if found is not None:
                 return found.lineno
-        if not _holds_mutable(owner, name) or (not inside and not _follows(context, owner)):
+        # Only the body of a function goes on after the kernel in it is defined.
+        if not _holds_mutable(owner, name) or (not inside and not isinstance(owner.node, Function)):
             continue
         if inside and scope.owner(name) is not owner:
             continue
@@ -93,11 +94,6 @@ def _changed(context: Context, owner: Scope, name: str) -> int | None:
         if lines:
             return lines[0]
     return None
-
-
-def _follows(context: Context, owner: Scope) -> bool:
-    """Return whether the body of the variable's owner goes on after the kernel is defined, as a function's does."""
-    return isinstance(owner.node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
 def _line(node: ast.AST) -> int:
