@@ -238,9 +238,7 @@ class Storage:
         return self.full or bool(self.written_bytes) or (self.written is not None and bool(self.written.any()))
 
     def flags_by_partition(self, grain: int) -> Array:
-        """Return the written flags, a row for each partition; ``unit``, which they stand for, then divides
-        ``grain``.
-        """
+        """Return the written flags, a row for each partition; their ``unit`` then divides ``grain``."""
         self._unit_of(grain, 0)
         assert self.written is not None
         return self.written.reshape(self.shape[0], -1)

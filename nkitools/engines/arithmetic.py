@@ -181,9 +181,7 @@ def steps_in_float32(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ..
 def steps_in_integers(
     steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...], working: type[np.generic]
 ) -> Callable[..., None]:
-    """Return the steps in 64 bits, the result cut to the 32 of ``dtype`` as native arithmetic does (see
-    `working_dtype`).
-    """
+    """Return the steps in 64 bits, the result cut to the 32 of ``dtype`` as native arithmetic does it."""
 
     def compute(destination: Array, data: Array, *operands: Any) -> None:
         value: Array = data.astype(working)

@@ -20,9 +20,7 @@ _BY_VALUE = {member.value: member for member in dge_modes}
 
 
 def mode_of(dge_mode: Any) -> Any:
-    """Return the mode that an argument means: production kernels also pass a member's documented value
-    (``dge_mode=3``).
-    """
+    """Return the mode that an argument means: production kernels also pass a documented value (``dge_mode=3``)."""
     return _BY_VALUE.get(dge_mode, dge_mode) if type(dge_mode) is int else dge_mode
 
 

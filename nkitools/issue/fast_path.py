@@ -36,9 +36,7 @@ def compiled(source: str, name: str, namespace: dict[str, Any], title: str) -> A
 
 
 def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[Any, ...]]:
-    """Return a function of the instruction's signature that returns its arguments as a tuple: binding at Python's
-    speed.
-    """
+    """Return a function of the instruction's signature that returns its arguments as a tuple, at Python's speed."""
     form = [p.name if p.default is p.empty else f"{p.name}=_{p.name}" for p in parameters]
     names = "".join(f"{parameter.name}, " for parameter in parameters)
     source = f"def _bound({', '.join(form)}):\n    return ({names})\n"

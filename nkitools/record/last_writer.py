@@ -73,9 +73,7 @@ def _writes(record: Record, columns: Columns, storage: int) -> Iterator[_Write]:
 
 
 def last_writer(record: Record, access: Access, index: tuple[int, ...]) -> Writer | None:
-    """Return the last writer of the element at ``index`` of a view; None where no instruction wrote it (an
-    argument).
-    """
+    """Return the last writer of the element at ``index`` of a view; None where none did (an argument)."""
     byte = access.byte_offset + sum(at * stride for at, stride in zip(index, access.layout.strides, strict=True))
     asked: dict[tuple[Layout, int, Part | None], tuple[bool, tuple[int, ...] | None]] = {}
     for write in _writes(record, Columns(record), access.storage):

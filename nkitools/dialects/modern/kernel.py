@@ -67,9 +67,7 @@ class Kernel(KernelObject):
         return replace(super().launch(), schedule=self.schedule)
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the kernel called inside a running kernel. A schedule, like a grid, belongs to the outermost
-        (NK610).
-        """
+        """Return the result inside a running kernel; a schedule, like a grid, belongs to the outermost (NK610)."""
         if self.schedule is not None:
             refuse(
                 "NK610",

@@ -18,9 +18,7 @@ from nkitools.record.dataflow.elements import Box, Forms, Runs
 
 
 class View(NamedTuple):
-    """The elements that an access touches: a view, the byte where it begins, and a choice of its elements (None:
-    all).
-    """
+    """The elements that an access touches: a view, its first byte, and a choice of its elements (None: all)."""
 
     layout: Layout
     byte: int

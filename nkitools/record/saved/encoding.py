@@ -203,9 +203,7 @@ def _torch_array(tensor: Any) -> Array:
 
 
 def decoded_value(encoded: Any) -> Any:
-    """Return what `encoded_value` was given: arrays of frameworks as NumPy's, other objects as namespaces or
-    `Described`.
-    """
+    """Return what `encoded_value` encoded: frameworks' arrays as NumPy's, other objects as namespaces or texts."""
     if isinstance(encoded, list):
         raise ValueError("a list without its kind")
     if not isinstance(encoded, Mapping):

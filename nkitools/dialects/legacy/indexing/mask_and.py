@@ -47,9 +47,7 @@ class Waiting:
 
 
 def waits(mask: Comparison) -> bool:
-    """Return whether the truth value that is asked for is that of the left side of an ``and`` of two comparisons
-    (NK620).
-    """
+    """Return whether the truth value asked for is of the left side of an ``and`` of two comparisons (NK620)."""
     form, frame = FORM.get(), author_frame(2)
     if form is None or frame is None:
         return False

@@ -193,9 +193,7 @@ class OffsetAccess:
         return self._at_start(box)[0].violation(box)
 
     def view(self, box: Box | None = None) -> NkiTensor:
-        """Return the moved view in HBM. On chip no instruction but the two dynamic copies has such an address
-        (NK603).
-        """
+        """Return the moved view in HBM; on chip only the two dynamic copies have such an address (NK603)."""
         if self.tensor.on_chip:
             message = (
                 f"{describe(self.tensor)} is addressed by an offset that is known only when the kernel runs "

@@ -55,9 +55,7 @@ class AffineRange(TracedRange):
 
 
 def note_update(what: str, count: int) -> None:
-    """Note that the instructions issued since the record held ``count`` of them update their destination by
-    ``what``.
-    """
+    """Note that instructions since the record held ``count`` of them update their destination by ``what``."""
     core = CORE.get()
     form = form_of()
     if core is not None and form.loops:
