@@ -17,83 +17,56 @@ from nkitools.rules.finding import Picture
 
 
 class _Pattern(NamedTuple):
-    """Dimensions that are looked at one by one (sizes, strides), and the run of bytes inside of them.
+    """The (size, stride) pairs of dimensions that are looked at one by one, and the run of bytes inside of them.
 
     Seen from the first element it reaches from ``low`` to ``high``; ``grain`` divides the run and all strides.
     """
 
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
+    dimensions: tuple[tuple[int, int], ...]
     run: int
     low: int
     high: int
     grain: int
 
-    @classmethod
-    def of(cls, dimensions: list[tuple[int, int]], run: int) -> _Pattern:
-        """Return the pattern of (size, stride) pairs around a run."""
-        steps = [(size - 1) * stride for size, stride in dimensions]
-        low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps) + run
-        sizes, strides = tuple(size for size, _ in dimensions), tuple(stride for _, stride in dimensions)
-        return cls(sizes, strides, run, low, high, gcd(run, *strides))
-
 
 @cache  # layouts live as long as the process
-def _whole(layout: Layout) -> _Pattern:
-    """Return a view. Elements that are repeated are touched once."""
-    return _Pattern.of([(size, stride) for size, stride in layout.runs if stride], layout.run)
+def _pattern_of(layout: Layout, kept: int) -> _Pattern:
+    """Return the pattern of a view whose first ``kept`` dimensions are chosen from; repeated others are there once."""
+    every = list(zip(layout.shape, layout.strides, strict=True))
+    inner, run = run_of(every[kept:], layout.dtype.itemsize)
+    dimensions = (*every[:kept], *((size, stride) for size, stride in inner if stride))
+    steps = [(size - 1) * stride for size, stride in dimensions]
+    low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps) + run
+    return _Pattern(dimensions, run, low, high, gcd(run, *(stride for _, stride in dimensions)))
 
 
-@cache
-def _element_by_element(layout: Layout) -> _Pattern:
-    return _Pattern.of(list(zip(layout.shape, layout.strides, strict=True)), layout.dtype.itemsize)
-
-
-@cache
-def _in_a_row(layout: Layout) -> tuple[list[tuple[int, int]], int]:
-    dimensions, run = run_of(list(zip(layout.shape[1:], layout.strides[1:], strict=True)), layout.dtype.itemsize)
-    return [(size, stride) for size, stride in dimensions if stride], run
-
-
-def _placed(access: SharedAccess) -> tuple[_Pattern, int]:
-    """Return the pattern of an access and its first byte; of chosen rows all from the first to the last."""
-    layout, rows = access.layout, access.rows
-    if access.lanes is not None:
-        return _element_by_element(layout), access.byte_offset
-    if rows is None:
-        return _whole(layout), access.byte_offset
-    dimensions, run = _in_a_row(layout)
-    step = layout.strides[0]
-    first, count = (int(rows[0]), int(rows[-1] - rows[0]) + 1) if rows.size else (0, 1)
-    return _Pattern.of([(count, step), *dimensions], run), access.byte_offset + first * step
+def _pattern(access: SharedAccess) -> _Pattern:
+    kept = 1 if access.rows is not None else 0 if access.lanes is None else len(access.layout.shape)
+    return _pattern_of(access.layout, kept)
 
 
 def reach(access: SharedAccess) -> tuple[int, int]:
     """Return the first byte of an access, and the one behind its last."""
-    pattern, start = _placed(access)
-    return start + pattern.low, start + pattern.high
+    pattern = _pattern(access)
+    return access.byte_offset + pattern.low, access.byte_offset + pattern.high
 
 
 def grain(accesses: Iterable[SharedAccess], origin: int) -> int:
     """Return the longest stretch of bytes that every access, seen from ``origin``, touches as a whole or not at all."""
     unit = 0
     for access in accesses:
-        pattern, start = _placed(access)
-        unit = gcd(unit, pattern.grain, start - origin)
+        unit = gcd(unit, _pattern(access).grain, access.byte_offset - origin)
     return unit
 
 
 def mark(flags: Array, value: int, access: SharedAccess, origin: int, unit: int) -> None:
     """Or ``value`` into the flags of the bytes that an access touches; ``unit`` bytes a flag, from ``origin`` on."""
-    rows = access.rows
-    if rows is not None and not rows.size:
-        return
-    pattern, start = _placed(access)
-    shape = (*pattern.sizes, pattern.run // unit)
-    steps = (*(stride // unit for stride in pattern.strides), 1)
-    view: Array = np.ndarray(shape, np.uint8, flags, (start - origin) // unit, steps)
-    if rows is not None:
-        view[rows - rows[0]] |= value
+    pattern = _pattern(access)
+    shape = (*(size for size, _ in pattern.dimensions), pattern.run // unit)
+    steps = (*(stride // unit for _, stride in pattern.dimensions), 1)
+    view: Array = np.ndarray(shape, np.uint8, flags, (access.byte_offset - origin) // unit, steps)
+    if access.rows is not None:
+        view[access.rows] |= value
     elif access.lanes is not None:
         view[access.lanes] |= value
     else:

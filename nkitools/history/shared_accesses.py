@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from nkitools.chip.layout import Layout
@@ -41,17 +40,14 @@ def shared_accesses(record: Record) -> dict[int, list[SharedAccess]]:
     """
     found: dict[int, dict[Any, SharedAccess]] = {}
     shared: dict[int, tuple[int, ...]] = {}  # by plan: its operands that matter
-    stretches = _stretches(record)
-    _, program, stretch = next(stretches)
-    following = next(stretches)
+    meetings = [meeting.position for meeting in record.meetings]
     for row in record.rows_between():
         position = row.position
-        while position >= following[0]:
-            _, program, stretch = following
-            following = next(stretches)
         operands = shared.get(row.plan.id)
         if operands is None:
             operands = shared[row.plan.id] = _shared_operands(row)
+        if operands:
+            program, stretch = record.program_at(position), bisect_right(meetings, position)
         for operand in operands:
             access = row.access(operand)
             part = record.beside.part_as_run(position, operand)
@@ -74,19 +70,3 @@ def _shared_operands(row: Row) -> tuple[int, ...]:
         return ()
     accesses = enumerate(row.accesses())
     return tuple(number for number, access in accesses if access.layout.memory is MemoryRegion.shared_hbm)
-
-
-def _stretches(record: Record) -> Iterator[tuple[int, Program, int]]:
-    """From which position on a program runs, and how many meetings there have been; ends with a position never met."""
-    program: Program = ()
-    met = 0
-    turns = ((position, 0, taken) for position, taken in record.programs)
-    meetings = ((meeting.position, 1, ()) for meeting in record.meetings)
-    for position, is_meeting, taken in sorted(chain(turns, meetings), key=lambda each: each[:2]):
-        if is_meeting:
-            met += 1
-        else:
-            program = taken
-        yield position, program, met
-    yield record.count, program, met
-    yield record.count, program, met
