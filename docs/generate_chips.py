@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import fields
 
-from nkitools.chip.generations import DEFAULT_CHIP, TABLES, Generation
+from nkitools.chip.generations import DEFAULT_CHIP, FIELDS, TABLES, Generation
 
 INTRODUCTION = """\
 # Chips
@@ -25,7 +24,7 @@ def chip_page() -> str:
     names = _table(["chip", "also called", "generation"], [_names(each) for each in TABLES])
     parts = [INTRODUCTION, *names, "", "## Limits and abilities", ""]
     meanings = dict(_FIELD.findall(inspect.getsource(Generation)))
-    shown = [field.name for field in fields(Generation) if field.name not in ("name", "chips")]
+    shown = [name for name in FIELDS if name not in ("name", "chips")]
     limits = [[_code(name), meanings[name], *(_value(each, name) for each in TABLES)] for name in shown]
     return "\n".join([*parts, *_table(["field", "meaning", *(each.name for each in TABLES)], limits), ""])
 

@@ -8,8 +8,10 @@ library only, so that options and rules can name it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from dataclasses import FrozenInstanceError
+from typing import Any, NamedTuple, NoReturn, TypeVar, dataclass_transform
+
+Table = TypeVar("Table")
 
 KIB = 1024
 
@@ -23,8 +25,27 @@ class Clocks(NamedTuple):
     gpsimd: float
 
 
-# No __eq__ and no generated __repr__: making them would cost each pytest session a millisecond.
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
+def frozen_table(kind: type[Table]) -> type[Table]:
+    """Make a class a frozen dataclass without generated code, which would cost each pytest session two milliseconds."""
+    names = kind.__annotations__
+    defaults = {name: getattr(kind, name) for name in names if hasattr(kind, name)}
+
+    def filled(self: Table, **values: Any) -> None:
+        given = {**defaults, **values}
+        if given.keys() != names.keys():
+            raise TypeError(f"{kind.__name__}: wrong or missing fields {sorted(given.keys() ^ names.keys())}")
+        vars(self).update(given)
+
+    def refused(self: Table, name: str, value: Any = None) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    for name, method in (("__init__", filled), ("__setattr__", refused), ("__delattr__", refused)):
+        setattr(kind, name, method)
+    return kind
+
+
+@frozen_table
 class Generation:
     """The limits, clocks and abilities of one NeuronCore generation; the docs page of chips shows the comments."""
 
@@ -124,6 +145,14 @@ class Generation:
     def moving_fmax(self, output_dtype: str) -> int:
         """Largest free size of ``nc_matmul``'s moving operand for an output of that dtype (nc_matmul, Tile size)."""
         return self.moving_fmax_bfloat16 if output_dtype == "bfloat16" else self.moving_fmax_float32
+
+
+FIELDS = tuple(Generation.__annotations__)  # the names of its fields, in their order
+
+
+def replace(table: Generation, **changes: Any) -> Generation:
+    """Return another generation's table, equal to ``table`` but for ``changes``. Raises TypeError for a wrong field."""
+    return Generation(**{**vars(table), **changes})
 
 
 _INPUTS = frozenset({"float8_e4m3", "float8_e5m2", "bfloat16", "float16", "tfloat32", "float32"})
@@ -227,7 +256,7 @@ def chips_with(ability: str) -> tuple[str, ...]:
 def incomplete_chips() -> tuple[str, ...]:
     """Return the chips that lack an ability of the newest generation."""
     newest = TABLES[-1]
-    abilities = [field.name for field in fields(newest) if getattr(newest, field.name) is True]
+    abilities = [name for name in FIELDS if getattr(newest, name) is True]
     return tuple(chip for chip in CHIPS if not all(getattr(GENERATIONS[chip], ability) for ability in abilities))
 
 

@@ -123,16 +123,24 @@ def _exact(module: str, version: str) -> str:
 
 
 @cache
+def _lines() -> tuple[str, ...]:
+    return tuple(line for file in FILES for line in file.read_text(encoding="utf-8").splitlines()[1:])
+
+
+@cache
 def rows() -> tuple[Row, ...]:
     """Return the rows of the table."""
-    return tuple(Row(*line.split("\t")) for file in FILES for line in file.read_text(encoding="utf-8").splitlines()[1:])
+    return tuple(Row(*line.split("\t")) for line in _lines())
 
 
 @cache
 def versions_of(module: str = MODERN) -> tuple[str, ...]:
-    """Return the versions of the dialect that ``module`` belongs to, the oldest first."""
-    dialect = LEGACY if module.startswith(LEGACY) else MODERN
-    found = (row.name[1:] for row in rows() if row.module == dialect and row.name.startswith("@"))
+    """Return the versions of the dialect that ``module`` belongs to, the oldest first.
+
+    Every pytest session asks for them: no other row is made.
+    """
+    start = f"{LEGACY if module.startswith(LEGACY) else MODERN}\t@"
+    found = (line.removeprefix(start).partition("\t")[0] for line in _lines() if line.startswith(start))
     return tuple(sorted(found, key=_number))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -10,6 +10,7 @@ from nkitools import options
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.generations import (
     DEFAULT_CHIP,
+    FIELDS,
     GENERATIONS,
     KIB,
     V2,
@@ -18,6 +19,7 @@ from nkitools.chip.generations import (
     Clocks,
     Generation,
     generation_of,
+    replace,
 )
 
 MIB = 1024 * KIB
@@ -147,7 +149,20 @@ def test_a_generation_cannot_be_changed() -> None:
     """A table is data that everybody reads."""
     with pytest.raises(FrozenInstanceError):
         V3.partitions = 64  # type: ignore[misc]
-    assert all(isinstance(hash(getattr(V3, field.name)), int) for field in fields(V3))
+    with pytest.raises(FrozenInstanceError):
+        del V3.partitions
+    assert all(isinstance(hash(getattr(V3, name)), int) for name in FIELDS)
+
+
+def test_a_generation_has_exactly_its_fields() -> None:
+    """A field that is missing or mistyped is an error where the table is written; the others are kept."""
+    with pytest.raises(TypeError, match=r"fields \['psum_bank'\]"):
+        replace(V3, psum_bank=4)
+    with pytest.raises(TypeError, match="'version'"):
+        Generation(name="NeuronCore-v9")  # type: ignore[call-arg]
+    changed = replace(V3, psum_banks=4)
+    assert {name for name in FIELDS if getattr(changed, name) != getattr(V3, name)} == {"psum_banks"}
+    assert (changed.psum_banks, V3.psum_banks) == (4, 8)
 
 
 @pytest.mark.parametrize("chip", ["trn9", "TRN2", "", "v3", "trn2 "])
