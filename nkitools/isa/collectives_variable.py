@@ -8,7 +8,8 @@ was. The metadata are read when both cores of the rank have come.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,7 +114,9 @@ def all_to_all_v(
 class _Variable(Collective):
     """A call of either: what it is given, then which chunks go where, then the exchange."""
 
-    def __init__(self, function: Any, priority: Any, name: Any, known: Any, placed: Any) -> None:
+    def __init__(
+        self, function: Callable[..., None], priority: int | None, name: str | None, known: bool, placed: bool
+    ) -> None:
         super().__init__(function, priority, name)
         for role, flag in (("recv_counts_known", known), ("has_rdispls", placed)):
             if not isinstance(flag, (bool, np.bool_)):
@@ -123,7 +126,7 @@ class _Variable(Collective):
 
     # --- what it is given -------------------------------------------------------------------------------------------
 
-    def take(self, srcs: Any, dsts: Any, metadata: Any, count: int) -> None:
+    def take(self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], metadata: NkiTensor, count: int) -> None:
         """Check the tensors."""
         (self.src,), (self.dst,) = self.tensors("srcs", srcs, one=True), self.tensors("dsts", dsts, one=True)
         self.alike(srcs=[self.src], dsts=[self.dst])

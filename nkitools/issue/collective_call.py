@@ -22,7 +22,7 @@ from nkitools.chip.twin_storage import LOW_PRECISION
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import DMA_COMPLETION_NS
-from nkitools.engines.operators import Operator
+from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.check import check
@@ -47,7 +47,7 @@ _plans: dict[tuple[Any, ...], Plan] = {}
 class Collective:
     """One call of a collective on the core that runs: guards first, then `exchange` or `issue`."""
 
-    def __init__(self, function: Any, priority: Any = None, name: Any = None) -> None:
+    def __init__(self, function: Callable[..., object], priority: int | None = None, name: str | None = None) -> None:
         self.name = function.__name__
         self.core: Core = current_core(f"nki.collectives.{self.name}")
         self.check = Check(self.name, self.core.generation, call_form(function))
@@ -58,7 +58,7 @@ class Collective:
 
     # --- the tensors ------------------------------------------------------------------------------------------------
 
-    def tensors(self, role: str, given: Any, *, one: bool = False) -> list[NkiTensor]:
+    def tensors(self, role: str, given: Sequence[NkiTensor], *, one: bool = False) -> list[NkiTensor]:
         """NK609: a list of tensors, not empty, at addresses of one run-time offset at most; ``one``: of one tensor."""
         if isinstance(given, NkiTensor) or not isinstance(given, (list, tuple)):
             self.check.refuse("NK609", f"`{role}` must be a list of tensors, it is {_told(given)}")
@@ -76,7 +76,7 @@ class Collective:
             self._settle(each)
         return list(given)
 
-    def by_channel(self, role: str, given: Any, channels: int) -> list[NkiTensor]:
+    def by_channel(self, role: str, given: Sequence[Sequence[NkiTensor]], channels: int) -> list[NkiTensor]:
         """NK609: a list of lists of one tensor, one list a channel."""
         if not isinstance(given, (list, tuple)) or len(given) != channels:
             count = f"{len(given)} lists" if isinstance(given, (list, tuple)) else _told(given)
@@ -147,7 +147,7 @@ class Collective:
                 remedy=f"Allocate `{role}` with shape {list(wanted)}.",
             )
 
-    def operator(self, op: Any, *tensors: NkiTensor) -> Operator:
+    def operator(self, op: OperatorToken, *tensors: NkiTensor) -> Operator:
         """NK306, NK301: nl.add, nl.minimum or nl.maximum, and what the collective engine can reduce.
 
         It has no datapath for integers: it computes in float32, and AWS's compiler refuses those of 32 bits.
@@ -187,7 +187,7 @@ class Collective:
         elements: Elements,
         *,
         touches: tuple[Mask, ...] = (),
-        **agreed: Any,
+        **agreed: str | int | Sequence[int | tuple[int, int]],
     ) -> None:
         """Meet the other ranks, move what they bring, and record that; ``agreed`` must be equal on all of them.
 
@@ -262,7 +262,7 @@ class Collective:
         return self.check.call_form
 
 
-def call_form(function: Any) -> str:
+def call_form(function: Callable[..., object]) -> str:
     """Return ``The call form is nki.collectives.all_reduce(srcs, dsts, …).``"""
     signature = inspect.signature(function)
     bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]

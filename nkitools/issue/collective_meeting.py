@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,7 @@ class Met:
         mine = self.offers[self.at]
         return Transfer(position, mine.members, mine.number, tuple(sorted(self.senders - {mine.number})))
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what is the same for all ranks of the group, made by the first that asks."""
         shared = self.offers[0].shared
         if key not in shared:
@@ -157,7 +157,7 @@ def _compare(offers: list[Offer]) -> None:
         return
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Hashable) -> str:
     return value if isinstance(value, str) else repr(value)
 
 

@@ -31,7 +31,7 @@ class Named(Protocol):
         """The signature, as a remedy shows it."""
 
 
-def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Named, name: object) -> None:
+def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Named, name: str | None) -> None:
     """Record an instruction with these operands; ``name`` is what the author calls it, None for nothing."""
     core.commit(plan, core.record.site(), words_of(tensors))
     if name is not None:
@@ -44,7 +44,7 @@ def leave_open(core: Core, plan: Plan, site: int, dst: NkiTensor, sources: Seque
     return opened
 
 
-def commit_call(call: CarefulCall, instruction: Named, name: object) -> None:
+def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None:
     """Record a call that was performed, and which elements it has touched."""
     keep_touched(call.core, call.plan, call.tensors, call.touches, call.lanes, call.kept)
     if call.release is not None:

@@ -19,12 +19,12 @@ GATHERING = (dge_modes.unknown, dge_modes.swdge)  # the modes that vector_offset
 _BY_VALUE = {member.value: member for member in dge_modes}
 
 
-def mode_of(dge_mode: Any) -> Any:
+def mode_of(dge_mode: dge_modes | int) -> Any:
     """Return the mode that an argument means: production kernels also pass a documented value (``dge_mode=3``)."""
     return _BY_VALUE.get(dge_mode, dge_mode) if type(dge_mode) is int else dge_mode
 
 
-def modes(check: Check, priority: Any, dge_mode: Any, oob_mode: Any) -> None:
+def modes(check: Check, priority: int | None, dge_mode: dge_modes, oob_mode: oob_modes) -> None:
     """NK609, NK606: priority 0 to 3 is NeuronCore-v4's, hardware descriptor generation came with v3."""
     chip = check.chip
     guards.one_of(check, "oob_mode", oob_mode, oob_modes)
@@ -37,7 +37,7 @@ def modes(check: Check, priority: Any, dge_mode: Any, oob_mode: Any) -> None:
         )
 
 
-def check_priority(check: Check, priority: Any) -> None:
+def check_priority(check: Check, priority: int | None) -> None:
     """NK609, NK606: the priority of a transfer is 0 to 3, on NeuronCore-v4."""
     if priority is None:
         return
@@ -49,14 +49,14 @@ def check_priority(check: Check, priority: Any) -> None:
         check.fail("NK606", f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none")
 
 
-def trigger(check: Check, engine: Any, dge_mode: Any) -> None:
+def trigger(check: Check, engine: engines, dge_mode: dge_modes) -> None:
     """NK206, NK609: with hardware descriptor generation the Sync or the Scalar Engine's queue may be chosen."""
     guards.one_of(check, "engine", engine, engines, (engines.sync, engines.scalar, engines.unknown))
     if engine is not engines.unknown and dge_mode is not dge_modes.hwdge:
         check.fail("NK609", f"`engine`={engine} goes with dge_mode=nisa.dge_mode.hwdge only")
 
 
-def addresses(check: Check, dge_mode: Any, **tensors: NkiTensor) -> None:
+def addresses(check: Check, dge_mode: dge_modes, **tensors: NkiTensor) -> None:
     """NK609: descriptors made on the host have no run-time address, those of the hardware no index per partition."""
     for role, tensor in tensors.items():
         if isinstance(tensor, VectorTensor) and dge_mode not in GATHERING:

@@ -47,7 +47,12 @@ class FullPrecision:
 
 
 def in_full_precision(
-    instruction: InstructionForm, core: Core, key: Any, values: tuple[Any, ...], plan: Plan, check: Check | None
+    instruction: InstructionForm,
+    core: Core,
+    key: tuple[Any, ...],
+    values: tuple[Any, ...],
+    plan: Plan,
+    check: Check | None,
 ) -> FullPrecision | None:
     """Return how a call is computed whose declared operands have ``plan``; ``check`` has just been asked, or None.
 
@@ -90,7 +95,7 @@ def _shown(value: Any, role: int, wide: dict[int, NkiTensor]) -> Any:
 
 
 def _planned(
-    instruction: InstructionForm, core: Core, key: Any, values: tuple[Any, ...], check: Check | None
+    instruction: InstructionForm, core: Core, key: tuple[Any, ...], values: tuple[Any, ...], check: Check | None
 ) -> Plan | None:
     """Return the plan for the likes, None where the instruction cannot take them; kept where the declared one is."""
     plans = core.full_plans

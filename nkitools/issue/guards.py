@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES, describe
 from nkitools.engines.enums import engine
-from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, token_name
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, OperatorToken, token_name
 from nkitools.issue.instruction import Check
+from nkitools.issue.plan import OptionalOperand
 
 SBUF = MemoryRegion.sbuf
 PSUM = MemoryRegion.psum
@@ -179,7 +181,7 @@ def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str,
         )
 
 
-def vector_operand(check: Check, role: str, operand: Any, data: NkiTensor) -> None:
+def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiTensor) -> None:
     """Check that a vector operand is a (partitions, 1) tile in SBUF or PSUM."""
     if not isinstance(operand, NkiTensor):
         return
@@ -198,7 +200,7 @@ def vector_operand(check: Check, role: str, operand: Any, data: NkiTensor) -> No
 # --- which engines ---------------------------------------------------------------------------------------------------
 
 
-def one_of(check: Check, role: str, value: Any, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
+def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
     """Check that an enum argument is of its enum (NK609), and among the members that the instruction takes (NK206)."""
     if not isinstance(value, kind):
         check.refuse("NK609", f"`{role}` must be a nki.isa.{kind.__name__}, it is {value!r}")
@@ -208,7 +210,7 @@ def one_of(check: Check, role: str, value: Any, kind: type, allowed: tuple[Any, 
         check.fail(rule, f"`{role}`={value} is not possible here; possible are {names}")
 
 
-def gpsimd_reaches(check: Check, chosen: engine, **tensors: Any) -> None:
+def gpsimd_reaches(check: Check, chosen: engine, **tensors: OptionalOperand) -> None:
     """NK206: the GpSimd Engine cannot access PSUM."""
     for role, tensor in tensors.items():
         if chosen is engine.gpsimd and isinstance(tensor, NkiTensor) and tensor.buffer is PSUM:
@@ -222,7 +224,7 @@ def gpsimd_reaches(check: Check, chosen: engine, **tensors: Any) -> None:
 # --- which operators -------------------------------------------------------------------------------------------------
 
 
-def operator(check: Check, role: str, token: Any) -> Operator:
+def operator(check: Check, role: str, token: OperatorToken) -> Operator:
     """NK306, NK606: the math operator that a token stands for, on this chip."""
     found = token if isinstance(token, Operator) else None
     name = token_name(token)
@@ -241,7 +243,7 @@ def operator(check: Check, role: str, token: Any) -> Operator:
     return found
 
 
-def binary_operator(check: Check, role: str, token: Any) -> Operator:
+def binary_operator(check: Check, role: str, token: OperatorToken) -> Operator:
     """NK306, NK606: a math operator of two operands."""
     found = operator(check, role, token)
     if found.unary:
@@ -249,7 +251,7 @@ def binary_operator(check: Check, role: str, token: Any) -> Operator:
     return found
 
 
-def reduction_operator(check: Check, role: str, token: Any) -> Operator:
+def reduction_operator(check: Check, role: str, token: OperatorToken) -> Operator:
     """NK306: a math operator that may reduce."""
     name = token.name if isinstance(token, Operator) else token_name(token)
     known = OPERATORS.get(name) if name is not None else None
@@ -259,7 +261,7 @@ def reduction_operator(check: Check, role: str, token: Any) -> Operator:
     return operator(check, role, token)
 
 
-def activation_function(check: Check, role: str, token: Any) -> Activation:
+def activation_function(check: Check, role: str, token: OperatorToken) -> Activation:
     """NK306: the activation function that a token stands for."""
     if isinstance(token, Activation):
         return token
@@ -275,7 +277,7 @@ def activation_function(check: Check, role: str, token: Any) -> Activation:
 # --- which dtypes ----------------------------------------------------------------------------------------------------
 
 
-def integers(check: Check, **operands: Any) -> None:
+def integers(check: Check, **operands: OptionalOperand) -> None:
     """NK301: bitvec operators take and give integers."""
     for role, operand in operands.items():
         if isinstance(operand, NkiTensor) and not (operand.dtype.is_integer or operand.dtype.kind == "bool"):
@@ -284,7 +286,7 @@ def integers(check: Check, **operands: Any) -> None:
             check.refuse("NK301", f"a bitvec operator needs integers, `{role}` is a {type(operand).__name__}")
 
 
-def not_packed(check: Check, **tensors: Any) -> None:
+def not_packed(check: Check, **tensors: OptionalOperand) -> None:
     """NK301: packed x4 dtypes are operands of the microscaling instructions only."""
     for role, tensor in tensors.items():
         if isinstance(tensor, NkiTensor) and tensor.dtype.kind == "packed":

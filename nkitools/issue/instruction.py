@@ -21,7 +21,7 @@ from nkitools.issue.check import check
 from nkitools.issue.commit import commit_call
 from nkitools.issue.fast_path import binder, issuer
 from nkitools.issue.form import InstructionForm
-from nkitools.issue.instruction_names import label
+from nkitools.issue.instruction_names import DeviceLoop, label
 from nkitools.issue.perform import perform
 from nkitools.issue.plan import (
     LABEL,
@@ -71,7 +71,7 @@ class NkiInstruction:
     Instructions run in program order here: a dependence changes no result.
     """
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: DeviceLoop | None) -> None:
         self.handle = handle
 
     def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:

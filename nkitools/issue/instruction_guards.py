@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from nkitools.chip.argument_types import Number
 from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -97,7 +98,9 @@ def whole_cores(check: Check, role: str, tensor: NkiTensor) -> None:
         )
 
 
-def integer(check: Check, role: str, number: Any, least: int = int(_INT32.min), most: int = int(_INT32.max)) -> int:
+def integer(
+    check: Check, role: str, number: Number | NkiTensor, least: int = int(_INT32.min), most: int = int(_INT32.max)
+) -> int:
     """NK609: a whole number, known when the kernel is built, within these bounds (those of int32)."""
     whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
     if not whole or not least <= number <= most:
@@ -107,7 +110,7 @@ def integer(check: Check, role: str, number: Any, least: int = int(_INT32.min), 
     return int(number)
 
 
-def partitions_of(tensor: NkiTensor, chosen: Any) -> Array:
+def partitions_of(tensor: NkiTensor, chosen: slice | Sequence[int] | Array) -> Array:
     """Return a mask, broadcastable to ``tensor``, of some of its partitions."""
     mask = np.zeros((tensor.shape[0], *[1] * (tensor.ndim - 1)), np.bool_)
     mask[chosen] = True

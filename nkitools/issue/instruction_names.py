@@ -42,7 +42,7 @@ class DeviceLoop:
         return False
 
 
-def label(core: Core, instruction: Any, name: Any, position: int) -> None:
+def label(core: Core, instruction: Any, name: str, position: int) -> None:
     """Keep the name that the author has given to the instruction at ``position`` (-1: skipped). Errors: NK609."""
     if not isinstance(name, str):
         refuse(

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token_name
+from nkitools.chip.argument_types import Number
+from nkitools.engines.operators import ACTIVATIONS, OPERATORS, OperatorToken, token_name
 
 # From the other arguments, the operands as they are shown, and their values.
 Form = Callable[[Mapping[str, Any], Mapping[str, str], Mapping[str, Any]], str]
@@ -27,11 +28,11 @@ def expression(instruction: str, settings: Mapping[str, Any], values: Mapping[st
     return form(settings, shown, values)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Number) -> str:
     return str(np.float32(value))  # which is what the engines compute with
 
 
-def _name(token: Any) -> str:
+def _name(token: OperatorToken) -> str:
     for table in (OPERATORS, ACTIVATIONS):
         for name, each in table.items():
             if each is token:
@@ -39,7 +40,7 @@ def _name(token: Any) -> str:
     return token_name(token) or str(token)
 
 
-def _binary(token: Any, left: str, right: str) -> str:
+def _binary(token: OperatorToken, left: str, right: str) -> str:
     name = _name(token)
     operator = OPERATORS.get(name)
     if operator is not None and operator.unary:

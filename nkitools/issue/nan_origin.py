@@ -22,7 +22,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.issue.element_maps import From
 from nkitools.issue.element_rules import Shape
 from nkitools.issue.nan_formula import expression
-from nkitools.issue.plan import Plan
+from nkitools.issue.plan import Plan, Value
 from nkitools.rules.finding import report
 
 _ALL_FLAGS = frozenset({DIVIDED, INVALID, OVERFLOWED})
@@ -113,7 +113,7 @@ class _Input:
         return None if chosen is None or np.count_nonzero(chosen) != 1 else self.array[chosen][0]
 
 
-def _elements(value: Any) -> Any:
+def _elements(value: Value | None) -> Any:
     """Return an array, or a number as one; None for an operand that is not there."""
     if isinstance(value, np.ndarray):
         return value

@@ -11,7 +11,7 @@ from nkitools.chip.memory import POISON_INTEGER
 from nkitools.chip.numerics import Array
 
 
-def poison(destination: Array, where: Any, dtype: DType) -> None:
+def poison(destination: Array, where: bool | Array, dtype: DType) -> None:
     """NaN in floats and 4 in integers, as in memory that was never written. ``where``: True, False or a mask."""
     if where is False:
         return

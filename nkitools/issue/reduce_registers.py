@@ -6,7 +6,7 @@ A register that was never set holds a NaN with bits of its own, so that its use 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import reduce_cmd as commands
-from nkitools.engines.operators import Operator
+from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import SCALAR_REGISTERS, VECTOR_REGISTERS
 from nkitools.issue.element_rules import BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check
+from nkitools.issue.plan import Operand, Value
 from nkitools.issue.touched_elements import use_state
 from nkitools.rules.finding import report
 
@@ -53,7 +54,7 @@ class Lanes:
         self.last = layout.start_partition + (layout.partitions - 1) * step
         self.lanes = slice(layout.start_partition, self.last + 1, step)
 
-    def begin(self, command: commands, identity: float, initial: Any = None) -> Array:
+    def begin(self, command: commands, identity: float, initial: Value | None = None) -> Array:
         """Return the registers made ready for what ``command`` says, as a float32 array to reduce into."""
         registers = self.registers()
         self._use(reads=command is commands.reduce, writes=True)
@@ -145,7 +146,7 @@ def register_elements(
 # --- guards ----------------------------------------------------------------------------------------------------------
 
 
-def reducer(check: Check, role: str, token: Any, allowed: tuple[str, ...]) -> Operator:
+def reducer(check: Check, role: str, token: OperatorToken, allowed: tuple[str, ...]) -> Operator:
     """NK306, NK606: the operator that reduces into the registers, one of ``allowed``."""
     found = guards.operator(check, role, token)
     if found.name not in allowed:
@@ -167,7 +168,7 @@ def result_tile(check: Check, reduce_res: NkiTensor | None, data: NkiTensor, rol
         )
 
 
-def initial_value(check: Check, role: str, value: Any, data: NkiTensor) -> None:
+def initial_value(check: Check, role: str, value: Operand, data: NkiTensor) -> None:
     """NK301, NK109: what is loaded into the registers is a number or a float32 (partitions, 1) vector."""
     guards.vector_operand(check, role, value, data)
     if isinstance(value, NkiTensor) and value.dtype is not float32:

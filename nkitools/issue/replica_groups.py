@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -27,7 +28,7 @@ class ReplicaGroup:
 
     replica_groups: tuple[tuple[int, ...], ...]
 
-    def __init__(self, replica_groups: Any) -> None:
+    def __init__(self, replica_groups: ReplicaGroup | Sequence[Sequence[int]]) -> None:
         groups = _lists(replica_groups)
         seen: set[int] = set()
         for rank in (rank for each in groups for rank in each):
@@ -37,7 +38,7 @@ class ReplicaGroup:
         object.__setattr__(self, "replica_groups", groups)
 
 
-def _lists(given: Any) -> tuple[tuple[int, ...], ...]:
+def _lists(given: ReplicaGroup | Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     """NK609: what is given, as tuples of ranks."""
     if isinstance(given, ReplicaGroup):
         return given.replica_groups
@@ -88,7 +89,7 @@ def check_rank(check: Check, core: Core, rank: int, where: str) -> None:
         check.refuse("NK609", f"{where} names rank {rank}; this run has {there}", remedy=how_to_run(rank + 1))
 
 
-def rank_list(check: Check, core: Core, group: Any, *, sized: bool = True) -> tuple[int, ...]:
+def rank_list(check: Check, core: Core, group: ReplicaGroup, *, sized: bool = True) -> tuple[int, ...]:
     """Return the running rank's own list, in its order. NK609: no replica group, unknown ranks, a rank in none of the
     lists.
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.engines.operators import Operator
+from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.instruction import Check
+from nkitools.issue.plan import OptionalOperand, Value
 from nkitools.rules.finding import report
 
 # --- guards ----------------------------------------------------------------------------------------------------------
 
 
-def arithmetic_operator(check: Check, role: str, token: Any, *, binary: bool = False) -> Operator:
+def arithmetic_operator(check: Check, role: str, token: OperatorToken, *, binary: bool = False) -> Operator:
     """NK306, NK606: a math operator that is not one of bits (``binary``: of two operands)."""
     found = (guards.binary_operator if binary else guards.operator)(check, role, token)
     if found.kind == "bitvec":
@@ -25,7 +25,7 @@ def arithmetic_operator(check: Check, role: str, token: Any, *, binary: bool = F
     return found
 
 
-def operand_of(check: Check, role: str, operator: Operator, operand: Any, data: NkiTensor) -> None:
+def operand_of(check: Check, role: str, operator: Operator, operand: OptionalOperand, data: NkiTensor) -> None:
     """NK609, NK109: a number or a (partitions, 1) vector; of a unary operator None or 0."""
     if operator.unary:
         if isinstance(operand, NkiTensor):
@@ -45,7 +45,7 @@ def operand_of(check: Check, role: str, operator: Operator, operand: Any, data: 
     guards.not_packed(check, **{role: operand})
 
 
-def single_precision(check: Check, role: str, operand: Any) -> None:
+def single_precision(check: Check, role: str, operand: OptionalOperand) -> None:
     """NK301: a vector operand that must be float32."""
     if isinstance(operand, NkiTensor) and operand.dtype is not float32:
         check.fail(
@@ -81,14 +81,14 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
 
 
 def zero_if_unary(
-    check: Check, role: str, operator: Operator, operand: Any, compute: Callable[..., None]
+    check: Check, role: str, operator: Operator, operand: OptionalOperand, compute: Callable[..., None]
 ) -> Callable[..., None]:
     """NK609: the number beside a unary operator is 0. A number is data, so that this is looked at in each call."""
     if not operator.unary or operand is None:
         return compute
     instruction = check.instruction
 
-    def checked(destination: Array, data: Array, number: Any, *others: Any) -> None:
+    def checked(destination: Array, data: Array, number: Value, *others: Value) -> None:
         if number != 0:
             report(
                 "NK609",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import float32
+from nkitools.chip.dtypes import DType, float32
 from nkitools.chip.numerics import Array, through_float32, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.arithmetic import column
@@ -17,6 +17,7 @@ from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator
 from nkitools.issue import reduce_registers
 from nkitools.issue.instruction import Check
+from nkitools.issue.plan import Value
 
 MAXIMUM = OPERATORS["maximum"]
 _INT32 = np.iinfo(np.int32)
@@ -24,7 +25,7 @@ _INT32 = np.iinfo(np.int32)
 Selecting = Callable[[Array, Array, Array, Any], Any]  # (destination, mask, on_true, on_false)
 
 
-def predicate_mask(reverse: Any, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+def predicate_mask(reverse: bool, shape: tuple[int, ...]) -> Callable[[Array], Array]:
     """Return where a predicate holds: where it is not 0, or with ``reverse`` where it is."""
     hold = np.equal if reverse else np.not_equal
 
@@ -85,7 +86,7 @@ def selecting(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
     same = dtype is on_true.dtype
     direct = same and dst.shape == shape and dst.layout.injective
 
-    def select(destination: Array, mask: Array, on_true: Array, on_false: Any) -> None:
+    def select(destination: Array, mask: Array, on_true: Array, on_false: Value) -> None:
         other = _other(on_false, dtype, len(shape))
         if direct:
             np.copyto(destination, on_true)
@@ -97,7 +98,7 @@ def selecting(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
     return select
 
 
-def _other(on_false: Any, dtype: Any, ndim: int) -> Any:
+def _other(on_false: Value, dtype: DType, ndim: int) -> Any:
     """Return the number or column of ``on_false`` as elements of ``dtype``, in memory of its own."""
     if isinstance(on_false, np.ndarray):
         return column(np.array(through_float32(on_false, dtype)), ndim)
@@ -109,7 +110,7 @@ def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
     dtype, shape = dst.dtype, on_true.shape
     direct = dtype is float32 and dst.shape == shape and dst.layout.injective
 
-    def select(destination: Array, mask: Array, on_true: Array, on_false: Any) -> Array:
+    def select(destination: Array, mask: Array, on_true: Array, on_false: Value) -> Array:
         other = _other(on_false, float32, len(shape))
         out = destination if direct else np.empty(shape, np.float32)
         np.copyto(out, to_float32(on_true))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nkitools.chip.argument_types import Number
 from nkitools.chip.core import Core
 from nkitools.chip.numeric_flags import OutsideRange, Product, Saturated, Unfit
 from nkitools.chip.numerics import Array
@@ -150,7 +151,7 @@ def _same(left: Array, right: Array) -> Array:
     return same if left.dtype.kind in "iub" else same | (np.isnan(left) & np.isnan(right))
 
 
-def _shown(number: Any) -> str:
+def _shown(number: Number) -> str:
     """Return a number as an author writes it: 300.0, 127, nan."""
     if isinstance(number, (bool, np.bool_)):
         return str(bool(number))
