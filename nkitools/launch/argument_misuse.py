@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch.nested_arguments import mapped_by_name
 from nkitools.launch.signatures import bind, signature_of
@@ -72,7 +73,7 @@ def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     return iter(found)
 
 
-def _remedy(name: str, value: Any) -> str:
+def _remedy(name: str, value: Argument) -> str:
     if value is None:
         return f"Pass an array for `{name}`, or ask `if {name} is None` in the kernel."
     if isinstance(value, str):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float32
 from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.memory import MemoryRegion, Storage
@@ -82,11 +83,11 @@ class Arguments:
         """The storages that the array arguments became."""
         return [entered.storage for entered in self._entered]
 
-    def enter(self, name: str, value: Any) -> Any:
+    def enter(self, name: str, value: Argument) -> Any:
         """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""
         return mapped_by_name(name, value, self._part)
 
-    def _part(self, name: str, value: Any) -> Any:
+    def _part(self, name: str, value: Argument) -> Any:
         if tensor_of(value) is not None:
             message = f"argument `{name}` is a tensor of another run, which has ended"
             refuse("NK609", message, remedy="Pass arrays: what a kernel returns is in the outputs of its run.")
@@ -95,9 +96,9 @@ class Arguments:
             return from_jax_dtype(name, value)
         if self.framework is NUMPY:
             self.framework = framework
-        return self._tensor(name, value, framework)
+        return self._tensor(name, cast("FrameworkArray", value), framework)
 
-    def _tensor(self, name: str, original: Any, framework: Framework) -> Any:
+    def _tensor(self, name: str, original: FrameworkArray, framework: Framework) -> Any:
         array = framework.to_numpy(name, original)
         for entered in self._entered:
             if entered.is_same(original, array):
@@ -145,11 +146,11 @@ class Arguments:
         for entered in changed:
             np.copyto(entered.array, entered.storage.array)
 
-    def leave(self, value: Any) -> Any:
+    def leave(self, value: Argument) -> Any:
         """Return a kernel's result in kind: tensors as arrays (an argument as its own array), containers kept."""
         return mapped(value, self._leave_part)
 
-    def _leave_part(self, value: Any) -> Any:
+    def _leave_part(self, value: Argument) -> Any:
         tensor = tensor_of(value)
         return value if tensor is None else self._array(tensor)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.launch.nested_arguments import mapped
@@ -32,7 +33,7 @@ class Framework:
 # --- NumPy -----------------------------------------------------------------------------------------------------------
 
 
-def _numpy_view(name: str, value: Any) -> Array:
+def _numpy_view(name: str, value: FrameworkArray) -> Array:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
         message = f"argument `{name}` is a masked array; a kernel knows no masks"
@@ -52,7 +53,7 @@ NUMPY = Framework(
 # --- torch -----------------------------------------------------------------------------------------------------------
 
 
-def _is_torch(value: Any) -> bool:
+def _is_torch(value: Argument) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -105,12 +106,12 @@ def _to_torch(array: Array, dtype: DType) -> Any:
 # --- jax -------------------------------------------------------------------------------------------------------------
 
 
-def _is_jax(value: Any) -> bool:
+def _is_jax(value: Argument) -> bool:
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(value, jax.Array)
 
 
-def _jax_view(name: str, value: Any) -> Array:
+def _jax_view(name: str, value: FrameworkArray) -> Array:
     """Return a read-only NumPy view of a jax array."""
     import jax
 
@@ -128,7 +129,7 @@ def _to_jax(array: Array, dtype: DType) -> Any:
     return jnp.asarray(array)
 
 
-def from_jax_dtype(name: str, value: Any) -> Any:
+def from_jax_dtype(name: str, value: Argument) -> Any:
     """Return the NKI dtype of a scalar type of jax (``jnp.bfloat16``); every other value as it is.
 
     Errors: NK609, a TypeError, for one that NKI lacks (NKI 0.4 release notes, JAX dtype support).
@@ -156,16 +157,16 @@ FRAMEWORKS = (
 )
 
 
-def framework_of(value: Any) -> Framework | None:
+def framework_of(value: Argument) -> Framework | None:
     """Return the framework whose array ``value`` is; None for what is no array."""
     return next((framework for framework in FRAMEWORKS if framework.has(value)), None)
 
 
-def arrays_in(values: Any) -> list[Any]:
+def arrays_in(values: Argument) -> list[Any]:
     """Return the arrays of any framework in ``values`` and its containers, in order."""
     found: list[Any] = []
 
-    def note(value: Any) -> Any:
+    def note(value: Argument) -> Any:
         if framework_of(value) is not None:
             found.append(value)
         return value

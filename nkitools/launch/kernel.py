@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.core import CORE
 from nkitools.launch.programs import Launch
 from nkitools.launch.signatures import bind, signature_of
@@ -25,11 +26,12 @@ class KernelObject:
     """
 
     __signature__: inspect.Signature
+    __call__: Callable[..., Any]
     function: Callable[..., Any]
     grid: tuple[int, ...]
     options: dict[str, Any]
 
-    def __init__(self, function: Any, grid: tuple[int, ...] = (), **options: Any) -> None:
+    def __init__(self, function: Kernel, grid: tuple[int, ...] = (), **options: Argument) -> None:
         # Decorated twice it is one kernel: recursion would follow otherwise, since a kernel calls what it wraps.
         while isinstance(function, KernelObject):
             grid = grid or function.grid
@@ -80,12 +82,12 @@ class KernelObject:
         return CORE.get() is not None
 
 
-def name_of(function: Any) -> str:
+def name_of(function: Kernel) -> str:
     """Return what a function or callable object is called."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def grid_of(grid: Any) -> tuple[int, ...]:
+def grid_of(grid: Grid | None) -> tuple[int, ...]:
     """Return a launch grid as a tuple of sizes; TypeError or ValueError says what is not one."""
     if grid is None:
         return ()
@@ -101,7 +103,7 @@ def grid_of(grid: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def lnc_grid(name: str, grid: Any) -> tuple[int, ...]:
+def lnc_grid(name: str, grid: Grid) -> tuple[int, ...]:
     """Return the grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2.
 
     Errors: NK609 for what is no integer, NK613 for other degrees.
@@ -121,9 +123,9 @@ def _shown(size: Any) -> str:
 
 
 def as_launch(
-    kernel: Any,
+    kernel: Kernel,
     *,
-    grid: Any = None,
+    grid: Grid | None = None,
     chip: str | None = None,
     nki_version: str | None = None,
     rules: str | None = None,

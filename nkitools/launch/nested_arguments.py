@@ -7,8 +7,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from nkitools.chip.argument_types import Argument
 
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+
+def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
     """``value`` with every part changed by ``change``: the value itself, or elements and fields of containers.
 
     Containers are copied only where something in them changed. A container inside itself stays as it is.
@@ -16,12 +18,12 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return _mapped("", value, lambda _, each: change(each), frozenset())
 
 
-def mapped_by_name(name: str, value: Any, change: Callable[[str, Any], Any]) -> Any:
+def mapped_by_name(name: str, value: Argument, change: Callable[[str, Any], Any]) -> Any:
     """Return the same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``."""
     return _mapped(name, value, change, frozenset())
 
 
-def _mapped(name: str, value: Any, change: Callable[[str, Any], Any], seen: frozenset[int]) -> Any:
+def _mapped(name: str, value: Argument, change: Callable[[str, Any], Any], seen: frozenset[int]) -> Any:
     changed = change(name, value)
     if changed is not value or id(value) in seen:
         return changed
@@ -35,7 +37,7 @@ def _mapped(name: str, value: Any, change: Callable[[str, Any], Any], seen: froz
     return _rebuilt(value, new)
 
 
-def _parts(name: str, value: Any) -> dict[Any, tuple[str, Any]]:
+def _parts(name: str, value: Argument) -> dict[Any, tuple[str, Any]]:
     """Return the parts of a container by index, key or attribute, each with its place; nothing for other values."""
     if isinstance(value, (list, tuple)):
         return {index: (f"{name}[{index}]", item) for index, item in enumerate(value)}
@@ -44,7 +46,7 @@ def _parts(name: str, value: Any) -> dict[Any, tuple[str, Any]]:
     return {field: (f"{name}.{field}", getattr(value, field)) for field in _fields(value) if hasattr(value, field)}
 
 
-def _fields(value: Any) -> list[str]:
+def _fields(value: Argument) -> list[str]:
     """Return the attributes of a dataclass or of an NKIObject."""
     if isinstance(value, type):
         return []

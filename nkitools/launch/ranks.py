@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, World
 from nkitools.chip.generations import generation_of
@@ -32,7 +33,7 @@ from nkitools.rules.finding import KernelError, not_modelled, refuse
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
 
 
-def arguments_by_rank(ranks: Any, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def arguments_by_rank(ranks: int, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Return the arguments of each rank; TypeError and ValueError for no number of ranks, or no tuple of arguments."""
     if isinstance(ranks, bool) or not isinstance(ranks, (int, np.integer)):
         raise TypeError(f"ranks: must be an integer, it is {ranks!r}. {_FORM}")
@@ -161,11 +162,11 @@ def _shared_among(by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Cal
     return lambda array: _place(array) in shared
 
 
-def _arrays(arguments: Any) -> list[Array]:
+def _arrays(arguments: Argument) -> list[Array]:
     """Return the arrays that a kernel could write into."""
     found: list[Array] = []
 
-    def keep(value: Any) -> Any:
+    def keep(value: Argument) -> Any:
         framework = framework_of(value)
         if framework is not None:
             with suppress(KernelError):  # what cannot be an argument is said when it enters

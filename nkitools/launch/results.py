@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
@@ -24,11 +25,15 @@ _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
 _NAMES = [MEMORY_NAMES[memory] for memory in _HBM]
 
 
-def tensors_of(result: Any) -> list[NkiTensor]:
+# What a kernel returns; a generator or coroutine where its function is none.
+Result: TypeAlias = "Argument | Generator[Any, Any, Any] | Coroutine[Any, Any, Any]"
+
+
+def tensors_of(result: Argument) -> list[NkiTensor]:
     """Return the tensors of a result, also those inside containers, each once."""
     found: dict[tuple[int, int, int], NkiTensor] = {}
 
-    def keep(value: Any) -> Any:
+    def keep(value: Argument) -> Any:
         tensor = tensor_of(value)
         if tensor is not None:
             found.setdefault((tensor.storage.id, tensor.layout.id, tensor.byte_offset), tensor)
@@ -38,7 +43,7 @@ def tensors_of(result: Any) -> list[NkiTensor]:
     return list(found.values())
 
 
-def check_results(result: Any, record: Record, reporter: Reporter, *, on_chip: bool = False) -> None:
+def check_results(result: Result, record: Record, reporter: Reporter, *, on_chip: bool = False) -> None:
     """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
 
     NK601 for a function that makes a generator or coroutine: calling it has run nothing of it.

@@ -9,11 +9,11 @@ to as many instructions as the loop has turns; in a loop on the device it is one
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 from nkitools.record.dependences import Dependences
 from nkitools.record.record import Record
@@ -22,6 +22,9 @@ from nkitools.record.source_sites import UNKNOWN, Site, author_frame, site_at
 from nkitools.rules.finding import refuse, report
 
 _MANY = 12  # so many names are listed
+
+
+Edge: TypeAlias = tuple[str, str | Sequence[str]]  # the later instruction, and the ones that it runs after
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Schedule:
 # --- when they are given ---------------------------------------------------------------------------------------------
 
 
-def schedule_of(edges: Any) -> Schedule:
+def schedule_of(edges: Sequence[Edge]) -> Schedule:
     """Return the edges of a list of pairs (name, name or names that it runs after). Errors: NK609 (form, cycles)."""
     if not isinstance(edges, (list, tuple)):
         refuse("NK609", f"with_schedule takes a list of pairs of names, it is given {type(edges).__name__}")
@@ -56,7 +59,7 @@ def schedule_of(edges: Any) -> Schedule:
     return Schedule(pairs, site)
 
 
-def _pairs(edge: Any) -> Iterator[tuple[str, str]]:
+def _pairs(edge: Edge) -> Iterator[tuple[str, str]]:
     later, earlier = edge if isinstance(edge, (list, tuple)) and len(edge) == 2 else (None, None)
     producers = earlier if isinstance(earlier, (list, tuple)) else [earlier]
     if not all(isinstance(name, str) for name in (later, *producers)):

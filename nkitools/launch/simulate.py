@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
 
-from nkitools.launch.kernel import KernelObject, as_launch
+from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.launch.kernel import as_launch
 from nkitools.launch.programs import run_launch
 from nkitools.launch.ranks import arguments_by_rank, run_ranks
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.record.run import Run
-from nkitools.record.watch.probes import WatchWarning, probing
+from nkitools.record.watch.probes import Watch, WatchWarning, probing
 
 
 def simulate(
-    kernel: Any,
+    kernel: Kernel,
     /,
-    *arrays: Any,
-    grid: Any = None,
+    *arrays: Argument,
+    grid: Grid | None = None,
     chip: str | None = None,
     nki_version: str | None = None,
     ranks: int | None = None,
     rules: str | None = None,
-    watch: Any = None,
-    **kwargs: Any,
+    watch: Watch | None = None,
+    **kwargs: Argument,
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
 
@@ -48,7 +48,8 @@ def simulate(
     """
     __tracebackhide__ = True
     with AuthorsTraceback():
-        if not callable(kernel) and not isinstance(kernel, KernelObject):
+        given: object = kernel  # whatever its type says
+        if not callable(given):
             raise TypeError(
                 f"kernel: simulate needs a kernel or a function, it is given {type(kernel).__name__}. "
                 "Call nkitools.simulate(kernel, *arrays)."

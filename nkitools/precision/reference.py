@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.numerics import Array
 from nkitools.precision.difference import exact
 from nkitools.precision.runs import arrays_in, in_float64
@@ -15,7 +16,7 @@ Shapes = Sequence[tuple[str, tuple[int, ...]]]
 
 
 def references_of(
-    reference: Any, shapes: Shapes, outputs: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    reference: Argument, shapes: Shapes, outputs: int, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Array | None]:
     """Return the reference of each tensor in float64, or None.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -66,11 +67,11 @@ def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict
     )
 
 
-def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:
+def arrays_in(name: str, value: Argument) -> list[tuple[str, tuple[Any, Array]]]:
     """Return the arrays in a value or its containers, by their places, as they are and as NumPy sees them."""
     found: list[tuple[str, tuple[Any, Array]]] = []
 
-    def keep(place: str, part: Any) -> Any:
+    def keep(place: str, part: Argument) -> Any:
         framework = framework_of(part)
         if framework is not None:
             found.append((place, (part, framework.to_numpy(place, part))))
@@ -80,20 +81,20 @@ def arrays_in(name: str, value: Any) -> list[tuple[str, tuple[Any, Array]]]:
     return found
 
 
-def copied(value: Any) -> Any:
+def copied(value: Argument) -> Any:
     """Return a container with copies of its arrays. An array in two places, or two equal views of one, stay one."""
     return _changed(value, _copy)
 
 
-def in_float64(value: Any) -> Any:
+def in_float64(value: Argument) -> Any:
     """Return the same with floating-point arrays in float64 (jax's in float32 where it has no more)."""
     return _changed(value, _float64)
 
 
-def _changed(value: Any, change: Callable[[Framework, Any], Any]) -> Any:
+def _changed(value: Argument, change: Callable[[Framework, Any], Any]) -> Any:
     done: dict[Any, Any] = {}
 
-    def part(each: Any) -> Any:
+    def part(each: Argument) -> Any:
         framework = framework_of(each)
         if framework is None:
             return each

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.difference import Difference
@@ -100,14 +101,14 @@ def _shown(difference: Difference) -> tuple[str, str, str, str]:
 
 
 def precision_split(
-    kernel: Any,
+    kernel: Kernel,
     /,
-    *arrays: Any,
-    reference: Any = None,
-    grid: Any = None,
+    *arrays: Argument,
+    reference: Argument = None,
+    grid: Grid | None = None,
     chip: str | None = None,
     rules: str | None = None,
-    **kwargs: Any,
+    **kwargs: Argument,
 ) -> PrecisionSplit:
     """Run ``kernel`` twice, rounded to its dtypes and in full precision, and say what low precision costs.
 
@@ -125,7 +126,9 @@ def precision_split(
         return _split(precise, full, reference, arrays, kwargs)
 
 
-def _split(precise: Half, full: Half, reference: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PrecisionSplit:
+def _split(
+    precise: Half, full: Half, reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> PrecisionSplit:
     # A full run returns new arrays, as they are wider: which arguments are results only the precise one can tell.
     changed = (precise.changed | full.changed) - precise.returned
     written = [name for name in precise.arguments if name in changed]

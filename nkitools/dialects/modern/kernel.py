@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from nkitools.dialects.versions import AUTO, parameters_of
 from nkitools.launch.kernel import KernelObject, lnc_grid, print_now
 from nkitools.launch.programs import Launch, run_launch
-from nkitools.launch.schedule import Schedule, schedule_of
+from nkitools.launch.schedule import Edge, Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 
@@ -49,7 +49,7 @@ class Kernel(KernelObject):
         """Return the same launch of another function (a method bound to its object)."""
         return Kernel(function, self.grid, self.schedule, **self.options)
 
-    def with_schedule(self, edges: Iterable[tuple[str, Iterable[str]]]) -> KernelObject:
+    def with_schedule(self, edges: Sequence[Edge]) -> KernelObject:
         """Return the same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs
         after.
 

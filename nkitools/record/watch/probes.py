@@ -10,10 +10,11 @@ import difflib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import EllipsisType
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,11 @@ from nkitools.record.watch.written import Written
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
 _PATTERN = re.compile(r"[*?\[]")
 _FORM = 'Say watch="preds", watch=["preds", "giou.py:57"] or watch={"preds": "*", "giou.py:57": {"m": 3}}.'
+
+
+# Which writes of a watch count: "*", True or ... for all, loop counters with their values, or a function of the print.
+Condition: TypeAlias = bool | str | EllipsisType | Mapping[str, int | Collection[int]] | Callable[[Print], object]
+Watch: TypeAlias = str | Iterable[str] | Mapping[str, Condition]
 
 
 class WatchWarning(UserWarning):
@@ -170,7 +176,7 @@ class Probes:
         return f"watch {name!r} recorded nothing: {what}; {some}"
 
 
-def probes_of(watch: Any) -> Probes:
+def probes_of(watch: Watch) -> Probes:
     """Return the probes that a ``watch`` argument or option asks for. TypeError, ValueError say what is none."""
     if isinstance(watch, str):
         watch = [name.strip() for name in watch.split(",") if name.strip()]
@@ -183,7 +189,7 @@ def probes_of(watch: Any) -> Probes:
     return Probes(tuple(Probe(name.strip(), _condition(name, said)) for name, said in asked.items()))
 
 
-def _condition(name: str, said: Any) -> Callable[[Print], object] | None:
+def _condition(name: str, said: Condition) -> Callable[[Print], object] | None:
     if said is Ellipsis or said is True or said == "*":
         return None
     if isinstance(said, Mapping):
