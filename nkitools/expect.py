@@ -104,8 +104,6 @@ class expect_finding:  # noqa: N801 - it is read as a sentence, as pytest.raises
             return self._line in source_line(finding.file, finding.line)
         return finding.line == self._line
 
-    # --- what is said ------------------------------------------------------------------------------------------------
-
     def _wanted(self) -> str:
         names = " or ".join(_name(rule) for rule in self._rules)
         line = f"a line with {self._line!r}" if isinstance(self._line, str) else f"line {self._line}"

@@ -50,9 +50,6 @@ _LEAST, _MOST = -127, 127  # exponents of a scale
 _QUADRANT, _SCALES_OF_QUADRANT = 32, 4
 
 
-# --- layout ----------------------------------------------------------------------------------------------------------
-
-
 def interleave(values: npt.ArrayLike, partitions: int = 128) -> Array:
     """Return a matrix [K, F], contraction first, as a tile [K // 4, 4F]: rows that lie ``partitions`` apart become
     neighbours.
@@ -119,9 +116,6 @@ def unpack(packed: Array) -> Array:
     return elements.view(_ELEMENTS[dtype].dtype)
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
-
-
 def quantize(values: npt.ArrayLike, dtype: Any, rule: Literal["ocp", "quantize_mx"] = "ocp") -> tuple[Array, Array]:
     """Return a tile of values [P, 4F] as packed elements [P, F] of ``dtype`` and their scales [P // 8, F].
 
@@ -174,9 +168,6 @@ def _rounded(values: Wide, mantissa_bits: int, least_exponent: int) -> Wide:
     exponents = np.maximum(np.frexp(values)[1] - 1, least_exponent) - mantissa_bits
     rounded: Wide = np.ldexp(np.rint(np.ldexp(values, -exponents)), exponents)
     return rounded
-
-
-# --- arguments -------------------------------------------------------------------------------------------------------
 
 
 def _packed_dtype(dtype: Any) -> DType:

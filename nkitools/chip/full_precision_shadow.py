@@ -109,9 +109,6 @@ def _forget_bytes(tensor: NkiTensor, twin: Storage) -> None:
     np.copyto(twin.array.reshape(-1)[first:last], storage.array.reshape(-1)[first:last], where=elements)
 
 
-# --- views and their memory ------------------------------------------------------------------------------------------
-
-
 def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
     """Return the view of the same elements of the twin, or a copy."""
     if twin is None:

@@ -52,8 +52,6 @@ class StridedView:
         sizes, steps = tuple(shape), tuple(strides)
         return self._view(self.storage.window(sizes, self.dtype, self.byte_offset, steps), self.byte_offset)
 
-    # --- attributes ------------------------------------------------------------------------------------------------
-
     @property
     def buffer(self) -> MemoryRegion:
         """The memory that the tensor lives in."""
@@ -139,8 +137,6 @@ class StridedView:
             self.storage is other.storage and self.byte_offset == other.byte_offset and self.layout is other.layout
         ) and not other.is_indirect()
 
-    # --- reading and writing ---------------------------------------------------------------------------------------
-
     def read(self) -> Array:
         """Return the elements, as a NumPy view where that is possible."""
         return self.array
@@ -155,8 +151,6 @@ class StridedView:
     def unwritten(self) -> Array | None:
         """Return a mask of the elements that were never written, or None where all were."""
         return self.storage.unwritten(self.layout, self.byte_offset)
-
-    # --- queries ---------------------------------------------------------------------------------------------------
 
     def is_contiguous(self) -> bool:
         """Return whether the view is dense and row-major; on chip the partition dimension does not count."""

@@ -163,9 +163,6 @@ def _refuse_shape(operator: Operator, call: Call) -> None:
     raise error_of([*findings_of(context, call.events[: call.events_used]), finding_at(place, message)][0])
 
 
-# --- without torch ---------------------------------------------------------------------------------------------------
-
-
 def has_torch() -> bool:
     """Return whether torch could be imported; it is not imported for that."""
     return find_spec("torch") is not None

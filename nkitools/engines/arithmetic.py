@@ -23,9 +23,6 @@ Step = Callable[[Any, Any, Array], Any]
 Operand = Array | float | None  # a tile, a vector or a number; None beside an operator of one operand
 
 
-# --- one tile --------------------------------------------------------------------------------------------------------
-
-
 def negate(values: Array) -> None:
     """Negate the elements of an array in place, whatever its strides.
 
@@ -36,9 +33,6 @@ def negate(values: Array) -> None:
         np.negative(values, out=values)
     else:
         np.copyto(values, np.negative(values))
-
-
-# --- two tiles -------------------------------------------------------------------------------------------------------
 
 
 def direct(operator: Operator) -> Callable[..., None]:
@@ -102,9 +96,6 @@ def _put_wrapped(destination: Array, values: Array, dtype: DType) -> None:
         np.copyto(destination, values.astype(dtype.dtype).reshape(destination.shape))
 
 
-# --- bits ------------------------------------------------------------------------------------------------------------
-
-
 def bits(value: Array | int, dtype: DType) -> Array:
     """Return the bits of a tile or an integer as unsigned integers of ``dtype``'s width, extended where narrower."""
     width = dtype.itemsize
@@ -118,9 +109,6 @@ def put_bits(destination: Array, values: Array, dtype: DType) -> None:
     """Write unsigned integers of ``dtype``'s width as they are; a bool is true where any bit is set."""
     result = values != 0 if dtype.kind == "bool" else values.view(dtype.dtype)
     np.copyto(destination, result.reshape(destination.shape))
-
-
-# --- a tile with numbers or vectors ----------------------------------------------------------------------------------
 
 
 def steps_of(first: Operator, second: Operator | None, reverse0: bool, reverse1: bool) -> tuple[Step, ...]:

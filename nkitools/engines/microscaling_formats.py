@@ -72,9 +72,6 @@ _SCALES = {
 _CODES = {form: _code_table(form) for form in FORMATS.values() if form.bits == 8}
 
 
-# --- decoding --------------------------------------------------------------------------------------------------------
-
-
 def is_wide(form: Format, scales: Array) -> bool:
     """Return whether some element, times its scale, may lie beyond float32 (which the product of two need not do)."""
     first = form.first_wide_scale
@@ -104,9 +101,6 @@ def _codes(form: Format, values: Array, free: int) -> Array:
     np.bitwise_and(raw, 15, out=codes[:, 0::2])
     np.right_shift(raw, 4, out=codes[:, 1::2])
     return codes
-
-
-# --- quantising ------------------------------------------------------------------------------------------------------
 
 
 def quantized(form: Format, values: Array) -> tuple[Array, Array]:

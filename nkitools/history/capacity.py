@@ -112,9 +112,6 @@ def _demands(liveness: Liveness, capacity: int, *, spills: bool) -> Iterator[tup
             yield demand, "warning" if spills else "error"
 
 
-# --- what is said ----------------------------------------------------------------------------------------------------
-
-
 def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand, severity: str) -> None:
     site = record.site_at(demand.position)
     count = len(demand.tensors)

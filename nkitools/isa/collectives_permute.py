@@ -180,9 +180,6 @@ def _register(call: Collective, rank: int) -> VirtualRegister:
     return VirtualRegister(rank)
 
 
-# --- guards ----------------------------------------------------------------------------------------------------------
-
-
 def _pairs(call: Collective, given: Any) -> tuple[tuple[int, int], ...]:
     """NK609: pairs of ranks that run, none of them a source or a target twice."""
     form = isinstance(given, (list, tuple)) and all(

@@ -72,9 +72,6 @@ class Met:
         return shared[key]
 
 
-# --- the ranks of a group --------------------------------------------------------------------------------------------
-
-
 def meet(check: Check, core: Core, ranks: Sequence[int], agreed: dict[str, Any], sources: Iterable[Array]) -> Met:
     """Wait for the other ranks' same core; the n-th collective of these ranks is the same one on all of them.
 
@@ -159,9 +156,6 @@ def _compare(offers: list[Offer]) -> None:
 
 def _shown(value: Hashable) -> str:
     return value if isinstance(value, str) else repr(value)
-
-
-# --- the cores of a rank ---------------------------------------------------------------------------------------------
 
 
 def shared_words(operands: Iterable[NkiTensor]) -> tuple[int, ...]:

@@ -143,9 +143,6 @@ def register_elements(
     return {"reduce_res": contents, registers: contents}
 
 
-# --- guards ----------------------------------------------------------------------------------------------------------
-
-
 def reducer(check: Check, role: str, token: OperatorToken, allowed: tuple[str, ...]) -> Operator:
     """NK306, NK606: the operator that reduces into the registers, one of ``allowed``."""
     found = guards.operator(check, role, token)

@@ -62,9 +62,6 @@ def is_rank(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
 
 
-# --- the ranks of a run ----------------------------------------------------------------------------------------------
-
-
 def rank_of(core: Core) -> int:
     """Return the rank that runs; a launch without ranks is rank 0 of one."""
     return 0 if core.world is None else core.rank or 0

@@ -14,8 +14,6 @@ from nkitools.issue.instruction import Check
 from nkitools.issue.plan import OptionalOperand, Value
 from nkitools.rules.finding import report
 
-# --- guards ----------------------------------------------------------------------------------------------------------
-
 
 def arithmetic_operator(check: Check, role: str, token: OperatorToken, *, binary: bool = False) -> Operator:
     """NK306, NK606: a math operator that is not one of bits (``binary``: of two operands)."""
@@ -75,9 +73,6 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
             other,
             remedy="Copy one of them to SBUF with nisa.tensor_copy first.",
         )
-
-
-# --- values ----------------------------------------------------------------------------------------------------------
 
 
 def zero_if_unary(

@@ -67,9 +67,6 @@ def _chosen(beside: BesideRows, tensor: VectorTensor | ColumnTensor, lanes: Mask
     return beside.rows(tensor.rows.layout, np.unique(rows[valid if lanes is None else valid & lanes]))
 
 
-# --- operands that are no arguments ----------------------------------------------------------------------------------
-
-
 def _keep_indices(beside: BesideRows, position: int, tensor: NkiTensor) -> None:
     if isinstance(tensor, (VectorTensor, ColumnTensor)):
         beside.indices.extend((position, *words_of((tensor.index,))))

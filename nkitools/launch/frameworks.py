@@ -30,9 +30,6 @@ class Framework:
     cast: str
 
 
-# --- NumPy -----------------------------------------------------------------------------------------------------------
-
-
 def _numpy_view(name: str, value: FrameworkArray) -> Array:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
@@ -48,9 +45,6 @@ NUMPY = Framework(
     lambda array, dtype: array,
     "{name}.astype(np.{dtype})",
 )
-
-
-# --- torch -----------------------------------------------------------------------------------------------------------
 
 
 def _is_torch(value: Argument) -> bool:
@@ -101,9 +95,6 @@ def _to_torch(array: Array, dtype: DType) -> Any:
         pass
     bits = array.view(np.int16 if array.itemsize == 2 else np.uint8)
     return torch.from_numpy(bits).view(getattr(torch, dtype.name))
-
-
-# --- jax -------------------------------------------------------------------------------------------------------------
 
 
 def _is_jax(value: Argument) -> bool:

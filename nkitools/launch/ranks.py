@@ -139,8 +139,6 @@ def _reporting(programs: Programs, work: Callable[[], Any]) -> Any:
         return work()
 
 
-# --- arrays of several ranks -----------------------------------------------------------------------------------------
-
 _WORK = 100_000  # candidates that NumPy tries before it says that two strided arrays may have an element in common
 
 

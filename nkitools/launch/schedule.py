@@ -40,9 +40,6 @@ class Schedule:
         return list(dict.fromkeys(name for edge in self.edges for name in edge))
 
 
-# --- when they are given ---------------------------------------------------------------------------------------------
-
-
 def schedule_of(edges: Sequence[Edge]) -> Schedule:
     """Return the edges of a list of pairs (name, name or names that it runs after). Errors: NK609 (form, cycles)."""
     if not isinstance(edges, (list, tuple)):
@@ -88,9 +85,6 @@ def _cycle(pairs: Iterable[tuple[str, str]]) -> list[str]:
                 path.append(following)
                 turns.append(iter(after.get(following, ())))
     return []
-
-
-# --- when a launch has run -------------------------------------------------------------------------------------------
 
 
 def check_schedule(schedule: Schedule, record: Record, reporter: Reporter) -> None:

@@ -141,9 +141,6 @@ def _names(thing: Any) -> Iterable[str]:
     return inspect.signature(thing).parameters
 
 
-# ---------------------------------------------------------------------- what differs between versions
-
-
 def are_ordered(clock: Any, other: Any) -> bool:
     """Return whether one of the moments that two vector clocks show happened before the other."""
     if hasattr(clock, "ordered"):

@@ -98,8 +98,6 @@ class BesideRows:
         self._as_run: dict[int, Part] = {}
         self._known: dict[tuple[int, str, bytes], Part] = {}
 
-    # --- elements of operands ---------------------------------------------------------------------------------------
-
     def rows(self, layout: Layout, rows: Array) -> Part:
         """Return the part that is some rows of a view."""
         data = rows.astype(np.int32).tobytes()
@@ -157,8 +155,6 @@ class BesideRows:
         """Yield every part with the position of its instruction and the number of its operand."""
         for key, part in self._parts.items():
             yield *divmod(key, _OPERANDS), part
-
-    # --- registers --------------------------------------------------------------------------------------------------
 
     def depends(self, position: int, sources: Sequence[int]) -> None:
         """Let the instruction at ``position`` depend on those that made a register's value."""

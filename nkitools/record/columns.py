@@ -20,8 +20,6 @@ class Columns:
     def __init__(self, record: Record) -> None:
         self.record = record
 
-    # --- of each instruction ---------------------------------------------------------------------------------------
-
     @cached_property
     def starts(self) -> Array:
         """Return where each instruction's row begins."""
@@ -55,8 +53,6 @@ class Columns:
     def layouts_at(self, position: int) -> list[Layout]:
         """Return the layouts of its operands, which are those of all instructions of its plan."""
         return [access.layout for access in self.record.accesses(position)]
-
-    # --- of each operand -------------------------------------------------------------------------------------------
 
     @cached_property
     def first_operands(self) -> Array:

@@ -136,9 +136,6 @@ class Dependences:
         return Edges(*np.array(pairs, np.int64).reshape(-1, 2).T)
 
 
-# --- one record ------------------------------------------------------------------------------------------------------
-
-
 def _within(record: Record) -> _Found:
     columns, beside = Columns(record), record.beside
     accesses = Accesses(record, columns)
@@ -202,9 +199,6 @@ def _batches(pieces: Array, sizes: Array) -> list[tuple[int, int]]:
 def _ranges(firsts: Array, lengths: Array) -> Array:
     """Return the numbers from each first on, as many as its length, one range after the other."""
     return np.asarray(np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths))
-
-
-# --- edges -----------------------------------------------------------------------------------------------------------
 
 
 def _joined(arrays: Sequence[Array]) -> Array:

@@ -110,9 +110,6 @@ def place_of(name: str, rank: int | None, program: tuple[int, ...], loops: dict[
     return ", ".join([f"{name} at {file}:{line}", *parts])
 
 
-# --- prints ----------------------------------------------------------------------------------------------------------
-
-
 def prints_of(first: Run, second: Run, tolerance: Tolerance) -> tuple[Diverging | None, tuple[list[str], list[str]]]:
     keys = [_print_keys(run, first, second) for run in (first, second)]
     there = dict(zip(keys[1], second.prints, strict=True))
@@ -177,9 +174,6 @@ def _left_out(one: Print | Written) -> Array:
         if elements is not None:
             found |= elements
     return found
-
-
-# --- writes ----------------------------------------------------------------------------------------------------------
 
 
 def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None:

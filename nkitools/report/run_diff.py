@@ -108,9 +108,6 @@ def _end(run: Run) -> str:
     return f"ended by {type(run.error).__name__}: {str(run.error).partition(chr(10))[0]}"
 
 
-# --- outputs ---------------------------------------------------------------------------------------------------------
-
-
 def _outputs(first: Run, second: Run, tolerance: Tolerance) -> list[Diverging]:
     parts = [dict(leaves(run.outputs)) for run in (first, second)]
     found = []
@@ -172,9 +169,6 @@ def _told(one: InstructionRecord, shape: Sequence[int], index: Sequence[int] | N
     tile = f"{'' if index is None else f'element {list(index)} of '}a tile {list(shape)}"
     maybe = "" if is_certain else ", or one before it: which elements it wrote is not kept"
     return f"{place_of(one.name, one.rank, one.program, one.loops, one.file, one.line)}, {tile}{maybe}"
-
-
-# --- findings and instructions ---------------------------------------------------------------------------------------
 
 
 def _findings(first: Run, second: Run) -> tuple[list[str], list[str]]:

@@ -117,9 +117,6 @@ def _strew(draw: st.DrawFn, array: Array, values: Array) -> None:
         flat[place] = values[value]
 
 
-# --- patterns --------------------------------------------------------------------------------------------------------
-
-
 def _cast(numbers: Any, dtype: DType) -> Array:
     """Numbers as elements of ``dtype``: of packed ones their bits, of others the nearest value."""
     if dtype.kind == "packed":
@@ -163,9 +160,6 @@ _PATTERNS: dict[str, Callable[[Any, tuple[int, ...], DType], Array]] = {
     "one-hot": _one_hot,
     "random": _random,
 }
-
-
-# --- bounds ----------------------------------------------------------------------------------------------------------
 
 
 def _kept(values: Array, bounds: tuple[float | None, float | None], *, nan: bool, infinity: bool) -> Array:

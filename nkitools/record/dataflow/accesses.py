@@ -167,9 +167,6 @@ def _reordered(sequence: Array, counts: Array, pieces: Array, total: int) -> Pie
     return Pieces(starts, found, total)
 
 
-# --- plans -----------------------------------------------------------------------------------------------------------
-
-
 def _kinds(plan: Any) -> list[int]:
     """Return for each operand of a plan what the instruction does with its elements."""
     if plan.names_only:

@@ -80,9 +80,6 @@ def pitches_of(shape: Sequence[int], itemsize: int) -> list[int]:
     return [each for at, each in enumerate(found) if each and each not in found[:at]] or [itemsize]
 
 
-# --- the form of a view ----------------------------------------------------------------------------------------------
-
-
 def _form(layout: Layout, part: Part | None, pitch: int) -> _Form | None:
     if part is None:
         dimensions = _split(zip(layout.shape, layout.strides, strict=True), pitch)

@@ -57,8 +57,6 @@ class Print:
             object.__setattr__(self, "shape", self.value.shape)
             object.__setattr__(self, "dtype", self.value.dtype.name)
 
-    # --- numbers ---------------------------------------------------------------------------------------------------
-
     @property
     def is_whole(self) -> bool:
         """Return whether ``value`` holds all elements."""
@@ -117,8 +115,6 @@ class Print:
         """The value as a masked array: what the print's mask left out is masked."""
         return np.ma.MaskedArray(self.value, np.ma.nomask if self.mask is None else self.mask)
 
-    # --- text ------------------------------------------------------------------------------------------------------
-
     def place(self) -> str:
         """``program 0, m=0, n=1, giou.py:41``; where there are ranks, ``rank 2`` comes first."""
         program = ", ".join(str(index) for index in self.program) or "0"
@@ -173,8 +169,6 @@ class Print:
 
     def __repr__(self) -> str:
         return f"<Print {' '.join(filter(None, (self.header(), self.numbers())))}>"
-
-    # --- comparison ------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Print):

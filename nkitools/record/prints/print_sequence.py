@@ -31,8 +31,6 @@ class Prints(list[Print]):
     _left = 0
     _why_empty = ""
 
-    # --- filters ---------------------------------------------------------------------------------------------------
-
     @overload
     def __getitem__(self, which: SupportsIndex) -> Print: ...
     @overload
@@ -85,8 +83,6 @@ class Prints(list[Print]):
             found._why_empty = f"{asked}; {self._there_are()}" if self else self._why_empty or "(there are no prints)"
         return found
 
-    # --- the whole -------------------------------------------------------------------------------------------------
-
     @property
     def values(self) -> list[Array]:
         """The values alone, one array a print: ``np.testing.assert_allclose(prints["x"].values, expected)``."""
@@ -114,8 +110,6 @@ class Prints(list[Print]):
     def _no_such(self, number: int) -> str:
         asked = f" {self._why_empty}" if self._why_empty else ""
         return f"print {number} of {len(self)} prints{asked}"
-
-    # --- keeping ---------------------------------------------------------------------------------------------------
 
     def append(self, one: Print) -> None:
         """Keep a print with its order; a value beyond the limit is reduced to its summary and corners."""

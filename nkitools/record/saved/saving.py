@@ -105,9 +105,6 @@ def _own_version() -> str:
     return version_of("nkitools")
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
 def save_run(run: RunContents, path: str | os.PathLike[str], *, compress: bool = True) -> None:
     """`Run.save`: the file is there whole or not at all."""
     text = run_as_json(run, compress=compress) + "\n"

@@ -102,9 +102,6 @@ def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
     return tuple(int(at) for at in np.unravel_index(int(np.argmax(ranked)), ranked.shape))
 
 
-# --- who wrote it ----------------------------------------------------------------------------------------------------
-
-
 def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[tuple[int, int]]:
     """Return the instructions that wrote wrong elements last, in order: position and how many of them."""
     storage = record.storages[output.storage]

@@ -109,9 +109,6 @@ def _in_psum(chip: Generation, what: str, numbers: list[int], free_bytes: int) -
     return start, bank * chip.psum_bank_bytes + byte
 
 
-# --- modulo allocation -----------------------------------------------------------------------------------------------
-
-
 def modulo(base: int, tiles: tuple[int, ...], block: tuple[int, ...], step: int) -> int:
     """Return where a logical tile lies along an axis: its index modulo the physical tiles, row-major, in steps."""
     position = 0

@@ -87,9 +87,6 @@ def _has_partitions(items: tuple[Any, ...]) -> bool:
     return any(isinstance(item, Index) and item.ndim > 1 and item.coefficients[0] for item in items)
 
 
-# --- rows of HBM, one for each partition -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class RowAccess:
     """Rows of a tensor that an index tile names; ``rows`` is the access of all that may be named, in axis 0."""
@@ -155,9 +152,6 @@ def check_rows(mode: Any, *tensors: NkiTensor) -> None:
                     f"index {invalid[1] * row} is out of bounds for axis 0 with size {size}",
                     partial(picture_of, ~tensor.chosen()[1], OUTSIDE, "entries of the index"),
                 )
-
-
-# --- an access that a scalar moves -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,6 @@ def _check_automatic(form: Form, direct: NkiTensor) -> None:
                 report("NK614", message, about=(tensor, direct), remedy=remedy)
 
 
-# --- the instructions ------------------------------------------------------------------------------------------------
-
-
 def _check_instructions(form: Form, declared: set[int]) -> None:
     reported: set[int] = set()
     for row in current_core("nki.jit").record.rows_between(form.began):

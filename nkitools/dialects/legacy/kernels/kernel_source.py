@@ -38,9 +38,6 @@ def source_of(file: str) -> str:
     return "".join(linecache.getlines(file))
 
 
-# --- findings --------------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=256)
 def _findings(source: str, first: int, name: str) -> tuple[SourceFinding, ...]:
     found = functions_of(source).get((first, name)) if LEGACY in source else None
@@ -65,9 +62,6 @@ def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
     plain = plain_function(function)
     for each in () if plain is None else named_functions(plain):
         yield from nested_codes(each.__code__)
-
-
-# --- places ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,6 @@ class _Loop:
         if not self.form.loops:
             self.form.updates.clear()
 
-    # --- the record --------------------------------------------------------------------------------------------------
-
     def _accesses(self) -> dict[int, _Accesses]:
         """Return the accesses to storages older than the loop, in program order."""
         record, found = self.core.record, dict[int, _Accesses]()
@@ -147,8 +145,6 @@ class _Loop:
                     _Access(iteration, position, row.site, updates.get(position, PLAIN), view)
                 )
         return found
-
-    # --- the comparison ----------------------------------------------------------------------------------------------
 
     def _compare(self, storage: int, accesses: _Accesses) -> None:
         if len({each.iteration for each in (*accesses.writes, *accesses.reads)}) < 2:

@@ -27,8 +27,6 @@ from nkitools.isa import select as _select
 from nkitools.issue.plan import Operand as EngineOperand
 from nkitools.rules.finding import refuse
 
-# --- by an affine predicate ------------------------------------------------------------------------------------------
-
 
 def affine_select(
     pred: Mask | Index | NonAffine | bool,
@@ -98,9 +96,6 @@ def _predicate(what: str, pred: Mask | Index | NonAffine | bool, shape: tuple[in
     return Constraint(Index(expression.constant, slopes, shape), found.equality)
 
 
-# --- by a range of indices -------------------------------------------------------------------------------------------
-
-
 def range_select(
     *,
     on_true_tile: Tensor,
@@ -152,9 +147,6 @@ def range_select(
     issued = defined(lanes, on_true_tile, bound0, bound1)
     write_lanes(into, dst, (on_true_tile, bound0, bound1, reduce_res), issued)
     return Tensor.made(dst, lanes)
-
-
-# --- by a predicate tile ---------------------------------------------------------------------------------------------
 
 
 def select_reduce(
@@ -223,9 +215,6 @@ def tensor_copy_predicated(
         _select.tensor_copy_predicated(dst=target, src=values, predicate=choice, reverse_pred=bool(reverse_pred))
 
     write_lanes(into, dst, (src, predicate), lanes)
-
-
-# --- bounds of segments ----------------------------------------------------------------------------------------------
 
 
 def sequence_bounds(*, segment_ids: Tensor, dtype: ResultDType = None) -> Tensor:

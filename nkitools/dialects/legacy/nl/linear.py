@@ -161,9 +161,6 @@ def transpose(x: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None, **
     return Tensor.made(dst, kept)
 
 
-# --- nisa ---
-
-
 def nc_matmul(
     stationary: Tensor,
     moving: Tensor,

@@ -31,8 +31,6 @@ from nkitools.record.bytecode import bound_name
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import not_modelled, refuse
 
-# --- iterations ------------------------------------------------------------------------------------------------------
-
 
 def loop_reduce(
     x: Tensor,
@@ -125,9 +123,6 @@ class LoopReduction(Tensor):
         combined = new_tile(target.shape, self.kind)
         binary_into(combined, self.operator, target, tile)
         tensor_copy(dst=target, src=combined)
-
-
-# --- programs --------------------------------------------------------------------------------------------------------
 
 
 def all_reduce(

@@ -162,9 +162,6 @@ def where(
     return Tensor.made(dst, lanes)
 
 
-# --- reductions -----------------------------------------------------------------------------------------------------
-
-
 def _reduction(name: str, operator: str, doc: str) -> Function:
     def function(
         x: Tensor,
