@@ -18,10 +18,7 @@ A parameter or a form that is not modelled is refused by name in the same way. T
 `neuronxcc.nki` that of {legacy}; the option `nki_version` chooses between versions.
 """
 
-MODULES = (
-    *("nki.isa", "nki.language", "nki.collectives"),
-    *("neuronxcc.nki.isa", "neuronxcc.nki.language"),
-)
+MODULES = (*("nki.isa", "nki.language", "nki.collectives"), *("neuronxcc.nki.isa", "neuronxcc.nki.language"))
 
 
 def coverage_page() -> str:

@@ -148,16 +148,8 @@ _TABLE = (
         choices=("sim,hw", "sim,official"),
         help="compare what kernels return on the two targets, test by test, and fail where they differ",
     ),
-    Option(
-        name="require_hw",
-        default=False,
-        help="fail hw tests whose device is missing, where they would be skipped",
-    ),
-    Option(
-        name="prints",
-        default=False,
-        help="show device prints of passing tests too",
-    ),
+    Option(name="require_hw", default=False, help="fail hw tests whose device is missing, where they would be skipped"),
+    Option(name="prints", default=False, help="show device prints of passing tests too"),
     Option(
         name="print_limit",
         metavar="MIB",

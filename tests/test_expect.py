@@ -149,11 +149,7 @@ class TestFails:
     @pytest.mark.parametrize("level", ["error", "report"])
     def test_another_rule_was_reported(self, level: str) -> None:
         """Its text stands there, and its error is the cause."""
-        with (
-            options.override(rules=level),
-            pytest.raises(AssertionError) as raised,
-            expect_finding("NK103", "NK402"),
-        ):
+        with options.override(rules=level), pytest.raises(AssertionError) as raised, expect_finding("NK103", "NK402"):
             nkitools.simulate(tall, X)
         expected, instead, finding, *_ = str(raised.value).splitlines()
         assert expected == (

@@ -150,10 +150,7 @@ REFUSED: dict[str, tuple[str, Any]] = {
     "unpacking integers": ("a packed dtype", lambda: mx.unpack(np.ones((4, 4), np.uint32))),
     "scales of another shape": ("have scales", lambda: mx.dequantize(GOOD[0], GOOD[1][:, :1])),
     "scales of float32": ("scales are a matrix", lambda: mx.dequantize(GOOD[0], np.ones((1, 2), np.float32))),
-    "other partitions": (
-        "one number of partitions",
-        lambda: mx.matmul(GOOD[0], TALLER[0], GOOD[1], TALLER[1]),
-    ),
+    "other partitions": ("one number of partitions", lambda: mx.matmul(GOOD[0], TALLER[0], GOOD[1], TALLER[1])),
     "six scales": ("come by 4 rows", lambda: mx.spread_scales(np.ones((6, 2), np.uint8))),
     "an offset of 2": ("not at 2", lambda: mx.spread_scales(np.ones((4, 2), np.uint8), 2)),
     "half a quadrant": ("by quadrants", lambda: mx.gather_scales(np.ones((16, 2), np.uint8))),

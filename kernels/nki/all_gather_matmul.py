@@ -52,10 +52,7 @@ def all_gather_matmul(shard_transposed, rhs, ranks):
                 for stationary, tile in zip(left, right):
                     nisa.nc_matmul(dst=total, stationary=stationary, moving=tile)
                 place = product.ap(
-                    pattern=[[columns, height], [1, width]],
-                    offset=m * columns + n,
-                    scalar_offset=owner,
-                    indirect_dim=0,
+                    pattern=[[columns, height], [1, width]], offset=m * columns + n, scalar_offset=owner, indirect_dim=0
                 )
                 nisa.dma_copy(dst=place, src=nl.copy(total))
         here, there = there, here

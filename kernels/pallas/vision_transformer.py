@@ -97,12 +97,7 @@ def transformer_block(
 
 @functools.partial(jax.jit, static_argnames=("heads", "attention"))
 def loss_and_gradients(
-    parameters: BlockParameters,
-    x: jax.Array,
-    wanted: jax.Array,
-    *,
-    heads: int,
-    attention: Attention = flash_attention,
+    parameters: BlockParameters, x: jax.Array, wanted: jax.Array, *, heads: int, attention: Attention = flash_attention
 ) -> tuple[jax.Array, BlockParameters]:
     """The mean squared distance of the block's output from ``wanted``, and its gradient by every weight."""
 

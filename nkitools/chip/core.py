@@ -113,13 +113,7 @@ class Core:
         return storage
 
     def _allocate_at(
-        self,
-        shape: tuple[int, ...],
-        dtype: DType,
-        memory: MemoryRegion,
-        name: str,
-        site: int,
-        address: tuple[int, int],
+        self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int, address: tuple[int, int]
     ) -> Storage:
         """Storage at (partition, byte offset) of the physical array, shared with whatever else claims those bytes."""
         if memory not in ON_CHIP:

@@ -303,10 +303,7 @@ class NkiTensor(NotAValue, StridedView):
         return self._strided(sizes, (*strides[:kept], *found))
 
     def rearrange(
-        self,
-        src_pattern: Sequence[Any],
-        dst_pattern: Sequence[Any],
-        fixed_sizes: Mapping[str, int] | None = None,
+        self, src_pattern: Sequence[Any], dst_pattern: Sequence[Any], fixed_sizes: Mapping[str, int] | None = None
     ) -> Self:
         """Split, reorder and merge dimensions by names, as einops does; groups are tuples of names."""
         call = ("rearrange", src_pattern, dst_pattern)

@@ -36,13 +36,7 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
 @click.argument("second")
 @click.pass_context
 def diff_runs(
-    context: click.Context,
-    rtol: float | None,
-    atol: float | None,
-    every: bool,
-    form: str,
-    first: str,
-    second: str,
+    context: click.Context, rtol: float | None, atol: float | None, every: bool, form: str, first: str, second: str
 ) -> None:
     """Compare two saved runs: the first print and the first elements of outputs that diverge, and who wrote them.
 

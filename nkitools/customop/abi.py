@@ -99,10 +99,7 @@ class PrintRecord(ctypes.Structure):
 class PrintedValue(ctypes.Structure):
     """A number that was printed: where in the text it stands (in bytes), and its bits as int64, uint64 or double."""
 
-    _fields_ = [
-        *_fields(ctypes.c_int32, "begin end kind bits"),
-        ("payload", ctypes.c_uint64),
-    ]
+    _fields_ = [*_fields(ctypes.c_int32, "begin end kind bits"), ("payload", ctypes.c_uint64)]
 
 
 class Call(ctypes.Structure):

@@ -18,11 +18,7 @@ from nkitools.rules.finding import finding_here
 
 
 def publish(
-    namespace: dict[str, Any],
-    module: str,
-    *,
-    check: Callable[[str], None] | None = None,
-    outside: str = "",
+    namespace: dict[str, Any], module: str, *, check: Callable[[str], None] | None = None, outside: str = ""
 ) -> None:
     """Put the names that the table has for AWS's ``module`` into ``namespace``, the globals of the dialect's module.
 

@@ -103,9 +103,7 @@ def _check_reduction(
         guards.same_partitions(check, ("data", data), ("reduce_res", reduce_res))
         if reduce_res.layout.free_elements != 1:
             check.refuse(
-                "NK109",
-                f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}",
-                reduce_res,
+                "NK109", f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}", reduce_res
             )
 
 

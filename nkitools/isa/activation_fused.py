@@ -198,10 +198,7 @@ def _stages(
 def _same_immediates(check: Check, imm0: Operand, imm1: Operand) -> None:
     if isinstance(imm0, NkiTensor) and isinstance(imm1, NkiTensor) and imm0.dtype is not imm1.dtype:
         check.fail(
-            "NK301",
-            f"`imm0`, {describe(imm0)}, and `imm1`, {describe(imm1)}, must be of the same dtype",
-            imm0,
-            imm1,
+            "NK301", f"`imm0`, {describe(imm0)}, and `imm1`, {describe(imm1)}, must be of the same dtype", imm0, imm1
         )
 
 

@@ -171,11 +171,7 @@ class _Variable(Collective):
         check, core, count = self.check, self.core, len(ranks)
         both_cores(core, self.name, shared_words([self.src, self.dst, self.metadata]))
         used = self._used(count, 1 if one_chunk else count)
-        agreed = {
-            "has_rdispls": self.placed,
-            "recv_counts_known": self.known,
-            "dtypes": str(self.src.dtype),
-        }
+        agreed = {"has_rdispls": self.placed, "recv_counts_known": self.known, "dtypes": str(self.src.dtype)}
         met = meet(check, core, ranks, agreed, [self._read(used)])
         tables = met.sources(0)
         mine, column = tables[met.at], 0 if one_chunk else met.at

@@ -241,11 +241,7 @@ def _check_elements_match(check: Check, operands: list[tuple[str, NkiTensor]]) -
 
 
 def _check_indirect(
-    check: Check,
-    dst: NkiTensor,
-    srcs: list[NkiTensor],
-    unique_indices: bool,
-    operands: list[tuple[str, NkiTensor]],
+    check: Check, dst: NkiTensor, srcs: list[NkiTensor], unique_indices: bool, operands: list[tuple[str, NkiTensor]]
 ) -> None:
     """NK609, NK201: which run-time addresses there may be, and what a read-modify-write looks like."""
     for role, tensor in operands:

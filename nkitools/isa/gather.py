@@ -90,10 +90,7 @@ def local_gather(
         np.copyto(destination, gathered.reshape(destination.shape))
 
     elements = made(
-        dst={
-            "src_buffer": Gather("index", each, PARTITIONS_PER_CORE),
-            "index": Index(each, PARTITIONS_PER_CORE),
-        }
+        dst={"src_buffer": Gather("index", each, PARTITIONS_PER_CORE), "index": Index(each, PARTITIONS_PER_CORE)}
     )
     return Plan("gpsimd", _local_gather_cycles(count, each, src_buffer), compute, elements)
 

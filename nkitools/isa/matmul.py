@@ -197,12 +197,7 @@ def _check_input_dtype(check: Check, role: str, tensor: NkiTensor, double_row: b
 
 
 def _check_shapes(
-    check: Check,
-    dst: NkiTensor,
-    stationary: NkiTensor,
-    moving: NkiTensor,
-    double_row: bool,
-    array: tuple[int, int],
+    check: Check, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, double_row: bool, array: tuple[int, int]
 ) -> tuple[int, int, int]:
     """NK102 to NK105, NK109: the contraction and the free sizes. Returns K (of both rows), M, N."""
     pairs = 2 if double_row else 1
@@ -240,12 +235,7 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
 
 
 def check_free_sizes(
-    check: Check,
-    dst: NkiTensor,
-    stationary: NkiTensor,
-    moving: NkiTensor,
-    sizes: tuple[int, int],
-    columns: int,
+    check: Check, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, sizes: tuple[int, int], columns: int
 ) -> None:
     """NK104, NK105, NK109: the free sizes (M, N) of the operands, and a destination of [M, N]."""
     m, n = sizes
@@ -276,11 +266,7 @@ def check_free_sizes(
 
 
 def multiplied(
-    dtype: DType,
-    stationary_shape: tuple[int, int],
-    moving_shape: tuple[int, int],
-    flat: bool,
-    accumulate: bool | None,
+    dtype: DType, stationary_shape: tuple[int, int], moving_shape: tuple[int, int], flat: bool, accumulate: bool | None
 ) -> Callable[..., None]:
     """Return the product in float32, written over or added to the destination, which ``flat`` shows in its shape."""
     direct = flat and dtype is float32

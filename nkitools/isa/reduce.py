@@ -35,9 +35,7 @@ def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -
     axes = tuple(sorted({int(each) % ndim for each in given}))
     if 0 in axes:
         check.refuse(
-            "NK112",
-            f"`axis`={axis} includes the partition dimension of {describe(data)}, which is not reduced",
-            data,
+            "NK112", f"`axis`={axis} includes the partition dimension of {describe(data)}, which is not reduced", data
         )
     if axes != tuple(range(ndim - len(axes), ndim)):
         check.fail(

@@ -116,13 +116,7 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | Non
 
 @instruction
 def nc_match_replace8(
-    check: Check,
-    dst: Dst,
-    data: Src,
-    vals: Src,
-    imm: Operand,
-    dst_idx: OptionalDst = None,
-    name: str | None = None,
+    check: Check, dst: Dst, data: Src, vals: Src, imm: Operand, dst_idx: OptionalDst = None, name: str | None = None
 ) -> Plan:
     """``dst`` is ``data`` with the first occurrence of each of the 8 ``vals`` replaced by ``imm``; Vector Engine.
 

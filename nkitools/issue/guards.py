@@ -215,9 +215,7 @@ def gpsimd_reaches(check: Check, chosen: engine, **tensors: OptionalOperand) -> 
     for role, tensor in tensors.items():
         if chosen is engine.gpsimd and isinstance(tensor, NkiTensor) and tensor.buffer is PSUM:
             check.fail(
-                "NK206",
-                f"the GpSimd Engine cannot access PSUM, where `{role}`, {describe(tensor)}, lies",
-                tensor,
+                "NK206", f"the GpSimd Engine cannot access PSUM, where `{role}`, {describe(tensor)}, lies", tensor
             )
 
 
@@ -232,8 +230,7 @@ def operator(check: Check, role: str, token: OperatorToken) -> Operator:
         found = OPERATORS.get(name)
     if found is None and name in ACTIVATIONS:
         check.refuse(
-            "NK306",
-            f"`{role}`=nl.{name} is an activation function, not a math operator; nisa.activation takes it",
+            "NK306", f"`{role}`=nl.{name} is an activation function, not a math operator; nisa.activation takes it"
         )
     if found is None:
         check.refuse("NK306", f"`{role}`={token!r} is not a math operator of NKI")

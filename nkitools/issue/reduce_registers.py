@@ -159,9 +159,7 @@ def result_tile(check: Check, reduce_res: NkiTensor | None, data: NkiTensor, rol
     guards.same_partitions(check, (role, data), ("reduce_res", reduce_res))
     if reduce_res.layout.free_elements != 1:
         check.refuse(
-            "NK109",
-            f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}",
-            reduce_res,
+            "NK109", f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}", reduce_res
         )
 
 

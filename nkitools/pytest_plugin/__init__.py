@@ -6,11 +6,7 @@ Thin: options (`command_line`), what holds for the session (`configure`), the ma
 """
 
 from nkitools.pytest_plugin.command_line import pytest_addoption
-from nkitools.pytest_plugin.configure import (
-    pytest_collection_finish,
-    pytest_configure,
-    pytest_load_initial_conftests,
-)
+from nkitools.pytest_plugin.configure import pytest_collection_finish, pytest_configure, pytest_load_initial_conftests
 from nkitools.pytest_plugin.devices import pytest_runtest_call, pytest_runtest_setup
 from nkitools.pytest_plugin.fixtures import _nki_target, device_prints, expect_finding, kernel_benchmark, run_kernel
 from nkitools.pytest_plugin.marks import pytest_itemcollected, pytest_pycollect_makeitem

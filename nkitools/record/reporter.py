@@ -40,13 +40,7 @@ class Reporter:
         self._moment: tuple[tuple[int, ...], dict[str, int]] | None = None
 
     def __call__(
-        self,
-        rule: Rule,
-        message: str,
-        fatal: bool,
-        about: Sequence[Any],
-        remedy: str,
-        picture: Drawing | None = None,
+        self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str, picture: Drawing | None = None
     ) -> bool:
         if self.level == "off" and not fatal:
             return False

@@ -55,11 +55,7 @@ def agreement(
     comparison = compare_runs(first, second, rtol=rtol, atol=atol)
     if not comparison.outputs:
         return Agreement(comparison)
-    told = [
-        *_undefined(first, second),
-        *_low_precision(comparison, first, second, full),
-        *_broken_rules(first, second),
-    ]
+    told = [*_undefined(first, second), *_low_precision(comparison, first, second, full), *_broken_rules(first, second)]
     return Agreement(comparison, tuple(told) or ("nothing that nkitools knows explains it",))
 
 

@@ -33,11 +33,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        stream: TextIO,
-        delay: float = _DELAY,
-        interval: float = _INTERVAL,
-        lead: Callable[[], str] = str,
+        self, stream: TextIO, delay: float = _DELAY, interval: float = _INTERVAL, lead: Callable[[], str] = str
     ) -> None:
         self._stream = stream
         self._lead = lead

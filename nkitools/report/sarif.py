@@ -23,11 +23,7 @@ def sarif_log(findings: Sequence[Finding], root: Path, version: str) -> dict[str
     ``version`` is that of nkitools. Of the rules those that are broken are described.
     """
     ids = sorted({finding.rule for finding in findings})
-    driver = {
-        "name": "nkitools",
-        "version": version,
-        "rules": [_described(RULES[each]) for each in ids],
-    }
+    driver = {"name": "nkitools", "version": version, "rules": [_described(RULES[each]) for each in ids]}
     run = {
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"uri": f"{root.resolve().as_uri()}/"}},

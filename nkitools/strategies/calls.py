@@ -54,11 +54,7 @@ CALLS: dict[str, Callable[[], dict[str, Any]]] = {
     "iota": lambda: {"dst": _written(8, 16), "pattern": [[1, 16]]},
     "max8": lambda: {"dst": _written(8, 8), "src": _tile(8, 16)},
     "memset": lambda: {"dst": _written(8, 16), "value": 0},
-    "nc_find_index8": lambda: {
-        "dst": _written(8, 8, dtype=nl.uint32),
-        "data": _tile(8, 16),
-        "vals": _tile(8, 8),
-    },
+    "nc_find_index8": lambda: {"dst": _written(8, 8, dtype=nl.uint32), "data": _tile(8, 16), "vals": _tile(8, 8)},
     "nc_matmul": lambda: {
         "dst": _written(64, 32, dtype=nl.float32, memory="psum"),
         "stationary": _tile(128, 64),

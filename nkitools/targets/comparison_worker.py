@@ -83,11 +83,7 @@ def play(request: Mapping[str, Any]) -> None:
     simulates = side == "sim"
     simulator = "official" if side == "official" else "builtin"
     # A device's environment first: frameworks read theirs when they are imported, and the file may import them.
-    with (
-        _unit_for(side),
-        stand_in("always" if simulates else "auto"),
-        options.override(simulator=simulator),
-    ):
+    with _unit_for(side), stand_in("always" if simulates else "auto"), options.override(simulator=simulator):
         module = load(request["file"])
         kernel = kernel_of(module, request["kernel"])
         args, kwargs = inputs_of(module, request["inputs"])

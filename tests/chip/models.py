@@ -31,11 +31,7 @@ def tensor(shape: tuple[int, ...], dtype: str = "float32", memory: MemoryRegion 
 
 
 def placed(
-    shape: tuple[int, ...],
-    dtype: str,
-    address: tuple[int, int],
-    physical: PhysicalMemory,
-    memory: MemoryRegion = SBUF,
+    shape: tuple[int, ...], dtype: str, address: tuple[int, int], physical: PhysicalMemory, memory: MemoryRegion = SBUF
 ) -> NkiTensor:
     """A new tensor at an address of a physical memory."""
     storage = Storage(

@@ -112,12 +112,7 @@ def test_writes_in_order_need_no_flags() -> None:
 
 def test_a_view_of_the_whole_storage_fills_it_at_once() -> None:
     """Also permuted or reinterpreted; a view that repeats elements does not."""
-    for view in (
-        lambda t: t,
-        lambda t: t.permute((0, 2, 1)),
-        lambda t: t.view("uint8"),
-        lambda t: t.reshape((2, 12)),
-    ):
+    for view in (lambda t: t, lambda t: t.permute((0, 2, 1)), lambda t: t.view("uint8"), lambda t: t.reshape((2, 12))):
         t = tensor((2, 3, 4))
         mark(view(t))
         assert t.storage.full

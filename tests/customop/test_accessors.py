@@ -105,16 +105,10 @@ CASES: dict[str, tuple[str, tuple[str, str, str] | None]] = {
         "char* b = (char*)torch::neuron::tcm_malloc(40); torch::neuron::tcm_free(b + 4); torch::neuron::tcm_free(b);",
         ("CO116", "error", "which is not its beginning"),
     ),
-    "foreign_pointer": (
-        "torch::neuron::tcm_free(&t_out);",
-        ("CO116", "error", "that no tcm_malloc has returned"),
-    ),
+    "foreign_pointer": ("torch::neuron::tcm_free(&t_out);", ("CO116", "error", "that no tcm_malloc has returned")),
     "null_pointer": ("torch::neuron::tcm_free(nullptr);", ("CO116", "warning", "no tcm_malloc has returned one")),
     "null_of_malloc": ("torch::neuron::tcm_free(torch::neuron::tcm_malloc(20000));", None),
-    "many_blocks": (
-        "for (int i = 0; i < 1000; i++) torch::neuron::tcm_free(torch::neuron::tcm_malloc(16384));",
-        None,
-    ),
+    "many_blocks": ("for (int i = 0; i < 1000; i++) torch::neuron::tcm_free(torch::neuron::tcm_malloc(16384));", None),
     "leaks_in_a_loop": (
         "for (int i = 0; i < 5; i++) torch::neuron::tcm_malloc(64);",
         ("CO102", "warning", "320 bytes of TCM are allocated here by 5 calls and never freed"),

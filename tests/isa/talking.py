@@ -29,9 +29,7 @@ def finding_of(kernel: Any, *arrays: Any, **keywords: Any) -> Any:
     with pytest.raises(nkitools.KernelError) as raised:
         nkitools.simulate(kernel, *arrays, grid=2, **keywords)
     run = nkitools.simulate(kernel, *arrays, grid=2, rules="report", **keywords)
-    assert {(each.rule, each.line) for each in run.findings} == {
-        (raised.value.finding.rule, raised.value.finding.line),
-    }
+    assert {(each.rule, each.line) for each in run.findings} == {(raised.value.finding.rule, raised.value.finding.line)}
     assert len({each.program for each in run.findings}) == len(run.findings)
     return raised.value.finding
 

@@ -210,8 +210,7 @@ def _each(table: dict[str, Any], instruction: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("instruction", "rule", "args"),
-    [*_each(LOCAL, nisa.local_gather), *_each(N_GATHER, nisa.nc_n_gather)],
+    ("instruction", "rule", "args"), [*_each(LOCAL, nisa.local_gather), *_each(N_GATHER, nisa.nc_n_gather)]
 )
 def test_what_the_docstring_does_not_allow_is_refused(instruction: Any, rule: str, args: tuple[Any, ...]) -> None:
     """One finding a cause, by the most specific rule, that begins with the instruction's name."""

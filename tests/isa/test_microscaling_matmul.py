@@ -266,13 +266,7 @@ def test_rows_of_the_array(start: int, size: int) -> None:
         operands = [placed(each)[rows] for each in (*left.tiles(), *right.tiles())]
         dst = placed(bank((8, 6)))
         nisa.nc_matmul_mx(
-            dst,
-            operands[0],
-            operands[2],
-            operands[1],
-            operands[3],
-            tile_position=(start, 0),
-            tile_size=(size, 128),
+            dst, operands[0], operands[2], operands[1], operands[3], tile_position=(start, 0), tile_size=(size, 128)
         )
         return np.array(dst.array)
 

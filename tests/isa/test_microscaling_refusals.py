@@ -108,11 +108,7 @@ MATMULS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "float32 scales": ("NK301", "`moving_scale`", call(moving_scale=ones(64, 6, dtype=nl.float32))),
     "a float16 result": ("NK303", "`dst`", call(dst=bank((8, 6), nl.float16))),
     "256 partitions": ("NK103", "`stationary`", call(**TALL, moving=elements(256, 6), moving_scale=scales(256, 6))),
-    "more partitions than rows": (
-        "NK103",
-        "`stationary`",
-        call(tile_position=(32, 0), tile_size=(32, 128)),
-    ),
+    "more partitions than rows": ("NK103", "`stationary`", call(tile_position=(32, 0), tile_size=(32, 128))),
     "130 columns": (
         "NK104",
         "`stationary`",
@@ -148,11 +144,7 @@ MATMULS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "contiguous scales": ("NK102", "`stationary_scale`", call(stationary_scale=scales(8, 8))),
     "too few scales": ("NK109", "`stationary_scale`", call(stationary_scale=scales(64, 4))),
     "scales at offset 1": ("NK108", "`moving_scale`", call(moving_scale=scales(65, 6, view=lambda t: t[1:]))),
-    "scales of another quadrant": (
-        "NK108",
-        "`moving_scale`",
-        call(moving_scale=scales(128, 6, view=lambda t: t[64:])),
-    ),
+    "scales of another quadrant": ("NK108", "`moving_scale`", call(moving_scale=scales(128, 6, view=lambda t: t[64:]))),
     "contiguous scales of a later quadrant": (
         "NK108",
         "`stationary_scale`",

@@ -32,9 +32,7 @@ def test_the_product_is_stationary_transposed_times_moving(k: int, m: int, n: in
 
 
 @pytest.mark.parametrize(
-    ("stationary", "moving"),
-    [(x, y) for x in INPUTS for y in INPUTS if (x in WIDE) == (y in WIDE)],
-    ids=str,
+    ("stationary", "moving"), [(x, y) for x in INPUTS for y in INPUTS if (x in WIDE) == (y in WIDE)], ids=str
 )
 def test_products_are_exact_and_sums_are_float32(stationary: Any, moving: Any) -> None:
     """Any two dtypes that go together; the error is that of summing 128 products in float32."""

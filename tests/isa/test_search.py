@@ -298,11 +298,7 @@ def _each(table: dict[str, Any], instruction: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("instruction", "rule", "args"),
-    [
-        *_each(MAX8, nisa.max8),
-        *_each(FIND, nisa.nc_find_index8),
-        *_each(REPLACE, nisa.nc_match_replace8),
-    ],
+    [*_each(MAX8, nisa.max8), *_each(FIND, nisa.nc_find_index8), *_each(REPLACE, nisa.nc_match_replace8)],
 )
 def test_what_the_docstring_does_not_allow_is_refused(instruction: Any, rule: str, args: tuple[Any, ...]) -> None:
     """One finding a cause, by the most specific rule, that begins with the instruction's name."""

@@ -45,11 +45,7 @@ AFFINE_REFUSED: Cases = {
     "256 partitions": ("NK101", "`on_true_tile`", {"dst": empty((256, 8)), "on_true_tile": tile(TALL)}),
     "partitions": ("NK102", "`dst`", {"dst": empty((16, 8))}),
     "one partition": ("NK102", "`on_true_tile`", {"on_true_tile": tile(X[:1])}),
-    "too long": (
-        "NK107",
-        "bytes",
-        {"dst": empty(LONG.shape), "on_true_tile": tile(LONG), "pattern": [[1, 60000]]},
-    ),
+    "too long": ("NK107", "bytes", {"dst": empty(LONG.shape), "on_true_tile": tile(LONG), "pattern": [[1, 60000]]}),
     "start": ("NK108", "`dst`", {"dst": from_partition(8)}),
     "pattern and data": ("NK109", "`on_true_tile`", {"on_true_tile": tile(X[:, :4])}),
     "pattern and dst": ("NK109", "`dst`", {"dst": empty((32, 4))}),

@@ -164,13 +164,7 @@ def test_word_vectors_are_exact(dtype: Any) -> None:
     x, stride, base = words((16, 8), dtype, 1), words((16, 1), dtype, 2), words((16, 1), dtype, 3)
     expected = (x.astype(object) * stride.astype(object) + base.astype(object)) % 2**32
     issued = issue(
-        nisa.tensor_scalar,
-        empty(x.shape, dtype),
-        tile(x),
-        nl.multiply,
-        tile(stride),
-        op1=nl.add,
-        operand1=tile(base),
+        nisa.tensor_scalar, empty(x.shape, dtype), tile(x), nl.multiply, tile(stride), op1=nl.add, operand1=tile(base)
     )
     np.testing.assert_array_equal(issued.dst.view(np.uint32).astype(object), expected)
 

@@ -67,9 +67,7 @@ def whole(rng: np.random.Generator, *shape: int, below: int, dtype: Any) -> Tile
 
 call("dma_copy")(lambda r: {"dst": real(r, 3, 4, memory="shared_hbm"), "src": real(r, 3, 4)})
 call("dma_copy", "other partitions")(lambda r: {"dst": real(r, 2, 6), "src": real(r, 3, 4, memory="shared_hbm")})
-call("dma_compute")(
-    lambda r: {"dst": real(r, 2, 6), "srcs": [real(r, 2, 3, 2), real(r, 2, 6)], "reduce_op": nl.add},
-)
+call("dma_compute")(lambda r: {"dst": real(r, 2, 6), "srcs": [real(r, 2, 3, 2), real(r, 2, 6)], "reduce_op": nl.add})
 call("dma_transpose", "2-D")(lambda r: {"dst": real(r, 4, 32), "src": real(r, 32, 4)})
 call("dma_transpose", "3-D")(lambda r: {"dst": real(r, 4, 3, 2), "src": real(r, 2, 3, 4)})
 call("dma_transpose", "4-D")(lambda r: {"dst": real(r, 5, 24), "src": real(r, 2, 3, 4, 5, memory="shared_hbm")})
@@ -77,11 +75,7 @@ call("tensor_copy")(lambda r: {"dst": real(r, 3, 2, 2), "src": real(r, 3, 4)})
 call("memset")(lambda r: {"dst": real(r, 3, 4), "value": 2.0})
 call("iota")(lambda r: {"dst": whole(r, 3, 4, below=9, dtype=nl.int32), "pattern": [[2, 4]], "channel_multiplier": 3})
 call("iota", "from a register")(
-    lambda r: {
-        "dst": whole(r, 3, 4, below=9, dtype=nl.int32),
-        "pattern": [[2, 4]],
-        "offset": nisa.register_alloc(7),
-    }
+    lambda r: {"dst": whole(r, 3, 4, below=9, dtype=nl.int32), "pattern": [[2, 4]], "offset": nisa.register_alloc(7)}
 )
 call("register_move")(lambda r: {"dst": nisa.register_alloc(0), "src": nisa.register_alloc(5)})
 call("register_move", "a number")(lambda r: {"dst": nisa.register_alloc(0), "src": 5})
@@ -218,11 +212,7 @@ def _matmul_mx(r: np.random.Generator) -> dict[str, Any]:
 call("nc_matmul_mx", chips=NEWEST)(_matmul_mx)
 call("nc_matmul_mx", "overwrites", chips=NEWEST)(lambda r: _matmul_mx(r) | {"accumulate": False})
 call("quantize_mx", chips=NEWEST, src=(64.0, 1.0))(
-    lambda r: {
-        "dst": _packed(r, 32, 2),
-        "src": real(r, 32, 8, dtype=nl.bfloat16),
-        "dst_scale": _scales(r, 6, 2),
-    }
+    lambda r: {"dst": _packed(r, 32, 2), "src": real(r, 32, 8, dtype=nl.bfloat16), "dst_scale": _scales(r, 6, 2)}
 )
 
 
@@ -288,14 +278,7 @@ def _bound(r: np.random.Generator, below: int) -> Tile:
 
 
 for command in ("idle", "reset", "reduce", "reset_reduce"):
-    call(
-        "range_select",
-        command,
-        chips=NEWER,
-        on_true_tile=(-9.0, 9.0),
-        bound0=range(5),
-        bound1=range(5),
-    )(
+    call("range_select", command, chips=NEWER, on_true_tile=(-9.0, 9.0), bound0=range(5), bound1=range(5))(
         lambda r, command=command: (
             {"dst": real(r, 3, 4), "on_true_tile": real(r, 3, 2, 2), "comp_op0": nl.greater_equal, "comp_op1": nl.less}
             | {"bound0": _bound(r, 3), "bound1": _bound(r, 5), "reduce_res": real(r, 3, 1)}
@@ -303,13 +286,7 @@ for command in ("idle", "reset", "reduce", "reset_reduce"):
         )
     )
 for command in ("idle", "reduce", "reset_reduce"):
-    call(
-        "select_reduce",
-        command,
-        predicate=(0, 1),
-        on_true=(0.0, 9.0),
-        on_false=(0.0, 9.0),
-    )(
+    call("select_reduce", command, predicate=(0, 1), on_true=(0.0, 9.0), on_false=(0.0, 9.0))(
         lambda r, command=command: (
             {"dst": real(r, 3, 4), "predicate": whole(r, 3, 4, below=2, dtype=nl.uint8), "on_true": real(r, 3, 2, 2)}
             | {"on_false": real(r, 3, 1), "reduce_res": real(r, 3, 1), "reduce_cmd": nisa.reduce_cmd[command]}
@@ -348,11 +325,7 @@ call("nc_n_gather", indices=range(4))(
     lambda r: {"dst": real(r, 3, 5), "data": real(r, 3, 2, 2), "indices": whole(r, 3, 5, below=4, dtype=nl.uint32)}
 )
 call("nc_stream_shuffle")(
-    lambda r: {
-        "dst": real(r, 34, 2),
-        "src": real(r, 34, 2),
-        "shuffle_mask": [1, 0, 255, 1, 255, *([0] * 27)],
-    }
+    lambda r: {"dst": real(r, 34, 2), "src": real(r, 34, 2), "shuffle_mask": [1, 0, 255, 1, 255, *([0] * 27)]}
 )
 call("nc_stream_shuffle", "a partition for all")(
     lambda r: {"dst": real(r, 5, 2), "src": real(r, 1, 2), "shuffle_mask": [0] * 32}

@@ -75,8 +75,7 @@ FORMS = {
     ),
     "tensor_tensor": Form(lambda dst, x: nisa.tensor_tensor(dst, x, put(OTHER), nl.subtract)),
     "tensor_tensor on the GpSimd Engine": Form(
-        lambda dst, x: nisa.tensor_tensor(dst, x, put(OTHER), nl.add, engine=nisa.engine.gpsimd),
-        no_psum="NK206",
+        lambda dst, x: nisa.tensor_tensor(dst, x, put(OTHER), nl.add, engine=nisa.engine.gpsimd), no_psum="NK206"
     ),
 }
 EVERY = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -120,10 +119,7 @@ def test_an_output_is_scattered(form: Form, memory: str) -> None:
 
     def body() -> np.ndarray:
         dst = put(BEFORE, memory)
-        form.issue(
-            dst.indirect(put(snake(targets, P, 16)), form.width),
-            put(X).indirect(put(snake(OFFSETS, P, 16)), N),
-        )
+        form.issue(dst.indirect(put(snake(targets, P, 16)), form.width), put(X).indirect(put(snake(OFFSETS, P, 16)), N))
         return np.array(dst.array)
 
     if memory == "psum" and form.no_psum:
@@ -360,8 +356,7 @@ def copied(src: tuple[int, int], dst: tuple[int, int], memory: Any = nl.sbuf) ->
 
 
 @pytest.mark.parametrize(
-    ("src", "dst", "memory"),
-    [((32, 32), (64, 32), nl.sbuf), ((0, 0), (32, 0), nl.sbuf), ((64, 64), (0, 64), nl.psum)],
+    ("src", "dst", "memory"), [((32, 32), (64, 32), nl.sbuf), ((0, 0), (32, 0), nl.sbuf), ((64, 64), (0, 64), nl.psum)]
 )
 def test_placements_that_fit(src: tuple[int, int], dst: tuple[int, int], memory: Any) -> None:
     """The input begins with its index, and so does the index of the output; the output itself is free."""

@@ -248,8 +248,7 @@ def test_without_low_precision_both_are_the_same_to_the_bit(x: np.ndarray, steps
 @given(
     arrays.arrays(np.float32, (4, 8), elements=st.floats(-100, 100, width=32)),
     st.lists(
-        st.tuples(st.sampled_from(["add", "subtract", "multiply", "maximum", "minimum"]), st.integers(0, 7)),
-        max_size=8,
+        st.tuples(st.sampled_from(["add", "subtract", "multiply", "maximum", "minimum"]), st.integers(0, 7)), max_size=8
     ),
 )
 def test_a_bfloat16_kernel_computes_what_a_float32_kernel_does(x: np.ndarray, steps: list[tuple[str, int]]) -> None:

@@ -38,12 +38,7 @@ def decided(author: Any, *args: str) -> str:
     ],
 )
 def test_flag_then_environment_then_ini_then_default(
-    author: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    flag: str | None,
-    variable: str | None,
-    ini: str | None,
-    rules: str,
+    author: Any, monkeypatch: pytest.MonkeyPatch, flag: str | None, variable: str | None, ini: str | None, rules: str
 ) -> None:
     """The nearest word counts; an empty variable says nothing."""
     if variable is not None:

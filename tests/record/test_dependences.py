@@ -302,11 +302,7 @@ def test_collectives_depend_on_their_senders() -> None:
 
     arrays = [(np.full((2, 4), rank, np.float32),) for rank in range(3)]
     run = nkitools.simulate(kernel, *arrays, ranks=3)
-    assert flows(run) == [
-        *([-1], [0, 4, 7], [0, 8]),
-        *([-1], [1, 3, 7], [2, 3]),
-        *([-1], [1, 4, 6], [5, 6]),
-    ]
+    assert flows(run) == [*([-1], [0, 4, 7], [0, 8]), *([-1], [1, 3, 7], [2, 3]), *([-1], [1, 4, 6], [5, 6])]
 
 
 def test_a_saved_run_has_them_too(tmp_path: Any) -> None:

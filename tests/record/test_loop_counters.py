@@ -131,10 +131,7 @@ class TestPrints:
         def kernel(x: Any) -> None:
             for i in range(1): nl.device_print("x", x)  # fmt: skip  # noqa: E701
             for j in range(1):
-                nl.device_print(
-                    "x",
-                    x,
-                )
+                nl.device_print("x", x)
 
         assert printed(kernel) == [{"i": 0}, {"j": 0}]
 

@@ -41,8 +41,7 @@ def test_a_program_of_zeros_is_not_mentioned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "builtin"),
-    [("NK101", AssertionError), ("NK402", IndexError), ("NK609", TypeError), ("NK602", ValueError)],
+    ("rule", "builtin"), [("NK101", AssertionError), ("NK402", IndexError), ("NK609", TypeError), ("NK602", ValueError)]
 )
 def test_an_error_is_also_the_builtin_that_aws_documents(rule: str, builtin: type[Exception]) -> None:
     """An author who catches AWS's exception catches ours, and ours carries the finding."""

@@ -47,12 +47,7 @@ def test_a_race_is_drawn_with_what_each_program_touches() -> None:
     assert picture is not None
     assert picture.lines == ("a" * 8, "#" * 8, "b" * 8, "." * 8)
     assert picture.rows == ((0, 99), (100, 127), (128, 227), (228, 255))
-    assert dict(picture.meanings) == {
-        ".": "neither",
-        "a": "program 0 writes",
-        "b": "program 1 writes",
-        "#": "both",
-    }
+    assert dict(picture.meanings) == {".": "neither", "a": "program 0 writes", "b": "program 1 writes", "#": "both"}
 
 
 def test_an_index_beyond_the_end_is_drawn_along_its_dimension() -> None:

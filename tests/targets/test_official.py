@@ -105,8 +105,7 @@ def test_the_modern_simulator_runs_with_the_chip_of_the_options(site: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "variable", "seen"),
-    [("full", None, "0"), ("precise", "0", "1"), (None, "0", "0"), (None, None, None)],
+    ("said", "variable", "seen"), [("full", None, "0"), ("precise", "0", "1"), (None, "0", "0"), (None, None, None)]
 )
 def test_the_precision_of_the_options_reaches_it(
     site: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, variable: str | None, seen: str | None

@@ -46,10 +46,4 @@ def written(context: Context, node: ast.AST, name: str) -> None:
     context.find("NK601", node, f"`{name}`, the counter of a loop on the device, is written; it is read-only", _COPY)
 
 
-LISTENS = {
-    "loop": (begun,),
-    "loop over": (over,),
-    "bind": (bound,),
-    "update": (updated,),
-    "binary": (computed,),
-}
+LISTENS = {"loop": (begun,), "loop over": (over,), "bind": (bound,), "update": (updated,), "binary": (computed,)}

@@ -60,9 +60,4 @@ def _left(context: Context, node: ast.AST, name: str) -> None:
     context.find("NK605", node, message, _BEFORE)
 
 
-LISTENS = {
-    "function": (returns,),
-    "method": (grown,),
-    "put": (put,),
-    "bind": (bound,),
-}
+LISTENS = {"function": (returns,), "method": (grown,), "put": (put,), "bind": (bound,)}

@@ -192,13 +192,4 @@ def _careful(numbers: Array, unwritten: Array | None) -> list[Any]:
 
 
 def _plain(summary: Summary) -> list[Any]:
-    return [
-        summary.minimum,
-        summary.maximum,
-        summary.mean,
-        summary.nan,
-        summary.inf,
-        summary.unwritten,
-        -1,
-        -1,
-    ]
+    return [summary.minimum, summary.maximum, summary.mean, summary.nan, summary.inf, summary.unwritten, -1, -1]

@@ -36,10 +36,7 @@ MODULES: dict[str, Any] = {
     "nki.compiler.psum": ncc.psum,
 }
 # What this version refuses with NK607 when it is used.
-NOT_MODELLED = {
-    "nki": {"FrameworkKernel"},
-    "nki.compiler": {"allocation_scope"},
-}
+NOT_MODELLED = {"nki": {"FrameworkKernel"}, "nki.compiler": {"allocation_scope"}}
 CONSTANTS: dict[str, Any] = {
     "np.dtype('bfloat16')": np.dtype(ml_dtypes.bfloat16),
     "np.dtype('float8_e4m3')": np.dtype(ml_dtypes.float8_e4m3),

@@ -225,11 +225,7 @@ CASES = [
         (X, ROWS),
     ),
     Case(
-        "err_indirect_indices_are_not_supported_with_nki_api",
-        "NK603",
-        indirect_transpose,
-        direct_transpose,
-        (X, ROWS),
+        "err_indirect_indices_are_not_supported_with_nki_api", "NK603", indirect_transpose, direct_transpose, (X, ROWS)
     ),
     Case("err_indirect_indices_free_dim", "NK603", indirect_columns, indirect_rows, (X, ROWS)),
     Case("err_unsupported_mixing_basic_advanced_tensor_indexing", "NK603", mixed, not_mixed),

@@ -176,10 +176,7 @@ I_P, I_F = nl.arange(16)[:, None], nl.arange(8)[None, :]
         (lambda t, r: nisa.tensor_tensor_scan(t, 2.0, 0, np.add, np.add), "NK609"),
         (lambda t, r: nisa.tensor_tensor_scan(t, t, t, np.add, np.add), "NK109"),
         (lambda t, r: nisa.tensor_tensor_scan(t, t, 0, np.exp, np.add), "NK306"),
-        (
-            lambda t, r: nisa.scalar_tensor_tensor(data=t, op0=nl.add, operand0=1, op1=nl.invert, operand1=t),
-            "NK306",
-        ),
+        (lambda t, r: nisa.scalar_tensor_tensor(data=t, op0=nl.add, operand0=1, op1=nl.invert, operand1=t), "NK306"),
         (lambda t, r: nisa.scalar_tensor_tensor(t, nl.add, 1, nl.add, t), "NK609"),
         (
             lambda t, r: nisa.tensor_scalar_reduce(

@@ -149,10 +149,7 @@ def test_gather_flattened_under_a_mask(oblique: bool) -> None:
         (lambda t: nisa.local_gather(t, nisa.memset((32, 1), 8, nl.uint16)), "NK402"),
         (lambda t: nisa.local_gather(t, nisa.memset((32, 1), 0, nl.uint16), 3), "NK609"),
         (lambda t: nisa.local_gather(t, nisa.memset((32, 1), 0, nl.uint16), 1, 2.5), "NK609"),
-        (
-            lambda t: nisa.local_gather(t, nisa.memset((32, 2), 0, nl.uint16), mask=nl.arange(2)[None, :] < 1),
-            "NK604",
-        ),
+        (lambda t: nisa.local_gather(t, nisa.memset((32, 2), 0, nl.uint16), mask=nl.arange(2)[None, :] < 1), "NK604"),
         (lambda t: nisa.nc_stream_shuffle(t, t, [0] * 31), "NK609"),
         (lambda t: nisa.nc_stream_shuffle(t, t, [0] * 32, dtype=nl.bfloat16), "NK301"),
         (lambda t: nl.gather_flattened(t, t), "NK301"),

@@ -178,10 +178,7 @@ def test_a_kernel_of_both_dialects_is_told_which_line_is_whose() -> None:
 
 def test_arguments_that_are_gone_are_named() -> None:
     """mask= of a modern call is NK608 with what to do instead, not just unknown; the legacy dialect has it."""
-    calls = (
-        lambda x: modern_nl.load(x, mask=True),
-        lambda x: modern_isa.tensor_copy(x, x, mask=True),
-    )
+    calls = (lambda x: modern_nl.load(x, mask=True), lambda x: modern_isa.tensor_copy(x, x, mask=True))
     for call in calls:
         found = _refusal(modern.jit(call))
         assert found.rule == "NK608"
@@ -196,8 +193,7 @@ def gone(module: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("module", "names"),
-    [(modern, gone("nki")), (modern_nl, gone("nki.language")), (modern_isa, gone("nki.isa"))],
+    ("module", "names"), [(modern, gone("nki")), (modern_nl, gone("nki.language")), (modern_isa, gone("nki.isa"))]
 )
 def test_every_name_that_is_gone_says_what_took_its_place(module: Any, names: dict[str, str]) -> None:
     """As an attribute (NK608), and in the list that `nkitools explain NK608` prints."""

@@ -53,10 +53,7 @@ def test_the_language_lists_nothing_of_ours() -> None:
 class TestDocumented:
     """Names that AWS documents and this version does not model."""
 
-    @pytest.mark.parametrize(
-        ("module", "name"),
-        [("nki.compiler.kernel_builder", "compile_kernel")],
-    )
+    @pytest.mark.parametrize(("module", "name"), [("nki.compiler.kernel_builder", "compile_kernel")])
     def test_they_are_refused_when_they_are_called(self, module: str, name: str) -> None:
         """NK607 by their full name, in a kernel and outside; not when they are only mentioned."""
         found = getattr(MODULES[module], name)

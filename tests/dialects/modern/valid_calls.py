@@ -77,10 +77,7 @@ CALLS: dict[str, Any] = {
         "dst_scale": nl.ndarray((4, 8), nl.uint8),
     },
     "nc_transpose": lambda: {"dst": nl.ndarray((32, 64), nl.float32, nl.psum), "data": tile(64, 32)},
-    "dma_transpose": lambda: {
-        "dst": tile(64, 32, dtype=nl.bfloat16),
-        "src": tile(32, 64, dtype=nl.bfloat16),
-    },
+    "dma_transpose": lambda: {"dst": tile(64, 32, dtype=nl.bfloat16), "src": tile(32, 64, dtype=nl.bfloat16)},
     "tensor_tensor": lambda: {"dst": tile(8, 4), "data1": tile(8, 4), "data2": tile(8, 4), "op": nl.add},
     "tensor_scalar": lambda: _two(op0=nl.add, operand0=1.0),
     "tensor_reduce": lambda: {"dst": tile(8, 1), "op": nl.add, "data": tile(8, 4), "axis": 1},
@@ -113,10 +110,7 @@ CALLS: dict[str, Any] = {
     "exponential": _from,
     "reciprocal": _two,
     "max8": lambda: {"dst": tile(8, 8), "src": tile(8, 16)},
-    "sequence_bounds": lambda: {
-        "dst": nl.ndarray((1, 2, 8), nl.float32),
-        "segment_ids": tile(1, 8),
-    },
+    "sequence_bounds": lambda: {"dst": nl.ndarray((1, 2, 8), nl.float32), "segment_ids": tile(1, 8)},
     "scalar_tensor_tensor": lambda: _two(op0=nl.add, operand0=1.0, op1=nl.multiply, operand1=tile(8, 4)),
     "tensor_scalar_reduce": lambda: _two(op0=nl.add, operand0=1.0, reduce_op=nl.add, reduce_res=tile(8, 1)),
     "dma_compute": lambda: {
@@ -131,16 +125,9 @@ CALLS: dict[str, Any] = {
     "register_move": lambda: {"dst": nisa.register_alloc(0), "src": 1},
     "register_load": lambda: {"dst": nisa.register_alloc(0), "src": tile(1, 1, dtype=nl.int32)},
     "register_store": lambda: {"dst": nl.ndarray((1, 1), nl.int32), "src": nisa.register_alloc(1)},
-    "nc_find_index8": lambda: {
-        "dst": nl.ndarray((8, 8), nl.uint32),
-        "data": tile(8, 16),
-        "vals": tile(8, 8),
-    },
+    "nc_find_index8": lambda: {"dst": nl.ndarray((8, 8), nl.uint32), "data": tile(8, 16), "vals": tile(8, 8)},
     "nc_match_replace8": lambda: {"dst": tile(8, 16), "data": tile(8, 16), "vals": tile(8, 8), "imm": 0.0},
-    "nonzero_with_count": lambda: {
-        "dst": nl.ndarray((128, 17), nl.int32),
-        "src": tile(128, 16, dtype=nl.int32),
-    },
+    "nonzero_with_count": lambda: {"dst": nl.ndarray((128, 17), nl.int32), "src": tile(128, 16, dtype=nl.int32)},
     "topk": lambda: {
         "val_dst": nl.ndarray((16, 8), nl.bfloat16),
         "idx_dst": nl.ndarray((16, 8), nl.uint32),

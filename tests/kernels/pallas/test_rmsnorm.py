@@ -68,10 +68,7 @@ def test_wrong_inputs_are_refused(run_kernel: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("/ features", "/ rows.shape[-1]"),
-        ("load(block + 1).start()", "load(0).start()"),
-    ],
+    [("/ features", "/ rows.shape[-1]"), ("load(block + 1).start()", "load(0).start()")],
     ids=["filled-up lanes count", "the first block is fetched again and again"],
 )
 def test_the_comparison_notices(old: str, new: str) -> None:

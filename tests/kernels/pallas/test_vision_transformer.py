@@ -103,10 +103,7 @@ def test_heads_must_divide_the_width() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "tokens"),
-    [
-        ("sm_scale=1 / math.sqrt(features)", "sm_scale=1.0", FULL),
-        ("segment_ids=segments", "segment_ids=None", IN_PART),
-    ],
+    [("sm_scale=1 / math.sqrt(features)", "sm_scale=1.0", FULL), ("segment_ids=segments", "segment_ids=None", IN_PART)],
     ids=["scores without their scale", "real tokens attend to those that fill up"],
 )
 def test_the_comparison_notices(old: str, new: str, tokens: int) -> None:

@@ -17,14 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nkitools.chip.dtypes import DTYPES
-from nkitools.record.saved.encoding import (
-    Described,
-    decoded_array,
-    decoded_value,
-    encoded_array,
-    encoded_value,
-    leaves,
-)
+from nkitools.record.saved.encoding import Described, decoded_array, decoded_value, encoded_array, encoded_value, leaves
 
 KINDS = [*{each.dtype for each in DTYPES.values()}, *map(np.dtype, ("float64", "int64", "complex64", "?"))]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)

@@ -23,10 +23,7 @@ from nkitools.rules.finding import refuse, report
 # func(block index, partitions, bytes per partition) -> (start_partition, byte_addr), in PSUM with the bank in front.
 Place = Callable[[tuple[int, ...], int, int], Any]
 
-_FORMS = {
-    MemoryRegion.sbuf: "(start_partition, byte_addr)",
-    MemoryRegion.psum: "(bank_id, start_partition, byte_addr)",
-}
+_FORMS = {MemoryRegion.sbuf: "(start_partition, byte_addr)", MemoryRegion.psum: "(bank_id, start_partition, byte_addr)"}
 
 
 @dataclass(frozen=True)

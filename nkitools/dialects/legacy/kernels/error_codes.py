@@ -41,13 +41,7 @@ class _Coded:
         self.reporter = reporter
 
     def __call__(
-        self,
-        rule: Rule,
-        message: str,
-        fatal: bool,
-        about: Sequence[Any],
-        remedy: str,
-        picture: Drawing | None = None,
+        self, rule: Rule, message: str, fatal: bool, about: Sequence[Any], remedy: str, picture: Drawing | None = None
     ) -> bool:
         code = _code_of(rule, message)
         if code:
@@ -61,11 +55,7 @@ def with_codes(reporter: Reporter) -> Reporter:
 
 
 def placed(
-    site: Site,
-    frame: FrameType | None = None,
-    *,
-    program: tuple[int, ...] = (),
-    loops: dict[str, int] | None = None,
+    site: Site, frame: FrameType | None = None, *, program: tuple[int, ...] = (), loops: dict[str, int] | None = None
 ) -> AbstractContextManager[None]:
     """Place the reports inside at a site that the author has left; ``frame`` is the author's where it is known.
 

@@ -85,9 +85,7 @@ class Kernel(KernelObject):
         """Return how a call of this kernel is launched."""
         return Launch(
             as_program(
-                self.function,
-                returns_outputs=self._returns_outputs,
-                switches=switches_of(self.function, self.options),
+                self.function, returns_outputs=self._returns_outputs, switches=switches_of(self.function, self.options)
             ),
             self.__name__,
             grid=self.grid,

@@ -35,11 +35,7 @@ def _two_dimensional(what: str, **tiles: Tensor) -> None:
     for role, tile in tiles.items():
         check_tile(what, role, tile)
         if len(tile.shape) != 2:
-            refuse(
-                "NK110",
-                f"{what}: `{role}` must have 2 dimensions, it is {describe(tile.base)}",
-                about=(tile.base,),
-            )
+            refuse("NK110", f"{what}: `{role}` must have 2 dimensions, it is {describe(tile.base)}", about=(tile.base,))
 
 
 def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:

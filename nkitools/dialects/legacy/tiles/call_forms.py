@@ -117,16 +117,7 @@ def keep_form(
     key = (what, *[each.layout if isinstance(each, NkiTensor) else each.__class__ for each in views])
     dst: NkiTensor = value.base
     core.plans[key] = CallForm(
-        instruction,
-        plan,
-        names,
-        static,
-        absent,
-        is_swapped,
-        dst.shape,
-        dst.dtype,
-        dst.buffer,
-        dst.layout,
+        instruction, plan, names, static, absent, is_swapped, dst.shape, dst.dtype, dst.buffer, dst.layout
     )
 
 

@@ -9,9 +9,7 @@ def scale(factors_ref, x_ref, o_ref):
 
 def kernel(factors, x):
     return pl.pallas_call(
-        scale,
-        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
-        in_specs=[pl.BlockSpec(), pl.BlockSpec()],
+        scale, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), in_specs=[pl.BlockSpec(), pl.BlockSpec()]
     )(factors, x)
 
 
