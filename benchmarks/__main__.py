@@ -23,10 +23,10 @@ from typing import Any
 import nkitools
 from benchmarks import measure, operators
 from benchmarks.other_tree import InAnotherProcess
+from benchmarks.table import Figures, table
 from benchmarks.workloads import workloads
 from nkitools.customop import BuildError
 
-Figures = dict[str, dict[str, float]]
 _MEAN, _MEMORY, _START = "geometric mean", "peak memory", "cold start"
 _COMPARED = ("over NumPy", "over tiles", "rules / off")
 
@@ -75,21 +75,6 @@ def _means(figures: Figures) -> dict[str, float]:
     """Return the geometric means over the modern workloads."""
     modern = [figures[each.name] for each in workloads() if not each.legacy]
     return {key: math.exp(statistics.fmean(math.log(each[key]) for each in modern)) for key in _COMPARED}
-
-
-def table(figures: Figures, before: Figures | None) -> str:
-    """Return the figures as text, beside earlier ones where there are some."""
-    lines = []
-    for name, each in figures.items():
-        lines.append(name)
-        for key, value in each.items():
-            line = f"    {key:<28}{value:>10.2f}"
-            earlier = (before or {}).get(name, {}).get(key)
-            if earlier is not None:
-                line += f"{earlier:>10.2f}{value / earlier if earlier else math.nan:>9.2f}x"
-            lines.append(line)
-    head = f"{'':<32}{'now':>10}" + (f"{'before':>10}{'ratio':>10}" if before is not None else "")
-    return "\n".join([head, *lines])
 
 
 def _rounded(figures: Figures) -> Figures:

@@ -1,0 +1,104 @@
+"""What the benchmarks compare is equal, and their figures are what they say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import measure, tiles
+from benchmarks.other_tree import InAnotherProcess
+from benchmarks.table import table
+from benchmarks.workloads import workloads
+
+
+def normal(*shape: int) -> Any:
+    """Return normally distributed numbers of float32."""
+    return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+
+def boxes(batch: int, count: int) -> Any:
+    """Return boxes [batch, count, 4]."""
+    near = np.random.default_rng(count).uniform(0, 200, (batch, count, 2))
+    return np.concatenate((near, near + 30), axis=2).astype(np.float32)
+
+
+SMALL: dict[str, tuple[Any, ...]] = {
+    "matmul": (normal(130, 200), normal(130, 520)),
+    "softmax": (normal(130, 77),),
+    "attention": (normal(300, 64), normal(300, 64), normal(300, 64)),
+    "giou": (boxes(129, 513), boxes(129, 513)[::-1]),
+    "legacy_giou": (boxes(129, 257).reshape(129, -1), boxes(129, 257)[::-1].reshape(129, -1)),
+    "conv2d": (normal(2, 3, 34, 18), normal(5, 3, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_tiles_compute_what_numpy_does_untiled(name: str) -> None:
+    """Also where the sizes are no multiples of the tiles."""
+    plain = next(each.plain for each in workloads() if each.tiles.__name__ == name)
+    found = getattr(tiles, name)(*SMALL[name])
+    np.testing.assert_allclose(found, plain(*SMALL[name]), rtol=0, atol=1e-4)
+
+
+def test_the_least_of_the_rounds_counts() -> None:
+    """Of each call by itself."""
+    assert measure.least([{"a": 3.0, "b": 1.0}, {"a": 2.0, "b": 5.0}]) == {"a": 2.0, "b": 1.0}
+
+
+def test_the_figures_of_a_workload_are_ratios_of_its_times() -> None:
+    """Simulator over NumPy, over bare tiles, over itself without rules; milliseconds."""
+    times = {"simulator": 0.06, "rules off": 0.05, "numpy": 0.03, "tiles": 0.02}
+    found = measure.figures("any", times)
+    assert found == pytest.approx({"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60})
+
+
+def test_the_figures_of_single_actions_leave_the_launch_out() -> None:
+    """A run with many less one with none, a piece."""
+    times = {"chain": 0.11, "no chain": 0.01, "numpy": 0.005, "row": 0.03, "no row": 0.01}
+    found = measure.figures(measure.ACTIONS, times)
+    assert found == pytest.approx({"us an instruction": 20, "us of NumPy in it": 1, "us an allocation": 10})
+
+
+@pytest.mark.process
+def test_another_checkout_takes_turns() -> None:
+    """Rounds of a process of its own have the same calls, each with a time."""
+    other = InAnotherProcess(measure.HERE, "report")
+    try:
+        other.prepare(measure.ACTIONS)
+        rounds = [other.round(), other.round()]
+    finally:
+        other.close()
+    assert [set(each) for each in rounds] == [{"chain", "no chain", "numpy", "row", "no row"}] * 2
+    assert measure.figures(measure.ACTIONS, measure.least(rounds))["us an instruction"] > 0
+
+
+@pytest.mark.process
+def test_a_cold_start_has_its_parts() -> None:
+    """Imports one by one, the first run and the second, which costs less than the first."""
+    found = measure.cold_start(measure.HERE, 1)
+    names = ["import numpy", "import nkitools", "import nki.*", "first run", "second run"]
+    assert list(found) == [f"ms {name}" for name in names]
+    assert 0 < found["ms second run"] < found["ms first run"]
+
+
+def test_the_table_shows_earlier_figures_and_their_ratio() -> None:
+    """A figure that is new has no ratio."""
+    shown = table({"a": {"x": 3.0, "y": 1.0}}, {"a": {"x": 2.0}}).splitlines()
+    assert [line.split() for line in shown] == [
+        ["now", "before", "ratio"],
+        ["a"],
+        ["x", "3.00", "2.00", "1.50x"],
+        ["y", "1.00"],
+    ]
+
+
+def test_the_kept_baseline_can_be_compared_with() -> None:
+    """The file beside the benchmarks has the figures of all workloads, in the form that ``--against`` reads."""
+    kept = json.loads((measure.HERE / "benchmarks" / "baseline.json").read_text(encoding="utf-8"))
+    names = {each.name for each in workloads()} | {measure.ACTIONS, "geometric mean", "cold start", "peak memory"}
+    assert set(kept["figures"]) == names
+    assert set(kept["machine"]) == set(measure.machine())
+    assert all(figure > 0 for each in kept["figures"].values() for figure in each.values())
