@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.sources import nodes_of
+
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "nkitools"
 
@@ -88,7 +90,7 @@ def named_by(node: ast.AST, importer: str) -> list[str]:
 
 def imports_of(module: str) -> Iterator[tuple[int, str]]:
     """(line, imported module) of every import in ``module``, wherever it stands."""
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in nodes_of(MODULES[module]):
         for name in named_by(node, module):
             yield getattr(node, "lineno", 0), name
 

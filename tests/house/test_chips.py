@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nkitools.chip.generations import GENERATIONS, TABLES
+from tests.house.sources import tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
 FILES = {
@@ -70,7 +71,7 @@ def named_chips(tree: ast.AST) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("file", FILES)
 def test_no_version_of_a_chip_is_compared(file: str) -> None:
     """What a generation can do is asked of its table, not told from its number."""
-    tree = ast.parse(FILES[file].read_text())
+    tree = tree_of(FILES[file])
     assert list(compared_versions(tree)) == []
     if file not in VERSIONS:
         assert list(read_versions(tree)) == []
@@ -79,12 +80,12 @@ def test_no_version_of_a_chip_is_compared(file: str) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_no_list_of_chips_is_kept(file: str) -> None:
     """The name of a chip stands in its table only, so that a new chip is known everywhere."""
-    assert list(named_chips(ast.parse(FILES[file].read_text()))) == []
+    assert list(named_chips(tree_of(FILES[file]))) == []
 
 
 def test_every_exception_is_needed() -> None:
     """A file that no longer reads a version leaves the list."""
-    assert [file for file in VERSIONS if not list(read_versions(ast.parse(FILES[file].read_text())))] == []
+    assert [file for file in VERSIONS if not list(read_versions(tree_of(FILES[file])))] == []
 
 
 @pytest.mark.parametrize(

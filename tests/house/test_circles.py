@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from nkitools.dialects import versions
+from tests.house.sources import nodes_of, tree_of
 from tests.house.test_arrows import ARROWS, FOR_ALL, MODULES, imports_of, is_ours, room_of
 
 # file: why it imports a module by a name that is computed, or looks into sys.modules for one of our own.
@@ -29,7 +30,7 @@ HIDDEN = {
 
 def published(module: str) -> set[str]:
     """Return the files of the package that ``module`` takes public names from, by the table of versions."""
-    calls = [node for node in ast.walk(ast.parse(MODULES[module].read_text())) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(MODULES[module]) if isinstance(node, ast.Call)]
     shown = [each.args[1] for each in calls if isinstance(each.func, ast.Name) and each.func.id == "publish"]
     names = [each.value for each in shown if isinstance(each, ast.Constant)]
     homes = {row.home.partition(":")[0] for name in names for row in versions.names_of(str(name)).values()}
@@ -124,11 +125,7 @@ def _is_sys_modules(place: ast.expr) -> bool:
 
 def test_imports_do_not_hide() -> None:
     """What is imported stands in the source, where the tests of arrows and of circles read it."""
-    hiding = {
-        module: lines
-        for module, path in MODULES.items()
-        if (lines := list(hidden_imports(ast.parse(path.read_text()))))
-    }
+    hiding = {module: lines for module, path in MODULES.items() if (lines := list(hidden_imports(tree_of(path))))}
     assert {module: lines for module, lines in hiding.items() if module not in HIDDEN} == {}
     assert set(HIDDEN) <= set(hiding), "these hide no import any more; take them off the list"
 

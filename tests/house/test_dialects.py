@@ -11,9 +11,10 @@ import pytest
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.dialects.legacy.semantics import LEGACY
+from tests.house.sources import tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
-TREES = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+TREES = {str(path.relative_to(PACKAGE)): tree_of(path) for path in sorted(PACKAGE.rglob("*.py"))}
 BELOW = [file for file in TREES if file.partition("/")[0] not in ("dialects", "lint", "rules")]
 
 
@@ -23,6 +24,9 @@ def read_fields(tree: ast.AST) -> Iterator[str]:
         match node:
             case ast.Attribute(value=ast.Name(id="dialect") | ast.Attribute(attr="dialect"), attr=name):
                 yield name
+
+
+READ = {name for tree in TREES.values() for name in read_fields(tree)}
 
 
 def compared_dialects(tree: ast.AST) -> Iterator[int]:
@@ -38,7 +42,7 @@ def compared_dialects(tree: ast.AST) -> Iterator[int]:
 @pytest.mark.parametrize("field", [field.name for field in fields(DialectSemantics)])
 def test_a_meaning_is_read_and_differs(field: str) -> None:
     """A field that nothing reads, or that both dialects answer alike, would be none."""
-    assert field in {name for tree in TREES.values() for name in read_fields(tree)}
+    assert field in READ
     assert getattr(MODERN, field) != getattr(LEGACY, field)
 
 

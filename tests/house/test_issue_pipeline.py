@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.sources import nodes_in
+
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "nkitools"
 COMMIT = PACKAGE / "issue" / "commit.py"
@@ -15,7 +17,7 @@ COMMIT = PACKAGE / "issue" / "commit.py"
 def ends_of(source: str) -> list[int]:
     """Return the lines of a file that hand an instruction to a core's record, in source or in generated source."""
     lines = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_in(source):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "commit":
             owner = node.func.value
             name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nkitools.issue.instruction import Instruction
+from tests.house.sources import nodes_in
 
 REPOSITORY = Path(__file__).parents[2]
 ROOMS = ("dialects", "language", "isa")
@@ -39,8 +40,8 @@ def by_position(source: str, names: dict[str, Any]) -> list[int]:
 
     A plan's function has one argument by position, the check. `functools.partial` takes an instruction with keywords.
     """
-    tree, lines, called = ast.parse(source), [], set()
-    for node in ast.walk(tree):
+    nodes, lines, called = nodes_in(source), [], set()
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         if of_an_instruction(node.func, names):
@@ -50,8 +51,8 @@ def by_position(source: str, names: dict[str, Any]) -> list[int]:
                 lines.append(node.lineno)
         elif isinstance(node.func, ast.Name) and node.func.id == "partial" and len(node.args) == 1:
             called.add(id(node.args[0]))
-    called |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
+    called |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
         is_value = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
         if is_value and id(node) not in called and isinstance(named(node, names), Instruction):  # type: ignore[arg-type]
             lines.append(node.lineno)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.sources import nodes_in
+
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "nkitools"
 OWNER = PACKAGE / "record" / "rows.py"
@@ -49,7 +51,7 @@ def is_hand_made(node: ast.AST, path: Path) -> bool:
 
 def found_in(source: str, path: Path) -> list[int]:
     """Return the lines of a file that handle the words of rows by hand."""
-    return sorted({node.lineno for node in ast.walk(ast.parse(source)) if is_hand_made(node, path)})
+    return sorted({node.lineno for node in nodes_in(source) if is_hand_made(node, path)})
 
 
 def test_only_its_owner_handles_the_words_of_rows() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.sources import tree_of
+
 PACKAGE = Path(__file__).parents[2] / "nkitools"
 
 # room: the share of its annotated parameters that may be bare Any, bare object or a name that stands for Any
@@ -21,7 +23,7 @@ ROOMS = {
 def trees(room: str) -> list[ast.Module]:
     folder = PACKAGE / room
     files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-    return [ast.parse(file.read_text()) for file in files if "examples" not in file.parts]
+    return [tree_of(file) for file in files if "examples" not in file.parts]
 
 
 def untyped_names(modules: Iterable[ast.Module]) -> set[str]:
@@ -54,7 +56,7 @@ def is_untyped(annotation: str, names: set[str]) -> bool:
     return any(part in names for part in annotation.split(" | "))
 
 
-NAMES = untyped_names(ast.parse(file.read_text()) for file in sorted(PACKAGE.rglob("*.py")))
+NAMES = untyped_names(tree_of(file) for file in sorted(PACKAGE.rglob("*.py")))
 
 
 @pytest.mark.parametrize("room", ROOMS)
