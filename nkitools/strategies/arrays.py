@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from nkitools.chip.dtypes import DType, as_dtype, float8_e8m0fnu, tfloat32
+from nkitools.chip.argument_types import Shape
+from nkitools.chip.dtypes import DType, DTypeLike, as_dtype, float8_e8m0fnu, tfloat32
 
 Array = npt.NDArray[Any]
 
@@ -21,7 +22,7 @@ _TIES = [1 + 2**-4, 1 + 3 * 2**-4, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-11, 1 + 3 *
 _INTEGERS = [0, 1, -1, 127, 128, 255, 256, 1 << 24, (1 << 24) + 1]  # the last is none of float32's
 
 
-def awkward_values(dtype: Any) -> Array:
+def awkward_values(dtype: DTypeLike) -> Array:
     """Return the values of ``dtype`` that kernels get wrong, each once; those that the dtype lacks are left out.
 
     Floats: zeros of both signs, ones, ties of rounding to narrower dtypes, the largest, the smallest normal and
@@ -61,8 +62,8 @@ def _is_same(value: float, there: float) -> bool:
 
 
 def arrays(
-    shape: Any,
-    dtype: Any = "float32",
+    shape: Shape | st.SearchStrategy[Shape],
+    dtype: DTypeLike | st.SearchStrategy[DTypeLike] = "float32",
     *,
     awkward: bool = True,
     low: float | None = None,
@@ -117,7 +118,7 @@ def _strew(draw: st.DrawFn, array: Array, values: Array) -> None:
         flat[place] = values[value]
 
 
-def _cast(numbers: Any, dtype: DType) -> Array:
+def _cast(numbers: Array, dtype: DType) -> Array:
     """Numbers as elements of ``dtype``: of packed ones their bits, of others the nearest value."""
     if dtype.kind == "packed":
         return np.asarray(numbers).astype(f"i{dtype.itemsize}").view(dtype.dtype)
@@ -126,16 +127,16 @@ def _cast(numbers: Any, dtype: DType) -> Array:
     return _rounded(numbers, dtype)
 
 
-def _rounded(numbers: Any, dtype: DType) -> Array:
+def _rounded(numbers: npt.ArrayLike, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         return np.asarray(numbers).astype(dtype.dtype)
 
 
-def _ramp(_: Any, shape: tuple[int, ...], dtype: DType) -> Array:
+def _ramp(_: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     return _cast((np.arange(math.prod(shape)) % 100).reshape(shape), dtype)
 
 
-def _one_hot(_: Any, shape: tuple[int, ...], dtype: DType) -> Array:
+def _one_hot(_: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
     hot: Array = np.zeros((math.prod(shape[:-1]), shape[-1] if shape else 1))
     rows = np.arange(len(hot))
     if hot.size:

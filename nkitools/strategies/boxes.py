@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from hypothesis import strategies as st
 
-from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.argument_types import Shape
+from nkitools.chip.dtypes import DTypeLike, as_dtype
 from nkitools.strategies.arrays import Array, drawn_shape
 
 _STREWN = 8
@@ -26,7 +25,9 @@ _SPECIAL = np.array(
 )
 
 
-def boxes(shape: Any, dtype: Any = "float32", *, extent: float = 100.0, empty: bool = True) -> st.SearchStrategy[Array]:
+def boxes(
+    shape: Shape | st.SearchStrategy[Shape], dtype: DTypeLike = "float32", *, extent: float = 100.0, empty: bool = True
+) -> st.SearchStrategy[Array]:
     """Arrays ``[*shape, 4]`` of boxes with left <= right and top <= bottom, within -2 ``extent`` .. 4 ``extent``.
 
     ``shape`` is a value or a strategy, (batch, boxes) for instance. The boxes are all equal, or random, with a few
@@ -42,7 +43,7 @@ def boxes(shape: Any, dtype: Any = "float32", *, extent: float = 100.0, empty: b
 
 
 def box_pairs(
-    shape: Any, dtype: Any = "float32", *, extent: float = 100.0, empty: bool = True
+    shape: Shape | st.SearchStrategy[Shape], dtype: DTypeLike = "float32", *, extent: float = 100.0, empty: bool = True
 ) -> st.SearchStrategy[tuple[Array, Array]]:
     """Two arrays of boxes of one shape, as `boxes`; of a drawn pair some boxes are the same in both."""
 

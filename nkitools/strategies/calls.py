@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from nkitools.chip.dtypes import DType
+
 nl: Any = import_module("nkitools.dialects.modern.language")  # its names are made when they are asked for
 
 
@@ -18,11 +20,11 @@ class Tile(NamedTuple):
     is_read: bool = True
 
 
-def _tile(*shape: int, dtype: Any = None) -> Tile:
+def _tile(*shape: int, dtype: DType | None = None) -> Tile:
     return Tile(shape, dtype)
 
 
-def _written(*shape: int, dtype: Any = None, memory: str = "sbuf") -> Tile:
+def _written(*shape: int, dtype: DType | None = None, memory: str = "sbuf") -> Tile:
     return Tile(shape, dtype, memory, is_read=False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import Context
 from functools import lru_cache
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import DTYPES, DType
 from nkitools.chip.generations import generation_of
@@ -26,7 +27,11 @@ _REFUSALS = ("NK3", "NK606")
 
 
 def dtypes(
-    instruction: Any = None, *, operands: Iterable[str] | str | None = None, chip: str | None = None, **arguments: Any
+    instruction: Callable[..., Any] | str | None = None,
+    *,
+    operands: Iterable[str] | str | None = None,
+    chip: str | None = None,
+    **arguments: Argument,
 ) -> st.SearchStrategy[DType]:
     """Return the dtypes (NKI's, which NumPy takes as its own) that an instruction of ``nki.isa`` takes.
 
@@ -88,7 +93,7 @@ def _is_taken(name: str, call: dict[str, Any], operands: tuple[str, ...], chip: 
     return True
 
 
-def _made(tile: Tile, dtype: Any) -> NkiTensor:
+def _made(tile: Tile, dtype: DType) -> NkiTensor:
     made: NkiTensor = nl.ndarray(tile.shape, dtype=dtype, buffer=getattr(nl, tile.memory))
     if tile.is_read:
         made.write(np.zeros(tile.shape, made.dtype.dtype))

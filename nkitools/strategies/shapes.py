@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from hypothesis import strategies as st
 
+from nkitools.chip.argument_types import Memory
 from nkitools.chip.chosen_chip import resolve_chip
-from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.dtypes import DTypeLike, as_dtype
 from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.memory_region import MemoryRegion
 
@@ -20,9 +20,9 @@ _MEMORIES = {"sbuf": MemoryRegion.sbuf, "psum": MemoryRegion.psum}
 
 def tile_shapes(
     chip: str | None = None,
-    memory: Any = "sbuf",
+    memory: Memory = "sbuf",
     *,
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     ndim: int = 2,
     banks: int = 1,
     max_free: int | None = _LARGEST_FREE,

@@ -9,6 +9,7 @@ from nkitools.targets.neuron_module import is_torch_module
 from nkitools.targets.target import Availability, Target, refuse
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, Kernel
     from nkitools.record.run import Run
 
 _CALL_IT = "Call it: model(x). On hardware kernel_benchmark times it, as a baseline for kernels."
@@ -26,7 +27,7 @@ class BuiltinSimulator(Target):
         """Return that the simulator can always run: it is pure Python."""
         return Availability(True, "part of nkitools")
 
-    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+    def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
         """Run ``kernel``; the keywords of ``nkitools.simulate`` (grid, chip, ranks, rules, watch) apply.
 
         A JAX function is checked by `nkitools.pallas.check_as_asked`, which takes other keywords.
@@ -45,7 +46,7 @@ class BuiltinSimulator(Target):
         return simulate(kernel, *args, **kwargs)
 
 
-def is_jax_function(kernel: Any) -> bool:
+def is_jax_function(kernel: Kernel) -> bool:
     """Return whether ``kernel`` is a JAX function with Pallas calls; none is where JAX has not been imported."""
     if "jax" not in sys.modules:
         return False

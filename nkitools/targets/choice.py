@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nkitools import options
 from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
@@ -14,6 +14,9 @@ from nkitools.targets.neuron_module import NeuronModuleDevice, is_torch_module
 from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
 from nkitools.targets.target import Device, Target
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Kernel
 
 DEVICES: tuple[Device, ...] = (NeuronDevice(), TpuDevice(), GpuDevice())
 DEVICE_KEYS = tuple(device.key for device in DEVICES)
@@ -26,7 +29,7 @@ class Found(NamedTuple):
     reason: str
 
 
-def simulator_for(kernel: Any) -> Target:
+def simulator_for(kernel: Kernel) -> Target:
     """Return the simulator that option ``simulator`` names; kernels other than NKI's have no choice."""
     if is_custom_operator(kernel):
         return GpSimdSimulator()
@@ -35,7 +38,7 @@ def simulator_for(kernel: Any) -> Target:
     return BuiltinSimulator()
 
 
-def device_for(kernel: Any, asked: Collection[str] = ()) -> Found:
+def device_for(kernel: Kernel, asked: Collection[str] = ()) -> Found:
     """Return the first device that is here of those that ``kernel`` can run on: a TPU, else a GPU, for a JAX function.
 
     ``asked`` narrows them by key, as option ``target`` does.
@@ -52,7 +55,7 @@ def device_for(kernel: Any, asked: Collection[str] = ()) -> Found:
     return Found(None, "; ".join(found.reason for _, found in looked))
 
 
-def _candidates(kernel: Any) -> tuple[str, list[Device]]:
+def _candidates(kernel: Kernel) -> tuple[str, list[Device]]:
     """Return the kind of a kernel, and the devices for it. NeuronCores take several kinds, each in its own way."""
     if is_jax_function(kernel):
         return "a JAX function", [device for device in DEVICES if isinstance(device, TpuDevice | GpuDevice)]

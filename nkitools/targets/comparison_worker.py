@@ -16,9 +16,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Kernel
+
 
 _SIMULATED = ("sim", "official")
 SIDES = (*_SIMULATED, "hw", "neuron", "tpu", "gpu")
@@ -111,7 +115,7 @@ def _keys(side: str) -> tuple[str, ...]:
     return () if side == "hw" else (side,)
 
 
-def _save_full_precision(kernel: Any, given: tuple[tuple[Any, ...], dict[str, Any]], path: str) -> None:
+def _save_full_precision(kernel: Kernel, given: tuple[tuple[Any, ...], dict[str, Any]], path: str) -> None:
     from nkitools import options
 
     if not _is_nki(kernel):
@@ -120,14 +124,14 @@ def _save_full_precision(kernel: Any, given: tuple[tuple[Any, ...], dict[str, An
         _run("sim", kernel, *given).save(path)
 
 
-def _is_nki(kernel: Any) -> bool:
+def _is_nki(kernel: Kernel) -> bool:
     from nkitools.targets.builtin import is_jax_function
     from nkitools.targets.gpsimd import is_custom_operator
 
     return not (is_jax_function(kernel) or is_custom_operator(kernel))
 
 
-def _run(side: str, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run(side: str, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from nkitools.targets import device_for, simulator_for
 
     if side == "official" and not _is_nki(kernel):

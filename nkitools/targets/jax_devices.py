@@ -16,6 +16,7 @@ from nkitools.targets.packages import is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, WrongDevice, kernel_name
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, FrameworkArray, Kernel
     from nkitools.record.run import Run
 
 
@@ -33,14 +34,14 @@ class JaxDevice(Device):
     platform: str
     prints = "jax.debug.print is captured; pl.debug_print goes to the device's log"
 
-    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run it with all arrays on the first device; NumPy arrays in give NumPy arrays out."""
         from nkitools.pallas.launch import as_given, finished
 
         there, named = self._there((args, _own(kwargs)))
         return as_given(finished(kernel, there, named), (args, kwargs))
 
-    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+    def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """Compiled by ``jax.jit`` as a function of its arrays, and called once."""
         from nkitools.pallas.launch import as_given
 
@@ -55,7 +56,7 @@ class JaxDevice(Device):
         launch()
         return Prepared(launch, lambda outputs: as_given(outputs, (args, kwargs)), time.perf_counter() - began)
 
-    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+    def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
         """As `Device.run`; what the function prints by ``jax.debug.print`` is in the run."""
         __tracebackhide__ = True
         from nkitools.pallas.prints import hearing_prints, prints_can_be_heard
@@ -100,7 +101,7 @@ class JaxDevice(Device):
         jax = sys.modules.get("jax")
         return [] if jax is None else [each for each in jax.devices() if each.platform == self.platform]
 
-    def _there(self, values: Any) -> Any:
+    def _there(self, values: Argument) -> Any:
         import numpy as np
 
         jax = jax_module()
@@ -188,7 +189,7 @@ class GpuDevice(JaxDevice):
         """No more of its memory than is used: others may be at work on it."""
         return {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
-    def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    def unfit(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """Return why Pallas has no GPU code for ``kernel``, which then was written for a TPU; empty where it has.
 
         Raises what tracing ``kernel`` raises.
@@ -212,7 +213,7 @@ def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if name not in _OF_CHECKING}
 
 
-def _of_arrays(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+def _of_arrays(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
     """``kernel`` as a function of its arrays alone, and these: what else it takes may be a shape, and not traced."""
     import numpy as np
 
@@ -220,7 +221,7 @@ def _of_arrays(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     leaves, tree = jax.tree_util.tree_flatten((args, dict(kwargs)))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, (np.ndarray, jax.Array))]
 
-    def function(*arrays: Any) -> Any:
+    def function(*arrays: FrameworkArray) -> Any:
         given = dict(enumerate(leaves)) | dict(zip(places, arrays, strict=True))
         all_args, all_kwargs = jax.tree_util.tree_unflatten(tree, list(given.values()))
         return kernel(*all_args, **all_kwargs)

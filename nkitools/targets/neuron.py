@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.generations import CHIPS, TABLES, generation_of
 from nkitools.targets import machine
 from nkitools.targets.packages import aws_package, is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, kernel_name, refuse
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Kernel
 
 NODES = "/dev/neuron[0-9]*"
 _SYSFS = "/sys/devices/virtual/neuron_device"
@@ -75,14 +78,14 @@ class NeuronDevice(Device):
         versions = {package: version_of(package) for package in _PACKAGES}
         return {name: value for name, value in {**said, **versions}.items() if value}
 
-    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run it by the way in that fits the arguments: torch_xla for torch tensors, JAX, else NumPy stand-alone."""
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import way_for
 
         return way_for(kernel, args, kwargs).call(_launchable(kernel, kwargs), args, _own(kwargs))
 
-    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+    def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """Compile once and keep the arguments on the device: torch_xla or JAX, whichever the arguments are of.
 
         NumPy arrays go to whichever of the two is installed: a stand-alone call compiles anew each time.
@@ -124,7 +127,7 @@ def neuron_packages() -> tuple[str, ...]:
     return (*found, "torch_neuronx") if is_installed("torch_neuronx") else tuple(found)
 
 
-def _launchable(kernel: Any, kwargs: Mapping[str, Any]) -> Any:
+def _launchable(kernel: Kernel, kwargs: Mapping[str, Any]) -> Any:
     """Return the kernel as AWS's packages call it, with its grid; a plain function becomes a kernel of ``nki.jit``."""
     from nkitools.launch.kernel import KernelObject
 
@@ -142,10 +145,11 @@ def _launchable(kernel: Any, kwargs: Mapping[str, Any]) -> Any:
         refuse(kernel, message, "Run it under torchrun with AWS's packages, or in simulation (-m sim).")
     if not hasattr(kernel, "__getitem__") and type(kernel).__module__ == "builtins":
         kernel = _decorated(kernel)
-    return kernel if kwargs.get("grid") is None else kernel[kwargs["grid"]]
+    indexed: Any = kernel
+    return kernel if kwargs.get("grid") is None else indexed[kwargs["grid"]]
 
 
-def _decorated(function: Any) -> Any:
+def _decorated(function: Kernel) -> Any:
     """Return a plain function as a kernel of the dialect that it was written in."""
     from importlib import import_module
 
@@ -153,7 +157,7 @@ def _decorated(function: Any) -> Any:
     return import_module("neuronxcc.nki" if legacy else "nki").jit(function)
 
 
-def _modules_named_by(function: Any) -> list[str]:
+def _modules_named_by(function: Kernel) -> list[str]:
     named = (getattr(value, "__name__", "") for value in getattr(function, "__globals__", {}).values())
     return [name for name in named if isinstance(name, str)]
 

@@ -6,10 +6,13 @@ import copy
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nkitools.targets.neuron import NeuronByTorch
 from nkitools.targets.target import Prepared, refuse
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, Kernel
 
 
 class NeuronModuleDevice(NeuronByTorch):
@@ -17,19 +20,19 @@ class NeuronModuleDevice(NeuronByTorch):
 
     taken = "a torch module"
 
-    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run a copy of the module on the device; gradients are not recorded."""
         __tracebackhide__ = True
         return _way_of(args, kwargs).call(_on_device(kernel, kwargs), args, kwargs)
 
-    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+    def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """As `call`, with parameters and arguments staying on the device."""
         __tracebackhide__ = True
         prepared: Prepared = _way_of(args, kwargs).prepare(_on_device(kernel, kwargs), args, kwargs)
         return prepared
 
 
-def is_torch_module(kernel: Any) -> bool:
+def is_torch_module(kernel: Kernel) -> bool:
     """Return whether ``kernel`` is a ``torch.nn.Module``. Where torch has not been imported nothing can be one."""
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "nn") and isinstance(kernel, torch.nn.Module)
@@ -54,7 +57,7 @@ def _on_device(module: Any, kwargs: Mapping[str, Any]) -> Any:
             refuse(module, f"a torch module has no `{name}`", f"Leave `{name}` out.")
     there = copy.deepcopy(module).to(import_module("torch_xla.core.xla_model").xla_device())
 
-    def forward(*args: Any, **named: Any) -> Any:
+    def forward(*args: Argument, **named: Argument) -> Any:
         with torch.no_grad():
             return there(*args, **named)
 

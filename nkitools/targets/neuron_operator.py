@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.generations import generation_of
+from nkitools.chip.numerics import Array
 from nkitools.targets.neuron import NeuronByTorch
 from nkitools.targets.target import Availability, Prepared, refuse
 
@@ -80,7 +81,7 @@ def _here(value: Any) -> Any:
     return value.cpu() if hasattr(value, "cpu") and value.device.type != "cpu" else value
 
 
-def _own(array: Any) -> Any:
+def _own(array: Array) -> Any:
     """Return an array that torch takes without a warning: it has no read-only tensors."""
     return array if array.flags.writeable else array.copy()
 

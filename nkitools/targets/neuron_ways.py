@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from nkitools.chip.argument_types import Argument, Kernel
 from nkitools.launch.frameworks import NUMPY, arrays_in, framework_of
 from nkitools.launch.nested_arguments import mapped
 from nkitools.targets.packages import is_installed
@@ -24,18 +25,18 @@ class Way(ABC):
     """One framework on the device: arguments go there and outputs come back in the kind of the arguments."""
 
     @abstractmethod
-    def to_device(self, value: Any) -> Any:
+    def to_device(self, value: Argument) -> Any:
         """Return an array on the device; what is no array stays as it is."""
 
     @abstractmethod
-    def finish(self, outputs: Any) -> None:
+    def finish(self, outputs: Argument) -> None:
         """Wait until the device has finished."""
 
-    def to_host(self, value: Any) -> Any:
+    def to_host(self, value: Argument) -> Any:
         """Return an output in the framework's own kind on the host: as it is, where that can be read there."""
         return value
 
-    def call(self, kernel: Any, args: Arguments, kwargs: Keywords) -> Any:
+    def call(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Any:
         """Run ``kernel`` once; its outputs on the host, and there too what it wrote into its arguments."""
         there, named = mapped(args, self.to_device), mapped(dict(kwargs), self.to_device)
         outputs = kernel(*there, **named)
@@ -43,11 +44,11 @@ class Way(ABC):
         self.write_back((args, kwargs), (there, named))
         return mapped(outputs, self.to_host)
 
-    def write_back(self, here: Any, there: Any) -> None:
+    def write_back(self, here: Argument, there: Argument) -> None:
         """Bring to the arguments ``here`` what the kernel wrote into their copies ``there``, if they are copies."""
         return
 
-    def prepare(self, kernel: Any, args: Arguments, kwargs: Keywords) -> Prepared:
+    def prepare(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Prepared:
         """Compile by a first call, with the arguments staying on the device."""
         there, named = mapped(args, self.to_device), mapped(dict(kwargs), self.to_device)
 
@@ -64,11 +65,11 @@ class Way(ABC):
 class Standalone(Way):
     """NumPy arrays: compiled and executed without a framework."""
 
-    def to_device(self, value: Any) -> Any:
+    def to_device(self, value: Argument) -> Any:
         """AWS's package brings it there."""
         return value
 
-    def finish(self, outputs: Any) -> None:
+    def finish(self, outputs: Argument) -> None:
         """Do nothing: the call returns when the outputs are in host memory."""
 
 
@@ -82,22 +83,23 @@ class TorchXla(Way):
         self._model = import_module("torch_xla.core.xla_model")
         self._device = self._model.xla_device()
 
-    def to_device(self, value: Any) -> Any:
+    def to_device(self, value: Argument) -> Any:
         """Tensors on the CPU go there, NumPy arrays as tensors."""
         framework = framework_of(value)
         if framework is None:
             return value
         if framework is NUMPY:
-            value = import_module("torch").from_numpy(value)
-        return value.to(self._device)
+            return import_module("torch").from_numpy(value).to(self._device)
+        tensor: Any = value
+        return tensor.to(self._device)
 
-    def finish(self, outputs: Any) -> None:
+    def finish(self, outputs: Argument) -> None:
         """End the graph and wait for it: without, only its recording would have been timed."""
         sync: Callable[[], Any] = getattr(self._xla, "sync", self._model.mark_step)
         sync()
         self._model.wait_device_ops()
 
-    def write_back(self, here: Any, there: Any) -> None:
+    def write_back(self, here: Argument, there: Argument) -> None:
         """Kernels of ``nki.trace`` have their outputs among their arguments."""
         for host, device in zip(arrays_in(here), arrays_in(there), strict=True):
             if framework_of(host) is NUMPY:
@@ -106,9 +108,9 @@ class TorchXla(Way):
             elif host is not device:
                 host.copy_(device.cpu())
 
-    def to_host(self, value: Any) -> Any:
+    def to_host(self, value: Argument) -> Any:
         """As a tensor on the CPU."""
-        return value.cpu() if hasattr(value, "cpu") else value
+        return getattr(value, "cpu", lambda: value)()
 
 
 class Jax(Way):
@@ -117,11 +119,11 @@ class Jax(Way):
     def __init__(self) -> None:
         self._jax = import_module("jax")
 
-    def to_device(self, value: Any) -> Any:
+    def to_device(self, value: Argument) -> Any:
         """Return ``value`` committed to the first device."""
         return value if framework_of(value) is None else self._jax.device_put(value, self._jax.devices()[0])
 
-    def finish(self, outputs: Any) -> None:
+    def finish(self, outputs: Argument) -> None:
         """Wait for it."""
         self._jax.block_until_ready(outputs)
 
@@ -132,21 +134,21 @@ class AsNumpy(Way):
     def __init__(self, way: Way) -> None:
         self._way = way
 
-    def to_device(self, value: Any) -> Any:
+    def to_device(self, value: Argument) -> Any:
         """As the other way does."""
         return self._way.to_device(value)
 
-    def finish(self, outputs: Any) -> None:
+    def finish(self, outputs: Argument) -> None:
         """As the other way does."""
         self._way.finish(outputs)
 
-    def to_host(self, value: Any) -> Any:
+    def to_host(self, value: Argument) -> Any:
         """As a NumPy array."""
         framework = framework_of(value)
         return value if framework is None else framework.to_numpy("output", self._way.to_host(value))
 
 
-def way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
+def way_for(kernel: Kernel, args: Arguments, kwargs: Keywords) -> Way:
     """Return the way in that the arguments name. NK607 where they are of two frameworks."""
     kinds = _kinds(args, kwargs)
     if len(kinds) > 1:
@@ -158,7 +160,7 @@ def way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
     return {"torch": TorchXla, "jax": Jax}.get("".join(kinds), Standalone)()
 
 
-def timed_way_for(kernel: Any, args: Arguments, kwargs: Keywords) -> Way:
+def timed_way_for(kernel: Kernel, args: Arguments, kwargs: Keywords) -> Way:
     """Return the way in that can launch again without compiling. NK607 where none is installed."""
     __tracebackhide__ = True
     way = way_for(kernel, args, kwargs)

@@ -15,6 +15,7 @@ from nkitools.targets.packages import aws_package
 from nkitools.targets.target import Availability, Target, kernel_name, refuse
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, Kernel
     from nkitools.record.run import Run
 
 _CHIP_VARIABLE = "NEURON_PLATFORM_TARGET_OVERRIDE"
@@ -42,7 +43,7 @@ class OfficialSimulator(Target):
         found = _entry_point()
         return Availability(False, f"{found} {_REMEDY}") if isinstance(found, str) else Availability(True, found[0])
 
-    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+    def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
         """Run ``kernel`` in AWS's simulator, on the chip and in the precision of the options.
 
         Raises ``NotModelled`` where AWS's simulator is absent and for ``grid``, ``ranks`` and ``rules``.
@@ -60,7 +61,9 @@ class OfficialSimulator(Target):
         return _record(kernel, name, simulate, args, kwargs)
 
 
-def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+def _record(
+    kernel: Kernel, name: str, simulate: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Run:
     from nkitools.record.run import Run
     from nkitools.record.run_session import session
 
@@ -74,7 +77,7 @@ def _record(kernel: Any, name: str, simulate: Callable[..., Any], args: tuple[An
 
 
 @contextmanager
-def _variable(name: str, value: Any) -> Iterator[None]:
+def _variable(name: str, value: options.Value) -> Iterator[None]:
     """AWS's simulator reads its options from the environment; None leaves a variable as it is."""
     if value is None:
         yield

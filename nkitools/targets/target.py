@@ -10,6 +10,7 @@ from nkitools import options
 from nkitools.chip.generations import generation_of
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, Kernel
     from nkitools.record.run import Run
 
 
@@ -48,7 +49,7 @@ class Target(ABC):
         """Return whether this machine has it. Cheap: it opens no device."""
 
     @abstractmethod
-    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+    def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
         """Run ``kernel`` on arrays and say what happened.
 
         Raises ``NotModelled`` (NK607) for a kernel or an argument that this version cannot take to this target.
@@ -83,21 +84,21 @@ class Device(Target):
         """Return what a measurement must say of the machine: device, driver and package versions."""
 
     @abstractmethod
-    def prepare(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+    def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """Compile ``kernel`` and bring its arguments to the device, ready to be timed.
 
         Raises ``NotModelled`` (NK607) where nothing that is installed can launch without compiling again.
         """
 
     @abstractmethod
-    def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run ``kernel`` once; the outputs, on the host, in the kind of the arguments."""
 
-    def unfit(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    def unfit(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """Return why ``kernel``, of a kind that runs here, was not written for this device; empty where it may be."""
         return ""
 
-    def run(self, kernel: Any, /, *args: Any, **kwargs: Any) -> Run:
+    def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
         """Run ``kernel`` on the device; returns when it has finished.
 
         ``rules``, ``watch`` and their kin belong to simulation and are not among ``kwargs``. ``chip`` is the
@@ -125,7 +126,7 @@ class WrongDevice(Exception):
     """The device that is present is not the one that was asked for."""
 
 
-def refuse(kernel: Any, message: str, remedy: str) -> NoReturn:
+def refuse(kernel: Kernel, message: str, remedy: str) -> NoReturn:
     """Raise ``NotModelled`` at the definition of ``kernel``: no line of it has run yet that could be named."""
     __tracebackhide__ = True
     from nkitools.rules.finding import Finding, NotModelled
@@ -135,12 +136,12 @@ def refuse(kernel: Any, message: str, remedy: str) -> NoReturn:
     raise NotModelled(Finding.of("NK607", message, (file, line, kernel_name(kernel)), remedy=remedy))
 
 
-def kernel_name(kernel: Any) -> str:
+def kernel_name(kernel: Kernel) -> str:
     """Return the name of the author's function."""
     return str(getattr(_function(kernel), "__name__", type(kernel).__name__))
 
 
-def _function(kernel: Any) -> Any:
+def _function(kernel: Kernel) -> Any:
     while hasattr(kernel, "__wrapped__"):
         kernel = kernel.__wrapped__
     return kernel

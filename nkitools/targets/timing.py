@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nkitools.chip.argument_types import FrameworkArray, Kernel
 from nkitools.launch.frameworks import arrays_in
 from nkitools.targets.peaks import Peaks, peaks_of
 from nkitools.targets.target import Device, kernel_name
@@ -13,7 +14,7 @@ from nkitools.targets.target import Device, kernel_name
 def time_kernel(
     benchmark: Any,
     device: Device,
-    kernel: Any,
+    kernel: Kernel,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     operations: float | None = None,
@@ -78,9 +79,9 @@ def judged(
     return told
 
 
-def _described(array: Any) -> str:
+def _described(array: FrameworkArray) -> str:
     return f"{_dtype(array)}[{','.join(map(str, array.shape))}]"
 
 
-def _dtype(array: Any) -> str:
+def _dtype(array: FrameworkArray) -> str:
     return str(array.dtype).removeprefix("torch.")
