@@ -275,5 +275,5 @@ def remove_stand_in() -> None:
     _replaced.clear()
 
 
-def _is_ours(module: Any) -> bool:
+def _is_ours(module: ModuleType | None) -> bool:
     return isinstance(module, ModuleType) and vars(module).get(_OURS) is True

@@ -14,6 +14,7 @@ from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import with_codes
 from nkitools.dialects.legacy.kernels.kernel_checks import as_program
 from nkitools.dialects.legacy.kernels.kernel_state import switches_of
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.kernel import KernelObject, grid_of, print_now
@@ -156,7 +157,7 @@ def _decorated(name: str, function: Callable[..., Any] | None, mode: str, kwargs
         return Kernel(function, mode=mode, declared=declared, **kwargs)
 
 
-def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **kwargs: Any) -> Any:
+def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **kwargs: Keyword) -> Any:
     """Make a function a kernel, with or without keywords.
 
     ``mode``: ``auto jax torchxla baremetal benchmark simulation``, which here all run the simulator, or ``trace``.
@@ -170,22 +171,22 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **kwargs: An
     return _decorated("jit", func, mode, kwargs)
 
 
-def trace(func: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+def trace(func: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
     """Return a kernel, or a helper of kernels, that takes its outputs by reference and returns nothing."""
     return _decorated("trace", func, "trace", kwargs)
 
 
-def baremetal(kernel: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+def baremetal(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
     """Return a kernel that runs on the local device; without one on the simulator, which is said once on stderr."""
     return _decorated("baremetal", kernel, "baremetal", kwargs)
 
 
-def benchmark(kernel: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+def benchmark(kernel: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
     """Return a kernel that is measured on the local device; without a device it is simulated, unmeasured."""
     return _decorated("benchmark", kernel, "benchmark", kwargs)
 
 
-def profile(func: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+def profile(func: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
     """Return a kernel that is profiled on the local device; without a device it is simulated, without a profile."""
     return _decorated("profile", func, "profile", kwargs)
 

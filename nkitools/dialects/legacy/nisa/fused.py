@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import MaskLike
@@ -83,7 +81,7 @@ def tensor_tensor_scan(
     dst, lanes = new_result(what, data0, dtype, mask, kwargs, data1)
     check_box(what, lanes)
 
-    def into(target: NkiTensor, first: NkiTensor, second: NkiTensor, start: Any) -> None:
+    def into(target: NkiTensor, first: NkiTensor, second: NkiTensor, start: NkiTensor | float) -> None:
         _fused.tensor_tensor_scan(
             dst=target,
             data0=first,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nkitools.chip.dtypes import int32, uint32
@@ -211,7 +209,7 @@ def tensor_copy_predicated(
     what = "nisa.tensor_copy_predicated"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate)
 
-    def into(target: NkiTensor, values: Any, choice: NkiTensor) -> None:
+    def into(target: NkiTensor, values: NkiTensor | float, choice: NkiTensor) -> None:
         _select.tensor_copy_predicated(dst=target, src=values, predicate=choice, reverse_pred=bool(reverse_pred))
 
     write_lanes(into, dst, (src, predicate), lanes)

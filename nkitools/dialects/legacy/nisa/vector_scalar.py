@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from nkitools.chip import dtypes
 from nkitools.chip.argument_types import Axes
@@ -55,7 +54,9 @@ def activation(
     _check_bias("nisa.activation", bias)
     command = translated(reduce_cmd)
 
-    def into(target: NkiTensor, tile: NkiTensor, bias: EngineOperand | None, scale: EngineOperand, result: Any) -> None:
+    def into(
+        target: NkiTensor, tile: NkiTensor, bias: EngineOperand | None, scale: EngineOperand, result: NkiTensor | None
+    ) -> None:
         _activation.activation(
             dst=target,
             op=op,
@@ -107,7 +108,9 @@ def activation_reduce(
     check_tile(what, "reduce_res", reduce_res)
     _check_bias(what, bias)
 
-    def into(target: NkiTensor, tile: NkiTensor, result: Any, bias: EngineOperand | None, scale: EngineOperand) -> None:
+    def into(
+        target: NkiTensor, tile: NkiTensor, result: NkiTensor | None, bias: EngineOperand | None, scale: EngineOperand
+    ) -> None:
         _fused.activation_reduce(
             dst=target, op=op, data=tile, reduce_op=reduce_op, reduce_res=result, bias=bias, scale=scale
         )

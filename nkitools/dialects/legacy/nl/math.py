@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -155,7 +154,7 @@ def where(
     lanes = lanes_of(mask, shape, what)
     dst = value_tile(shape, result_type(dtype, what, x, y))
 
-    def into(target: NkiTensor, *operands: Any) -> None:
+    def into(target: NkiTensor, *operands: NkiTensor | float) -> None:
         where_into(target, *(elementwise.spread(each, target) for each in operands))
 
     write_lanes(into, dst, (condition, x, y), lanes)

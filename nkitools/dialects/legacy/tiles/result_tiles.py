@@ -91,7 +91,7 @@ def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], la
         into(MaskedTensor.of(target, lanes.where), *parts)
 
 
-def copy_tile(dst: NkiTensor | Tile, src: Any, lanes: Lanes | None) -> None:
+def copy_tile(dst: NkiTensor | Tile, src: NkiTensor | Tile, lanes: Lanes | None) -> None:
     """Copy a tile to ``dst`` on the lanes of the mask."""
     write_lanes(_copy, dst, (src,), lanes)
 

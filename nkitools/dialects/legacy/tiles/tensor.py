@@ -177,9 +177,10 @@ class Tensor:
         """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
         return Tensor(reshaping.expanded(self.resolved(), axis))
 
-    def reshape(self, shape: Any, *more: int) -> Tensor:
+    def reshape(self, shape: Shape, *more: int) -> Tensor:
         """A view of the same elements in another shape; on chip the partition dimension stays. Errors: NK109."""
-        return Tensor(reshaping.reshaped(self.resolved(), (shape, *more) if more else shape))
+        sizes: Any = (shape, *more) if more else shape
+        return Tensor(reshaping.reshaped(self.resolved(), sizes))
 
     def view(self, dtype: DTypeLike) -> Tensor:
         """The same bytes as another dtype. Errors: NK109, NK301."""
