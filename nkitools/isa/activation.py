@@ -143,11 +143,8 @@ def _without_immediate_bias(activate: Activate, partitions: int, chip: str) -> A
 
     def checked(destination: Array, values: Array, bias: Value, scale: Value, result: None = None) -> Array:
         if not isinstance(bias, np.ndarray) and bias != 0:
-            report(
-                "NK606",
-                f"activation: `bias`={bias} is a number; on {chip} it must be a ({partitions}, 1) tile",
-                remedy="Put the number into a (partitions, 1) tile with nisa.memset.",
-            )
+            message = f"activation: `bias`={bias} is a number; on {chip} it must be a ({partitions}, 1) tile"
+            report("NK606", message, remedy="Put the number into a (partitions, 1) tile with nisa.memset.")
         return activate(destination, values, bias, scale)
 
     return checked

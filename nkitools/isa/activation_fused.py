@@ -48,11 +48,8 @@ Function = Callable[[Array, Any, Array], Any]  # (value, relu_param, out)
 
 def _has_fused_activation(check: Check, instead: str) -> None:
     if not check.chip.fused_activation:
-        check.fail(
-            "NK606",
-            f"{check.chip.name} does not have the instruction; it came with {first_with('fused_activation')}",
-            remedy=f"{instead}, or run on trn3.",
-        )
+        message = f"{check.chip.name} does not have the instruction; it came with {first_with('fused_activation')}"
+        check.fail("NK606", message, remedy=f"{instead}, or run on trn3.")
 
 
 @instruction
@@ -186,11 +183,8 @@ def _stages(
         check.refuse("NK306", f"(`op0`, `op1`)=({pair[0]}, {pair[1]}) is not possible; possible are {possible}")
     for index, reverse in enumerate((reverse0, reverse1)):
         if reverse and names[index] == "bypass":
-            check.refuse(
-                "NK609",
-                f"`reverse{index}` needs an operator, `op{index}` is nl.bypass",
-                remedy=f"Leave reverse{index} out.",
-            )
+            message = f"`reverse{index}` needs an operator, `op{index}` is nl.bypass"
+            check.refuse("NK609", message, remedy=f"Leave reverse{index} out.")
     first, second = steps_of(*pair, bool(reverse0), bool(reverse1))
     return (None if names[0] == "bypass" else first), (None if names[1] == "bypass" else second)
 
@@ -314,11 +308,9 @@ def exponential(
 
 
 def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:
-    report(
-        "NK609",
-        f"{instruction}: `reduce_init` must be 0 or unset with {command}, it is {value}",
-        remedy="Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out.",
-    )
+    message = f"{instruction}: `reduce_init` must be 0 or unset with {command}, it is {value}"
+    remedy = "Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out."
+    report("NK609", message, remedy=remedy)
 
 
 def _exponential(

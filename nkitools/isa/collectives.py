@@ -191,10 +191,6 @@ def _part(call: Collective, role: str, tensor: Any, count: int) -> int:
     """NK113: how many rows each of the ranks gets."""
     rows, rest = divmod(tensor.shape[0], count)
     if rest:
-        call.check.refuse(
-            "NK113",
-            f"dimension 0 of `{role}` has {tensor.shape[0]} rows, which {count} ranks cannot share evenly",
-            tensor,
-            remedy=f"Pad it to a multiple of {count}.",
-        )
+        message = f"dimension 0 of `{role}` has {tensor.shape[0]} rows, which {count} ranks cannot share evenly"
+        call.check.refuse("NK113", message, tensor, remedy=f"Pad it to a multiple of {count}.")
     return int(rows)

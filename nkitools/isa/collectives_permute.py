@@ -192,10 +192,8 @@ def _pairs(call: Collective, given: Any) -> tuple[tuple[int, int], ...]:
     for role, ranks in (("source", [pair[0] for pair in pairs]), ("target", [pair[1] for pair in pairs])):
         twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
         if twice is not None:
-            call.check.refuse(
-                "NK609",
-                f"`source_target_pairs` {list(pairs)} has rank {twice} as a {role} twice; it is one once at most",
-            )
+            message = f"`source_target_pairs` {list(pairs)} has rank {twice} as a {role} twice; it is one once at most"
+            call.check.refuse("NK609", message)
     return pairs
 
 

@@ -142,12 +142,8 @@ class _Variable(Collective):
                 )
         self._check_metadata(count)
         if self.dst.size % count:
-            self.check.refuse(
-                "NK113",
-                f"`dsts[0]`, {describe(self.dst)}, has {self.dst.size} elements, which make no {count} slots",
-                self.dst,
-                remedy=f"Allocate it with a multiple of {count} elements.",
-            )
+            message = f"`dsts[0]`, {describe(self.dst)}, has {self.dst.size} elements, which make no {count} slots"
+            self.check.refuse("NK113", message, self.dst, remedy=f"Allocate it with a multiple of {count} elements.")
 
     def _check_metadata(self, count: int) -> None:
         """NK201, NK301, NK109: uint32, one column a rank, in SBUF on one partition."""

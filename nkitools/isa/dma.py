@@ -136,11 +136,8 @@ def _check_elements(check: Check, src: NkiTensor) -> None:
             src,
         )
     if src.dtype.itemsize != 2:
-        check.fail(
-            "NK301",
-            f"`src`, {describe(src)}, has elements of {src.dtype.itemsize} bytes; this transpose moves those of 2",
-            src,
-        )
+        message = f"`src`, {describe(src)}, has elements of {src.dtype.itemsize} bytes; this transpose moves those of 2"
+        check.fail("NK301", message, src)
 
 
 def _check_gathered(check: Check, src: VectorTensor, mode: dge_modes) -> None:
@@ -232,12 +229,10 @@ def _check_elements_match(check: Check, operands: list[tuple[str, NkiTensor]]) -
     dst = operands[0][1]
     for role, tensor in operands[1:]:
         if tensor.size != dst.size:
-            check.refuse(
-                "NK109",
-                f"`dst`, {describe(dst)}, has {dst.size} elements and `{role}`, {describe(tensor)}, has {tensor.size}",
-                dst,
-                tensor,
+            message = (
+                f"`dst`, {describe(dst)}, has {dst.size} elements and `{role}`, {describe(tensor)}, has {tensor.size}"
             )
+            check.refuse("NK109", message, dst, tensor)
 
 
 def _check_indirect(

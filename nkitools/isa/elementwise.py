@@ -72,13 +72,8 @@ def tensor_tensor(
 
 def _not_both_in_psum(check: Check, data1: NkiTensor, data2: NkiTensor) -> None:
     if data1.buffer is MemoryRegion.psum and data2.buffer is MemoryRegion.psum:
-        check.fail(
-            "NK201",
-            f"`data1`, {describe(data1)}, and `data2`, {describe(data2)}, are both in PSUM; one must be in SBUF",
-            data1,
-            data2,
-            remedy="Copy one of them to SBUF with nisa.tensor_copy first.",
-        )
+        message = f"`data1`, {describe(data1)}, and `data2`, {describe(data2)}, are both in PSUM; one must be in SBUF"
+        check.fail("NK201", message, data1, data2, remedy="Copy one of them to SBUF with nisa.tensor_copy first.")
 
 
 def _tensor_engine(
@@ -256,12 +251,8 @@ def _has_integer_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands
     words = bool(vectors) and _is_words(dst, data, *(vector for _, vector in vectors))
     for role, vector in vectors:
         if vector.dtype is not float32 and not words:
-            check.fail(
-                "NK301",
-                f"`{role}` of an arithmetic operator must be a float32 vector, it is {describe(vector)}",
-                vector,
-                remedy="Copy it into a float32 tile with nisa.tensor_copy first.",
-            )
+            message = f"`{role}` of an arithmetic operator must be a float32 vector, it is {describe(vector)}"
+            check.fail("NK301", message, vector, remedy="Copy it into a float32 tile with nisa.tensor_copy first.")
     return words
 
 

@@ -138,11 +138,9 @@ def tensor_scalar_reduce(
     reduction = reduce_registers.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
     if reverse0:
-        check.refuse(
-            "NK609",
-            "`reverse0` is documented as not supported yet",
-            remedy="Call nisa.tensor_scalar with reverse0=True, and nisa.tensor_reduce on its result.",
-        )
+        message = "`reverse0` is documented as not supported yet"
+        remedy = "Call nisa.tensor_scalar with reverse0=True, and nisa.tensor_reduce on its result."
+        check.refuse("NK609", message, remedy=remedy)
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
@@ -151,11 +149,9 @@ def tensor_scalar_reduce(
     reduce_registers.result_tile(check, reduce_res, data)
     _check_loaded(check, "reduce_init", reduce_init, reduce_cmd, data)
     if reduce_init is not None and reduce_cmd is not reduce_cmds.load_reduce:
-        check.fail(
-            "NK609",
-            f"`reduce_init` goes with reduce_cmd=load_reduce only, not with {reduce_cmd}",
-            remedy="Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out.",
-        )
+        message = f"`reduce_init` goes with reduce_cmd=load_reduce only, not with {reduce_cmd}"
+        remedy = "Pass reduce_cmd=nisa.reduce_cmd.load_reduce to start from reduce_init, or leave it out."
+        check.fail("NK609", message, remedy=remedy)
 
     compute = _reducing(check, operator, reduction, reduce_cmd, dst, data, reduce_res, negated=bool(reduce_res_negate))
     compute = scalar_operands.zero_if_unary(check, "operand0", operator, operand0, compute)
@@ -201,11 +197,9 @@ def _reducing(
 def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, data: NkiTensor) -> None:
     """NK609, NK109, NK301: what load_reduce loads is given, a number or a float32 vector."""
     if value is None and command is reduce_cmds.load_reduce:
-        check.refuse(
-            "NK609",
-            f"reduce_cmd=load_reduce needs `{role}`, which is missing",
-            remedy=f"Pass the number or float32 vector to start from as {role}, or reset the registers: reset_reduce.",
-        )
+        message = f"reduce_cmd=load_reduce needs `{role}`, which is missing"
+        remedy = f"Pass the number or float32 vector to start from as {role}, or reset the registers: reset_reduce."
+        check.refuse("NK609", message, remedy=remedy)
     reduce_registers.initial_value(check, role, value, data)
 
 

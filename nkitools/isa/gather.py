@@ -208,13 +208,11 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Sequence[i
     _check_starts(check, dst, src)
     instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
     if dst.layout.free_elements != src.layout.free_elements:
-        check.refuse(
-            "NK109",
+        message = (
             f"`dst`, {describe(dst)}, has {dst.layout.free_elements} elements per partition and `src`, "
-            f"{describe(src)}, has {src.layout.free_elements}",
-            dst,
-            src,
+            f"{describe(src)}, has {src.layout.free_elements}"
         )
+        check.refuse("NK109", message, dst, src)
     written, read = _shuffled(check, dst, src, _mask(check, shuffle_mask))
 
     form = (len(written), *dst.shape[1:])

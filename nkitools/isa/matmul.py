@@ -152,30 +152,23 @@ def _check_dtypes(
     chip = check.chip
     names = {stationary.dtype.name, moving.dtype.name}
     if names & _FULL and not names <= _FULL:
-        check.fail(
-            "NK302",
+        message = (
             f"`stationary` is {describe(stationary)} and `moving` is {describe(moving)}; where one operand is float32 "
-            "or tfloat32, the other must be too",
-            stationary,
-            moving,
+            "or tfloat32, the other must be too"
         )
+        check.fail("NK302", message, stationary, moving)
     if {"float8_e4m3", "float8_e4m3fn"} <= names:
-        check.fail(
-            "NK302",
+        message = (
             f"`stationary` is {describe(stationary)} and `moving` is {describe(moving)}; float8_e4m3 and float8_e4m3fn "
-            "cannot be operands of one matmul",
-            stationary,
-            moving,
+            "cannot be operands of one matmul"
         )
+        check.fail("NK302", message, stationary, moving)
     transposed_as_is = transpose and chip.exact_transpose and dst.dtype is stationary.dtype
     if dst.dtype.name not in chip.matmul_output_dtypes and not transposed_as_is:
         allowed = " or ".join(sorted(chip.matmul_output_dtypes, reverse=True))
-        check.fail(
-            "NK303",
-            f"`dst`, {describe(dst)}, must be {allowed}: the Tensor Engine of {chip.name} accumulates in float32",
-            dst,
-            remedy="Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy.",
-        )
+        message = f"`dst`, {describe(dst)}, must be {allowed}: the Tensor Engine of {chip.name} accumulates in float32"
+        remedy = "Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy."
+        check.fail("NK303", message, dst, remedy=remedy)
     if double_row and not chip.double_row_matmul:
         check.fail("NK606", f"`perf_mode`=double_row came with NeuronCore-v3; {chip.name} has no performance mode")
     for role, tensor in (("stationary", stationary), ("moving", moving)):
@@ -203,11 +196,8 @@ def _check_shapes(
     pairs = 2 if double_row else 1
     for role, tensor in (("stationary", stationary), ("moving", moving)):
         if double_row and (tensor.ndim < 3 or tensor.shape[1] != 2):
-            check.refuse(
-                "NK109",
-                f"with perf_mode=double_row dimension 1 of `{role}` must be 2, it is {describe(tensor)}",
-                tensor,
-            )
+            message = f"with perf_mode=double_row dimension 1 of `{role}` must be 2, it is {describe(tensor)}"
+            check.refuse("NK109", message, tensor)
     m, n = stationary.layout.free_elements // pairs, moving.layout.free_elements // pairs
     check_contraction(check, stationary, moving, array[0])
     check_free_sizes(check, dst, stationary, moving, (m, n), array[1])
@@ -225,13 +215,11 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
             )
             tensor.storage.excused.add("NK101")
     if stationary.shape[0] != moving.shape[0]:
-        check.refuse(
-            "NK102",
+        message = (
             f"`stationary`, {describe(stationary)}, and `moving`, {describe(moving)}, contract {stationary.shape[0]} "
-            f"and {moving.shape[0]} partitions; the contraction dimension is the partition dimension of both",
-            stationary,
-            moving,
+            f"and {moving.shape[0]} partitions; the contraction dimension is the partition dimension of both"
         )
+        check.refuse("NK102", message, stationary, moving)
 
 
 def check_free_sizes(
@@ -258,11 +246,8 @@ def check_free_sizes(
             moving,
         )
     if not fits:
-        check.refuse(
-            "NK109",
-            f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}",
-            dst,
-        )
+        message = f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}"
+        check.refuse("NK109", message, dst)
 
 
 def multiplied(
@@ -345,12 +330,10 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
     chosen = _transpose_engine(check, engine, dst, data, fits)
     guards.tiles(check, dst=dst, data=data)
     if not fits:
-        check.refuse(
-            "NK109",
-            f"`dst` must be [{free}, {partitions}], the transpose of `data`, {describe(data)}; it is {describe(dst)}",
-            dst,
-            data,
+        message = (
+            f"`dst` must be [{free}, {partitions}], the transpose of `data`, {describe(data)}; it is {describe(dst)}"
         )
+        check.refuse("NK109", message, dst, data)
     if dst.dtype is not data.dtype:
         check.fail("NK302", f"`dst`, {describe(dst)}, must have the dtype of `data`, {describe(data)}", dst, data)
     exact = chosen is engines.vector or check.chip.exact_transpose or not data.dtype.is_float

@@ -208,11 +208,9 @@ def _wide_product(dst: NkiTensor, accumulate: bool | None) -> Callable[..., None
 def _has_microscaling(check: Check) -> None:
     """NK606: older chips than NeuronCore-v4 have no microscaling."""
     if not check.chip.microscaling:
-        check.fail(
-            "NK606",
-            f"microscaling came with {first_with('microscaling')}; {check.chip.name} does not have it",
-            remedy="Run the kernel for trn3 (chip='trn3', or NEURON_PLATFORM_TARGET_OVERRIDE=trn3).",
-        )
+        message = f"microscaling came with {first_with('microscaling')}; {check.chip.name} does not have it"
+        remedy = "Run the kernel for trn3 (chip='trn3', or NEURON_PLATFORM_TARGET_OVERRIDE=trn3)."
+        check.fail("NK606", message, remedy=remedy)
 
 
 def _row_tile(check: Check, position: Sequence[int] | None, size: Sequence[int] | None) -> tuple[int, int]:
@@ -239,23 +237,17 @@ def _input_format(check: Check, role: str, tensor: NkiTensor) -> Format:
     form = FORMATS.get(tensor.dtype)
     if form is None:
         names = ", ".join(map(str, FORMATS))
-        check.refuse(
-            "NK301",
-            f"`{role}` must be of a packed dtype ({names}), it is {describe(tensor)}",
-            tensor,
-            remedy="nisa.quantize_mx makes packed elements; bytes of the host become them with .view(dtype).",
-        )
+        message = f"`{role}` must be of a packed dtype ({names}), it is {describe(tensor)}"
+        remedy = "nisa.quantize_mx makes packed elements; bytes of the host become them with .view(dtype)."
+        check.refuse("NK301", message, tensor, remedy=remedy)
     return form
 
 
 def _check_output_dtype(check: Check, dst: NkiTensor) -> None:
     if dst.dtype.name not in check.chip.matmul_output_dtypes:
-        check.fail(
-            "NK303",
-            f"`dst`, {describe(dst)}, must be float32 or bfloat16: the Tensor Engine accumulates in float32",
-            dst,
-            remedy="Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy.",
-        )
+        message = f"`dst`, {describe(dst)}, must be float32 or bfloat16: the Tensor Engine accumulates in float32"
+        remedy = "Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy."
+        check.fail("NK303", message, dst, remedy=remedy)
 
 
 def _check_shapes(
@@ -267,12 +259,9 @@ def _check_shapes(
     check_free_sizes(check, dst, stationary, moving, (m, n), array[1])
     _whole_quadrants(check, "stationary", stationary)
     if m % 2:
-        check.fail(
-            "NK113",
-            f"`stationary`, {describe(stationary)}, has a free size of {m}; it must be even",
-            stationary,
-            remedy="Add a column of zeros, and leave the last row of the result unused.",
-        )
+        message = f"`stationary`, {describe(stationary)}, has a free size of {m}; it must be even"
+        remedy = "Add a column of zeros, and leave the last row of the result unused."
+        check.fail("NK113", message, stationary, remedy=remedy)
     return m, n
 
 
@@ -292,33 +281,26 @@ def _scale_rows(check: Check, role: str, scales: NkiTensor, data_role: str, data
     guards.memory(check, scales, role, _SBUF)
     guards.sizes(check, (role, scales))
     if scales.dtype not in (float8_e8m0fnu, uint8):
-        check.refuse(
-            "NK301",
-            f"`{role}` must be float8_e8m0fnu or uint8, it is {describe(scales)}",
-            scales,
-            remedy="Scales are 8-bit codes of powers of two; reinterpret bytes with .view(nl.float8_e8m0fnu).",
-        )
+        message = f"`{role}` must be float8_e8m0fnu or uint8, it is {describe(scales)}"
+        remedy = "Scales are 8-bit codes of powers of two; reinterpret bytes with .view(nl.float8_e8m0fnu)."
+        check.refuse("NK301", message, scales, remedy=remedy)
     groups = np.arange(data.shape[0] // GROUP_PARTITIONS)
     quadrant, row = np.divmod(groups, _SCALES_OF_QUADRANT)
     rows = _QUADRANT * quadrant + row
     if scales.shape[0] <= rows[-1]:
         spread = "they lie in the first 4 of every 32 rows, one quadrant after the other"
-        check.refuse(
-            "NK102",
+        message = (
             f"`{role}`, {describe(scales)}, has {scales.shape[0]} partitions; the scales of `{data_role}`, "
-            f"{describe(data)}, need {rows[-1] + 1}: {spread}",
-            scales,
-            data,
-            remedy=f"Allocate it with {data.shape[0]} partitions, and load 4 rows of scales into each quadrant.",
+            f"{describe(data)}, need {rows[-1] + 1}: {spread}"
         )
+        remedy = f"Allocate it with {data.shape[0]} partitions, and load 4 rows of scales into each quadrant."
+        check.refuse("NK102", message, scales, data, remedy=remedy)
     if scales.layout.free_elements != data.layout.free_elements:
-        check.refuse(
-            "NK109",
+        message = (
             f"`{role}`, {describe(scales)}, has {scales.layout.free_elements} elements per partition and `{data_role}`,"
-            f" {describe(data)}, has {data.layout.free_elements}; each packed element has one scale",
-            scales,
-            data,
+            f" {describe(data)}, has {data.layout.free_elements}; each packed element has one scale"
         )
+        check.refuse("NK109", message, scales, data)
     _check_scale_start(check, (role, scales), (data_role, data))
     return rows
 
@@ -331,18 +313,13 @@ def _check_scale_start(check: Check, scale_operand: tuple[str, NkiTensor], data_
     if scales.shape[0] > 1 and scales.layout.partition_step > 1:
         check.fail("NK108", f"`{role}`, {describe(scales)}, leaves out partitions between its rows", scales)
     if offset not in _SCALE_OFFSETS:
-        check.fail(
-            "NK108",
-            f"{begins}; scales may begin at partition 0, 4, 8 or 12 of a quadrant (32 partitions)",
-            scales,
-            remedy="Slice the tensor of scales from row 0, 4, 8 or 12 of a quadrant on.",
-        )
+        message = f"{begins}; scales may begin at partition 0, 4, 8 or 12 of a quadrant (32 partitions)"
+        remedy = "Slice the tensor of scales from row 0, 4, 8 or 12 of a quadrant on."
+        check.fail("NK108", message, scales, remedy=remedy)
     first = data.layout.start_partition
     if quadrant != first // _QUADRANT:
-        check.fail(
-            "NK108",
-            f"{begins} and `{data_role}`, {describe(data)}, at {first}; scales lie in the quadrant of their groups",
-            scales,
-            data,
-            remedy=f"Keep them in the quadrant that begins at partition {first - first % _QUADRANT}.",
+        message = (
+            f"{begins} and `{data_role}`, {describe(data)}, at {first}; scales lie in the quadrant of their groups"
         )
+        remedy = f"Keep them in the quadrant that begins at partition {first - first % _QUADRANT}."
+        check.fail("NK108", message, scales, data, remedy=remedy)

@@ -79,22 +79,16 @@ def dma_copy(
     dma_descriptors.addresses(check, dge_mode, dst=dst, src=src)
     dma_descriptors.one_index_each(check, dst=dst, src=src)
     if dst.size != src.size:
-        check.refuse(
-            "NK109",
-            f"`dst`, {describe(dst)}, has {dst.size} elements and `src`, {describe(src)}, has {src.size}",
-            dst,
-            src,
-        )
+        message = f"`dst`, {describe(dst)}, has {dst.size} elements and `src`, {describe(src)}, has {src.size}"
+        check.refuse("NK109", message, dst, src)
     if dst.dtype is not src.dtype:
         guards.not_packed(check, dst=dst, src=src)
         if dge_mode is dge_modes.hwdge:
-            check.fail(
-                "NK301",
-                f"`dge_mode`={dge_mode} converts no elements: `dst` is {describe(dst)} and `src` is {describe(src)}",
-                dst,
-                src,
-                remedy="Leave dge_mode out, or reinterpret one of them with .view(dtype).",
+            message = (
+                f"`dge_mode`={dge_mode} converts no elements: `dst` is {describe(dst)} and `src` is {describe(src)}"
             )
+            remedy = "Leave dge_mode out, or reinterpret one of them with .view(dtype)."
+            check.fail("NK301", message, dst, src, remedy=remedy)
 
     compute = _copying(dst, src)
 
@@ -116,11 +110,8 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
     guards.same_elements(check, ("dst", dst), ("src", src))
     guards.gpsimd_reaches(check, engine, dst=dst, src=src)
     if engine is engines.scalar and not check.chip.scalar_engine_copies:
-        check.fail(
-            "NK606",
-            f"`engine`={engine}: the Scalar Engine of {check.chip.name} has no tensor_copy",
-            remedy="Use nisa.activation(op=nl.copy), or leave the engine out.",
-        )
+        message = f"`engine`={engine}: the Scalar Engine of {check.chip.name} has no tensor_copy"
+        check.fail("NK606", message, remedy="Use nisa.activation(op=nl.copy), or leave the engine out.")
     if dst.dtype is not src.dtype:
         guards.not_packed(check, dst=dst, src=src)
     chosen = engines.vector if engine is engines.unknown else engine
@@ -149,12 +140,8 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
     guards.gpsimd_reaches(check, engine, dst=dst)
     dtype = dst.dtype
     if dtype.is_integer and isinstance(value, (float, np.floating)):
-        check.fail(
-            "NK301",
-            f"`value` is a float ({value}), `dst`, {describe(dst)}, holds integers",
-            dst,
-            remedy="Write an integer: value=2 instead of value=2.0.",
-        )
+        message = f"`value` is a float ({value}), `dst`, {describe(dst)}, holds integers"
+        check.fail("NK301", message, dst, remedy="Write an integer: value=2 instead of value=2.0.")
 
     def compute(destination: Array, number: float) -> None:
         if dtype.kind == "packed" and number != 0:

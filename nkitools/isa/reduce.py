@@ -73,13 +73,11 @@ def tensor_reduce(
     with_ones = tuple(1 if dim in axes else size for dim, size in enumerate(data.shape))
     kept = tuple(size for dim, size in enumerate(data.shape) if dim not in axes)
     if dst.layout.free_elements != math.prod(kept[1:]):
-        check.refuse(
-            "NK109",
+        message = (
             f"`dst`, {describe(dst)}, must hold {math.prod(kept[1:])} elements per partition to take `data`, "
-            f"{describe(data)}, reduced along {axes}",
-            dst,
-            data,
+            f"{describe(data)}, reduced along {axes}"
         )
+        check.refuse("NK109", message, dst, data)
     bitvec = operator.kind == "bitvec"
     if bitvec:
         guards.integers(check, dst=dst, data=data)

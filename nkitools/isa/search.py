@@ -299,11 +299,9 @@ def nonzero_with_count(
     offset = instruction_guards.integer(check, "index_offset", index_offset)
     padding = instruction_guards.integer(check, "padding_val", padding_val)
     if not check.chip.nonzero_with_count:
-        check.fail(
-            "NK606",
-            f"{check.chip.name} does not have the instruction; it came with {first_with('nonzero_with_count')}",
-            remedy="Count with nisa.tensor_scalar (nl.not_equal) and nisa.tensor_reduce, or run on a newer chip.",
-        )
+        message = f"{check.chip.name} does not have the instruction; it came with {first_with('nonzero_with_count')}"
+        remedy = "Count with nisa.tensor_scalar (nl.not_equal) and nisa.tensor_reduce, or run on a newer chip."
+        check.fail("NK606", message, remedy=remedy)
 
     def compute(destination: Array, values: Array) -> None:
         nonzero = _rows(values[::PARTITIONS_PER_CORE]) != 0

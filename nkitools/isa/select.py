@@ -219,11 +219,9 @@ def _fp32_min(check: Check, value: Any) -> None:
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not is_number or np.float32(value) != np.float32(FP32_MIN):
         given = describe(value) if isinstance(value, NkiTensor) else repr(value)
-        check.fail(
-            "NK609",
-            f"`on_false_value` must be FP32_MIN (-3.4028235e+38), it is {given}",
-            remedy="Leave it out; nisa.select_reduce and nisa.affine_select take other values.",
-        )
+        message = f"`on_false_value` must be FP32_MIN (-3.4028235e+38), it is {given}"
+        remedy = "Leave it out; nisa.select_reduce and nisa.affine_select take other values."
+        check.fail("NK609", message, remedy=remedy)
 
 
 def _present(*masks: Any, reduce_res: NkiTensor | None) -> tuple[Any, ...]:

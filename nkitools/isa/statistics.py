@@ -109,13 +109,11 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src
     guards.not_packed(check, dst=dst, data=data)
     elements = math.prod(data.shape[1:])
     if dst.shape[0] != 1 or dst.layout.free_elements != elements:
-        check.refuse(
-            "NK109",
+        message = (
             f"`dst`, {describe(dst)}, must have 1 partition of {elements} elements to take `data`, {describe(data)}, "
-            "reduced across its partitions",
-            dst,
-            data,
+            "reduced across its partitions"
         )
+        check.refuse("NK109", message, dst, data)
     if operator.kind == "bitvec":
         guards.integers(check, dst=dst, data=data)
 

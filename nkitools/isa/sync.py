@@ -95,12 +95,8 @@ def _check_data(check: Check, core: Core, data: Any) -> None:
         check.refuse("NK609", f"`data` must be a tensor, it is {type(data).__name__}")
     private = (MemoryRegion.private_hbm,) if len(core.team) < 2 else ()
     if data.buffer not in (MemoryRegion.shared_hbm, MemoryRegion.sbuf, *private):
-        check.fail(
-            "NK201",
-            f"`data` must be in shared HBM, which both cores reach; it is {describe(data)}",
-            data,
-            remedy="Allocate it with buffer=nl.shared_hbm.",
-        )
+        message = f"`data` must be in shared HBM, which both cores reach; it is {describe(data)}"
+        check.fail("NK201", message, data, remedy="Allocate it with buffer=nl.shared_hbm.")
 
 
 def _meet_at(core: Core, data: NkiTensor) -> None:
@@ -189,13 +185,11 @@ def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
     most = GPSIMD_DMA_ELEMENTS * min(src.dtype.itemsize, 4)
     used = src.layout.free_elements * src.dtype.itemsize
     if used > most:
-        check.fail(
-            "NK107",
+        message = (
             f"`src`, {describe(src)}, has {used} bytes in each partition; `dma_engine`={dma_engines.gpsimd_dma} moves "
-            f"at most {most}",
-            src,
-            remedy="Send it in parts, or leave dma_engine out.",
+            f"at most {most}"
         )
+        check.fail("NK107", message, src, remedy="Send it in parts, or leave dma_engine out.")
 
 
 def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
@@ -205,10 +199,8 @@ def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Ar
     own = core.team.index(core.baton.running)
     for role, rank in zip(("send_to_rank", "recv_from_rank"), ranks, strict=True):
         if rank == own:
-            not_modelled(
-                f"sendrecv: `{role}`={rank} is this core itself; the reference describes an exchange of two cores",
-                remedy=f"Pass {1 - own}, the other core: 1 - nl.program_id(0).",
-            )
+            message = f"sendrecv: `{role}`={rank} is this core itself; the reference describes an exchange of two cores"
+            not_modelled(message, remedy=f"Pass {1 - own}, the other core: 1 - nl.program_id(0).")
     place = place_of(core)
 
     def settle(offered: dict[int, Any]) -> None:

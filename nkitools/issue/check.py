@@ -128,19 +128,11 @@ def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array)
     what = f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
     mask = mask_of(tensor, missing) if tensor.storage.left_out else None
     if mask is not None:
-        report(
-            "NK405",
-            f"{what} are used here, which the mask {_place(core, mask)} left out; the first is at index {first}",
-            about=(tensor,),
-            picture=lambda: picture_of(missing, LEFT_OUT),
-        )
+        message = f"{what} are used here, which the mask {_place(core, mask)} left out; the first is at index {first}"
+        report("NK405", message, about=(tensor,), picture=lambda: picture_of(missing, LEFT_OUT))
         return
-    report(
-        "NK401",
-        f"{what} are read but were never written; the first is at index {first}",
-        about=(tensor,),
-        picture=lambda: picture_of(missing, UNWRITTEN),
-    )
+    message = f"{what} are read but were never written; the first is at index {first}"
+    report("NK401", message, about=(tensor,), picture=lambda: picture_of(missing, UNWRITTEN))
 
 
 def _place(core: Core, site: int) -> str:
@@ -159,11 +151,9 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
         check_addition(plan, tensor)
         return False
     if plan.adds_always and not report_lost(plan.name, tensor, missing):
-        report(
-            "NK503",
+        message = (
             f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that were never written; the first "
-            "matmul into a PSUM tile must overwrite",
-            about=(tensor,),
-            remedy="Pass accumulate=(i > 0), or leave accumulate out.",
+            "matmul into a PSUM tile must overwrite"
         )
+        report("NK503", message, about=(tensor,), remedy="Pass accumulate=(i > 0), or leave accumulate out.")
     return True if missing.all() else missing

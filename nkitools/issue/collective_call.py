@@ -117,35 +117,26 @@ class Collective:
             return False
         if len(on_chip) < len(operands):
             other = next(tensor for _, tensor in operands if tensor.buffer is not SBUF)
-            self.check.refuse(
-                "NK201",
-                f"all tensors must be in HBM, or all in SBUF; there are {describe(on_chip[0])} and {describe(other)}",
-                on_chip[0],
-                other,
-                remedy="Copy one of them with nisa.dma_copy first.",
+            message = (
+                f"all tensors must be in HBM, or all in SBUF; there are {describe(on_chip[0])} and {describe(other)}"
             )
+            self.check.refuse("NK201", message, on_chip[0], other, remedy="Copy one of them with nisa.dma_copy first.")
         guards.sizes(self.check, *operands)
         for role, tensor in operands:
             instruction_guards.dimensions(self.check, role, tensor, 2)
         if coalesced and any(len(every) > 1 for every in lists.values()):
-            self.check.refuse(
-                "NK609",
-                f"several tensors in one call are possible in HBM only; here {len(on_chip)} lie in SBUF",
-                remedy="Call the collective once for each tensor.",
-            )
+            message = f"several tensors in one call are possible in HBM only; here {len(on_chip)} lie in SBUF"
+            self.check.refuse("NK609", message, remedy="Call the collective once for each tensor.")
         return True
 
     def shaped(self, dst: tuple[str, NkiTensor], src: tuple[str, NkiTensor], wanted: Sequence[int], why: str) -> None:
         """NK109: a destination has this shape."""
         (role, tensor), (src_role, source) = dst, src
         if tensor.shape != tuple(wanted):
-            self.check.refuse(
-                "NK109",
-                f"`{role}`, {describe(tensor)}, must have shape {list(wanted)}, {why} `{src_role}`, {describe(source)}",
-                tensor,
-                source,
-                remedy=f"Allocate `{role}` with shape {list(wanted)}.",
+            message = (
+                f"`{role}`, {describe(tensor)}, must have shape {list(wanted)}, {why} `{src_role}`, {describe(source)}"
             )
+            self.check.refuse("NK109", message, tensor, source, remedy=f"Allocate `{role}` with shape {list(wanted)}.")
 
     def operator(self, op: OperatorToken, *tensors: NkiTensor) -> Operator:
         """NK306, NK301: nl.add, nl.minimum or nl.maximum, and what the collective engine can reduce.
@@ -154,21 +145,17 @@ class Collective:
         """
         found = guards.operator(self.check, "op", op)
         if found.name not in REDUCING:
-            self.check.refuse(
-                "NK306",
-                f"`op`={found} is not supported; nl.add, nl.minimum and nl.maximum are",
-                remedy="Use one of these, or gather the tensors and reduce them on the core.",
-            )
+            message = f"`op`={found} is not supported; nl.add, nl.minimum and nl.maximum are"
+            remedy = "Use one of these, or gather the tensors and reduce them on the core."
+            self.check.refuse("NK306", message, remedy=remedy)
         for tensor in tensors:
             guards.not_packed(self.check, srcs=tensor)
             if tensor.dtype.name in WIDE_INTEGERS:
-                self.check.fail(
-                    "NK301",
+                message = (
                     f"{describe(tensor)} has 32-bit integers; a reduction is computed in float32, which cannot hold "
-                    "all of them (NCC_EVRF061)",
-                    tensor,
-                    remedy="Cast to float32 first, where the values allow it.",
+                    "all of them (NCC_EVRF061)"
                 )
+                self.check.fail("NK301", message, tensor, remedy="Cast to float32 first, where the values allow it.")
         return found
 
     def put(self, destination: Array, total: Array, dst: NkiTensor) -> None:

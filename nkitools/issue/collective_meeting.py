@@ -192,11 +192,8 @@ def both_cores(core: Core, what: str, words: tuple[int, ...]) -> bool:
 def check_lnc(check: Check, core: Core) -> None:
     """NK613: "Only LNC=2 is supported" (all_gather_v, all_to_all_v)."""
     if len(core.team) != 2:
-        check.fail(
-            "NK613",
-            f"{check.instruction} is supported on LNC=2 only; this kernel is launched on one core a rank",
-            remedy="Launch it as kernel[2], or with grid=2.",
-        )
+        message = f"{check.instruction} is supported on LNC=2 only; this kernel is launched on one core a rank"
+        check.fail("NK613", message, remedy="Launch it as kernel[2], or with grid=2.")
 
 
 def place_of(core: Core) -> str:

@@ -31,10 +31,8 @@ def modes(check: Check, priority: int | None, dge_mode: dge_modes, oob_mode: oob
     guards.one_of(check, "dge_mode", dge_mode, dge_modes)
     check_priority(check, priority)
     if dge_mode is dge_modes.hwdge and not chip.hardware_dge:
-        check.fail(
-            "NK606",
-            f"`dge_mode`={dge_mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none",
-        )
+        message = f"`dge_mode`={dge_mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none"
+        check.fail("NK606", message)
 
 
 def check_priority(check: Check, priority: int | None) -> None:
@@ -60,29 +58,22 @@ def addresses(check: Check, dge_mode: dge_modes, **tensors: NkiTensor) -> None:
     """NK609: descriptors made on the host have no run-time address, those of the hardware no index per partition."""
     for role, tensor in tensors.items():
         if isinstance(tensor, VectorTensor) and dge_mode not in GATHERING:
-            check.fail(
-                "NK609",
+            message = (
                 f"`dge_mode`={dge_mode} cannot gather or scatter, `{role}`, {describe(tensor)}, is addressed by a "
-                "vector_offset",
-                tensor,
-                remedy="Pass dge_mode=nisa.dge_mode.swdge, or leave it out.",
+                "vector_offset"
             )
+            check.fail("NK609", message, tensor, remedy="Pass dge_mode=nisa.dge_mode.swdge, or leave it out.")
         elif tensor.is_indirect() and dge_mode is dge_modes.none:
-            check.fail(
-                "NK609",
+            message = (
                 f"`dge_mode`={dge_mode} makes descriptors before the kernel runs, `{role}`, {describe(tensor)}, has an "
-                "address that is known only then",
-                tensor,
-                remedy="Leave dge_mode out, or pass nisa.dge_mode.swdge or hwdge.",
+                "address that is known only then"
             )
+            check.fail("NK609", message, tensor, remedy="Leave dge_mode out, or pass nisa.dge_mode.swdge or hwdge.")
 
 
 def one_index_each(check: Check, **tensors: NkiTensor) -> None:
     """NK109: each partition has one index, in a tensor of shape (partitions, 1)."""
     for role, tensor in tensors.items():
         if isinstance(tensor, VectorTensor) and tensor.index.layout.free_elements != 1:
-            check.refuse(
-                "NK109",
-                f"the vector_offset of `{role}` must have shape (partitions, 1), it is {describe(tensor.index)}",
-                tensor.index,
-            )
+            message = f"the vector_offset of `{role}` must have shape (partitions, 1), it is {describe(tensor.index)}"
+            check.refuse("NK109", message, tensor.index)

@@ -104,13 +104,11 @@ def start(check: Check, tensor: NkiTensor, role: str) -> None:
         return
     count, first, smallest = tensor.shape[0], tensor.layout.start_partition, check.chip.start_partition_step
     if count > 1 and tensor.layout.partition_step > 1:
-        check.fail(
-            "NK108",
+        message = (
             f"`{role}`, {describe(tensor)}, takes every {tensor.layout.partition_step}th partition; an engine accesses "
-            "neighbouring ones",
-            tensor,
-            remedy="Gather the rows into a tile of their own with nisa.dma_copy.",
+            "neighbouring ones"
         )
+        check.fail("NK108", message, tensor, remedy="Gather the rows into a tile of their own with nisa.dma_copy.")
     step = next((size for size in (smallest, 2 * smallest) if count <= size), check.chip.partitions)
     if first % step and not tensor.layout.placed_to_fit:
         allowed = ", ".join(str(each) for each in range(0, check.chip.partitions, step))
@@ -172,13 +170,11 @@ def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str,
     (role, tensor), (other_role, other) = first, second
     count, other_count = tensor.layout.free_elements, other.layout.free_elements
     if count != other_count:
-        check.refuse(
-            "NK109",
+        message = (
             f"`{role}`, {describe(tensor)}, has {count} elements per partition and `{other_role}`, {describe(other)}, "
-            f"has {other_count}",
-            tensor,
-            other,
+            f"has {other_count}"
         )
+        check.refuse("NK109", message, tensor, other)
 
 
 def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiTensor) -> None:
@@ -190,11 +186,8 @@ def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiT
     start(check, operand, role)
     same_partitions(check, ("data", data), (role, operand))
     if operand.layout.free_elements != 1:
-        check.refuse(
-            "NK109",
-            f"`{role}` must be a number or a tile of shape ({data.shape[0]}, 1), it is {describe(operand)}",
-            operand,
-        )
+        message = f"`{role}` must be a number or a tile of shape ({data.shape[0]}, 1), it is {describe(operand)}"
+        check.refuse("NK109", message, operand)
 
 
 # --- which engines ---------------------------------------------------------------------------------------------------

@@ -90,11 +90,8 @@ def _check_matmul(check: Check, arguments: Mapping[str, Any]) -> None:
     for role in ("stationary", "moving"):
         tensor = arguments[role]
         if isinstance(tensor, ColumnTensor) and tensor.dtype.name not in _MATMUL:
-            check.fail(
-                "NK301",
-                f"`{role}`, {describe(tensor)}, has tensor indirection, which takes {', '.join(sorted(_MATMUL))}",
-                tensor,
-            )
+            message = f"`{role}`, {describe(tensor)}, has tensor indirection, which takes {', '.join(sorted(_MATMUL))}"
+            check.fail("NK301", message, tensor)
 
 
 def _check_position(check: Check, arguments: Mapping[str, Any]) -> None:
@@ -110,13 +107,11 @@ def _check_pair(check: Check, role: str, values: NkiTensor, scales: NkiTensor) -
     if first is None and second is None:
         return
     if first is None or second is None or not first.same_place(second):
-        check.refuse(
-            "NK609",
+        message = (
             f"`{role}` and `{role}_scale` must both have tensor indirection with the same index, or neither; they are "
-            f"{describe(values)} and {describe(scales)}",
-            values,
-            scales,
+            f"{describe(values)} and {describe(scales)}"
         )
+        check.refuse("NK609", message, values, scales)
 
 
 def _check_addresses(check: Check, arguments: Mapping[str, Any]) -> None:
@@ -164,12 +159,8 @@ def _check_starts(
     for role, view in views.items():
         first = _start(view.index)
         if first is not None and first % _QUADRANT:
-            check.fail(
-                "NK108",
-                f"the index of `{role}`, {describe(view.index)}, begins at partition {first}",
-                view.index,
-                remedy="Let the index begin at partition 0, 32, 64 or 96.",
-            )
+            message = f"the index of `{role}`, {describe(view.index)}, begins at partition {first}"
+            check.fail("NK108", message, view.index, remedy="Let the index begin at partition 0, 32, 64 or 96.")
         if role != "dst" and not role.endswith("_scale"):
             _same_start(check, f"the index of `{role}`", view.index, f"`{role}`", view)
     scattered, main = views.get("dst"), arguments[ability.main]
@@ -184,13 +175,11 @@ def _check_starts(
 def _same_start(check: Check, role: str, tensor: NkiTensor, other_role: str, other: NkiTensor) -> None:
     first, second = _start(tensor), _start(other)
     if first is not None and second is not None and first != second:
-        check.fail(
-            "NK108",
+        message = (
             f"{role}, {describe(tensor)}, begins at partition {first} and {other_role}, {describe(other)}, at "
-            f"{second}; with tensor indirection both begin at the same",
-            tensor,
-            other,
+            f"{second}; with tensor indirection both begin at the same"
         )
+        check.fail("NK108", message, tensor, other)
 
 
 def _start(tensor: NkiTensor) -> int | None:

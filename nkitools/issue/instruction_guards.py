@@ -65,26 +65,20 @@ def of_dtype(check: Check, role: str, tensor: NkiTensor, *allowed: DType) -> Non
     """NK301: an operand is of one of these dtypes."""
     if tensor.dtype not in allowed:
         names = " or ".join(str(dtype) for dtype in allowed)
-        check.refuse(
-            "NK301",
-            f"`{role}` must be {names}, it is {describe(tensor)}",
-            tensor,
-            remedy=f"Allocate it as nl.{allowed[-1]}; nisa.tensor_copy casts.",
-        )
+        message = f"`{role}` must be {names}, it is {describe(tensor)}"
+        check.refuse("NK301", message, tensor, remedy=f"Allocate it as nl.{allowed[-1]}; nisa.tensor_copy casts.")
 
 
 def same_dtype(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
     """NK301: the instruction moves bits and casts nothing."""
     (role, tensor), (other_role, other) = first, second
     if tensor.dtype is not other.dtype:
-        check.refuse(
-            "NK301",
+        message = (
             f"`{role}`, {describe(tensor)}, and `{other_role}`, {describe(other)}, must be of the same dtype; nothing "
-            "is cast",
-            tensor,
-            other,
-            remedy=f"Allocate `{role}` as nl.{other.dtype} and cast with nisa.tensor_copy before or after.",
+            "is cast"
         )
+        remedy = f"Allocate `{role}` as nl.{other.dtype} and cast with nisa.tensor_copy before or after."
+        check.refuse("NK301", message, tensor, other, remedy=remedy)
 
 
 def whole_cores(check: Check, role: str, tensor: NkiTensor) -> None:

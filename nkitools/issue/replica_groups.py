@@ -108,8 +108,5 @@ def rank_list(check: Check, core: Core, group: ReplicaGroup, *, sized: bool = Tr
     for each in groups:
         if mine in each:
             return each
-    return check.refuse(
-        "NK609",
-        f"rank {mine} is in none of the groups {shown}",
-        remedy="Name every rank that calls the collective in one of the groups.",
-    )
+    message = f"rank {mine} is in none of the groups {shown}"
+    return check.refuse("NK609", message, remedy="Name every rank that calls the collective in one of the groups.")

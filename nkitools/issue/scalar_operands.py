@@ -27,18 +27,11 @@ def operand_of(check: Check, role: str, operator: Operator, operand: OptionalOpe
     """NK609, NK109: a number or a (partitions, 1) vector; of a unary operator None or 0."""
     if operator.unary:
         if isinstance(operand, NkiTensor):
-            check.refuse(
-                "NK609",
-                f"`{role}` must be None or 0 for the unary operator {operator}",
-                operand,
-                remedy=f"Pass {role}=0.",
-            )
+            message = f"`{role}` must be None or 0 for the unary operator {operator}"
+            check.refuse("NK609", message, operand, remedy=f"Pass {role}=0.")
     elif operand is None and operator.name != "bypass":
-        check.refuse(
-            "NK609",
-            f"`{role}` is missing for {operator}",
-            remedy=f"Pass a number or a ({data.shape[0]}, 1) tile as {role}.",
-        )
+        message = f"`{role}` is missing for {operator}"
+        check.refuse("NK609", message, remedy=f"Pass a number or a ({data.shape[0]}, 1) tile as {role}.")
     guards.vector_operand(check, role, operand, data)
     guards.not_packed(check, **{role: operand})
 
@@ -46,12 +39,8 @@ def operand_of(check: Check, role: str, operator: Operator, operand: OptionalOpe
 def single_precision(check: Check, role: str, operand: OptionalOperand) -> None:
     """NK301: a vector operand that must be float32."""
     if isinstance(operand, NkiTensor) and operand.dtype is not float32:
-        check.fail(
-            "NK301",
-            f"`{role}` must be a number or a float32 vector, it is {describe(operand)}",
-            operand,
-            remedy="Copy it into a float32 tile with nisa.tensor_copy first.",
-        )
+        message = f"`{role}` must be a number or a float32 vector, it is {describe(operand)}"
+        check.fail("NK301", message, operand, remedy="Copy it into a float32 tile with nisa.tensor_copy first.")
 
 
 def one_of_dtypes(check: Check, role: str, tensor: NkiTensor | None, allowed: tuple[DType, ...]) -> None:
@@ -65,14 +54,11 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
     """NK201: the Vector Engine reads at most one of two tiles from PSUM."""
     (role, tensor), (other_role, other) = first, second
     if tensor.buffer is guards.PSUM and other.buffer is guards.PSUM:
-        check.fail(
-            "NK201",
+        message = (
             f"`{role}`, {describe(tensor)}, and `{other_role}`, {describe(other)}, are both in PSUM; one must be in "
-            "SBUF",
-            tensor,
-            other,
-            remedy="Copy one of them to SBUF with nisa.tensor_copy first.",
+            "SBUF"
         )
+        check.fail("NK201", message, tensor, other, remedy="Copy one of them to SBUF with nisa.tensor_copy first.")
 
 
 def zero_if_unary(
@@ -85,11 +71,8 @@ def zero_if_unary(
 
     def checked(destination: Array, data: Array, number: Value, *others: Value) -> None:
         if number != 0:
-            report(
-                "NK609",
-                f"{instruction}: `{role}` must be None or 0 for the unary operator {operator}, it is {number}",
-                remedy=f"Pass {role}=0.",
-            )
+            message = f"{instruction}: `{role}` must be None or 0 for the unary operator {operator}, it is {number}"
+            report("NK609", message, remedy=f"Pass {role}=0.")
         compute(destination, data, number, *others)
 
     return checked

@@ -106,13 +106,11 @@ def _report_cast(call: Call, cast: Saturated) -> bool:
             lost = lost & (values == values)  # a NaN may stand for a refused result, which was reported
         if lost.any():
             first = first_of(lost)
-            report(
-                "NK304",
+            message = (
                 f"{call.plan.name}: {_counted(lost)} of {describe(output.value)} saturate; the first at {list(first)}: "
-                f"{_shown(values[first])} becomes {_shown(result[first])}",
-                about=(output.value,),
-                picture=partial(picture_of, lost, LOST),
+                f"{_shown(values[first])} becomes {_shown(result[first])}"
             )
+            report("NK304", message, about=(output.value,), picture=partial(picture_of, lost, LOST))
             return True
     return False
 
@@ -131,14 +129,12 @@ def _report_range(call: Call, range_: OutsideRange) -> None:
         if outside.any():
             first = first_of(outside)
             value = range_.values.reshape(result.shape)[first]
-            report(
-                "NK305",
+            message = (
                 f"{call.plan.name}: {_counted(outside)} of the input of nl.{range_.function} lie outside of "
                 f"{range_.valid}, where the Scalar Engine's approximation is valid; the first at {list(first)} is "
-                f"{_shown(value)} (it writes {describe(output.value)})",
-                about=(output.value,),
-                picture=partial(picture_of, outside, BEYOND),
+                f"{_shown(value)} (it writes {describe(output.value)})"
             )
+            report("NK305", message, about=(output.value,), picture=partial(picture_of, outside, BEYOND))
         return
 
 

@@ -61,10 +61,8 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     if CORE.get() is not None:
         refuse("NK610", f"kernel {launch.name} is launched inside a running kernel")
     if not launch.dialect.takes_ranks:
-        not_modelled(
-            f"kernel {launch.name} is of the legacy dialect, which has no collectives here",
-            remedy="Leave ranks= out, or port the kernel to nki and nki.collectives.",
-        )
+        message = f"kernel {launch.name} is of the legacy dialect, which has no collectives here"
+        not_modelled(message, remedy="Leave ranks= out, or port the kernel to nki and nki.collectives.")
     chip = resolve_chip(launch.chip)
     level = settings.resolve_level(launch.rules)
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)

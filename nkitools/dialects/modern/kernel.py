@@ -69,11 +69,9 @@ class Kernel(KernelObject):
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result inside a running kernel; a schedule, like a grid, belongs to the outermost (NK610)."""
         if self.schedule is not None:
-            refuse(
-                "NK610",
-                f"kernel {self.__name__} is called with a schedule inside a running kernel",
-                remedy="Give the schedule to the kernel that the host calls; its names may be those of inner kernels.",
-            )
+            message = f"kernel {self.__name__} is called with a schedule inside a running kernel"
+            remedy = "Give the schedule to the kernel that the host calls; its names may be those of inner kernels."
+            refuse("NK610", message, remedy=remedy)
         return super().inline(args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

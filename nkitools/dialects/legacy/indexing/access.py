@@ -250,15 +250,9 @@ def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tu
             remedy="Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps two dimensions.",
         )
     if shape[0] > 1 and partition[0] == 0:
-        refuse(
-            "NK111",
-            f"a tile of {shape[0]} partitions is asked of one partition of {describe(tensor)}",
-            about=(tensor,),
-            remedy="Broadcast it first: tile.broadcast_to(shape) or nl.broadcast_to(tile, shape=shape).",
-        )
+        message = f"a tile of {shape[0]} partitions is asked of one partition of {describe(tensor)}"
+        remedy = "Broadcast it first: tile.broadcast_to(shape) or nl.broadcast_to(tile, shape=shape)."
+        refuse("NK111", message, about=(tensor,), remedy=remedy)
     if shape[0] > 1 and partition[0] != 1:
-        refuse(
-            "NK603",
-            f"the partitions of {describe(tensor)} are indexed with a step of {partition[0]}, not 1",
-            about=(tensor,),
-        )
+        message = f"the partitions of {describe(tensor)} are indexed with a step of {partition[0]}, not 1"
+        refuse("NK603", message, about=(tensor,))

@@ -162,11 +162,8 @@ class Index:
         )
 
     def __setitem__(self, key: Subscript, value: Any) -> NoReturn:
-        refuse(
-            "NK603",
-            "an index does not support item assignment (err_cannot_assign_to_index)",
-            remedy="Make a tile of it with nisa.iota(index, dtype=nl.int32) and assign to that.",
-        )
+        message = "an index does not support item assignment (err_cannot_assign_to_index)"
+        refuse("NK603", message, remedy="Make a tile of it with nisa.iota(index, dtype=nl.int32) and assign to that.")
 
     def __iter__(self) -> NoReturn:
         refuse("NK603", "an index cannot be iterated over; it stands for all positions of a tile at once")

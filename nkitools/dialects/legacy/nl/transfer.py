@@ -65,12 +65,9 @@ def _copy(dst: NkiTensor, src: NkiTensor, mode: Keyword, dge: Keyword) -> None:
 def check_in_hbm(what: str, role: str, tile: Tensor) -> None:
     """NK201: loads and stores have an end in HBM."""
     if tile.buffer not in HBM:
-        report(
-            "NK201",
-            f"{what}: `{role}` must be in HBM, it is {describe(tile.base)}",
-            about=(tile.base,),
-            remedy="Assign between tiles on chip (dst[...] = src), or use nl.copy.",
-        )
+        message = f"{what}: `{role}` must be in HBM, it is {describe(tile.base)}"
+        remedy = "Assign between tiles on chip (dst[...] = src), or use nl.copy."
+        report("NK201", message, about=(tile.base,), remedy=remedy)
 
 
 def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
