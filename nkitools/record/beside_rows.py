@@ -129,6 +129,8 @@ class BesideRows:
 
     def take_parts(self, position: int, operands: int) -> list[OperandPart]:
         """Return the parts of so many operands of an instruction, and keep them no longer."""
+        if not self._parts and not self._as_run:
+            return []
         first = position * _OPERANDS
         return [
             OperandPart(operand, parts is self._as_run, parts.pop(first + operand))

@@ -125,6 +125,13 @@ class OpenRows(Rows):
                 self._add(opened, opened.parts)
         return not is_refused
 
+    def write_to(self, opened: OpenInstruction, operands: list[int]) -> None:
+        """Close the open instruction, whose value was brought to another tile: that of the first of these operands."""
+        self.open = None
+        parts = self.beside.take_parts(len(self.states), len(opened.plan.written))
+        opened.operands = with_destination(opened.operands, operands)
+        self._add(opened, [each for each in parts if each.operand] if parts else ())
+
     def commit_open(self, plan: Any, site: int, operands: list[int]) -> None:
         """Add an instruction, or keep it open where it writes to the tile that the running call returns."""
         if self._assigned is not None:
@@ -147,7 +154,8 @@ class OpenRows(Rows):
         )
 
     def _add(self, opened: OpenInstruction, parts: Sequence[OperandPart] = ()) -> None:
-        self.beside.put_parts(len(self.states), parts)
+        if parts:
+            self.beside.put_parts(len(self.states), parts)
         opened.is_closed = True
         loop, self.loop, self.moment = self.loop, opened.loop, opened.moment
         self.commit(opened.plan, opened.site, opened.operands)

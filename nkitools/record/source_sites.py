@@ -145,10 +145,11 @@ class Sites:
         if number is not None:
             return number, number
         number, naming = self.current(3), self.naming(3)
-        if number == naming and number >= 0 and not is_internal(frame.f_code.co_filename):
+        key = (id(frame.f_code), frame.f_lasti)
+        if number == naming and number == self._ids.get(key):
             site = self.all[number]
             if not site.returned and site.element is None:
-                self._plain[id(frame.f_code), frame.f_lasti] = number
+                self._plain[key] = number
         return number, naming
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
+import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
@@ -122,6 +124,85 @@ def test_what_a_repeated_call_makes_of_its_values_is_found_at_its_line() -> None
     with open(__file__) as source:
         assert source.readlines()[found.line - 1].endswith("# here\n")
     assert found.loops == {"_turn": 1}
+
+
+def frames(kernel: Any, turns: int) -> int:
+    """How many Python frames a run of a kernel with so many turns takes, once its forms are known."""
+    x = random(8, 8)
+    run(kernel, x, turns=turns)
+    count = 0
+
+    def counted(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        run(kernel, x, turns=turns)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def _assign(z: Any, x: Any, y: Any) -> None:
+    z[...] = nisa.tensor_tensor(x, y, nl.add)
+
+
+def _assign_indexed(z: Any, x: Any, y: Any) -> None:
+    i, j = nl.mgrid[0:8, 0:8]
+    z[i, j] = nisa.tensor_tensor(x[i, j], y[i, j], nl.add)
+
+
+def _operate(z: Any, x: Any, y: Any) -> None:
+    x * y
+
+
+@pytest.mark.parametrize(("statement", "most"), [(_assign, 50), (_assign_indexed, 80), (_operate, 20)])
+def test_a_warm_statement_takes_few_frames(statement: Any, most: int) -> None:
+    """Python frames of one more turn: the difference of 110 and 10 turns, by 100."""
+
+    def kernel(x: Any, turns: int) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        z = nl.zeros(x.shape, dtype=x.dtype)
+        for _ in range(turns):
+            statement(z, tile, tile)
+        nl.store(result, z)
+        return result
+
+    taken = (frames(kernel, 110) - frames(kernel, 10)) / 100
+    assert taken <= most
+
+
+def test_an_assignment_made_again_is_the_same() -> None:
+    """The value goes to the tile, the row too, and a sum of products adds: three times, with equal rows."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        result = nl.ndarray((3, 8, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        total = nl.zeros((8, 8), dtype=nl.float32, buffer=nl.psum)
+        z = nl.ndarray((8, 16), dtype=nl.float32)
+        for turn in nl.static_range(3):
+            first, second = nl.load(x), nl.load(y)
+            z[0:8, 0:8] = nisa.tensor_tensor(first[0:8, 0:8], second[0:8, 0:8], nl.multiply)
+            z[0:8, 8:16] = first[0:8, 0:8] + 1.0
+            total += nisa.nc_matmul(first, second)
+            nl.store(result[turn], nl.copy(z[:, 0:8] + z[:, 8:16]) + total)
+        return result
+
+    x, y = random(16, 8), random(16, 8, seed=1)
+    done = run(kernel, x, y)
+    first, second = x[:8], y[:8]
+    expected = [first * second + first + 1 + (turn + 1) * (x.T @ y) for turn in range(3)]
+    np.testing.assert_allclose(done.outputs, expected, rtol=1e-4, atol=1e-5)
+    found = [row for row in rows(done)[1:] if row[0] != "memset"]
+    assert len(found) == 27
+    turns = [found[:8], found[9:17], found[18:26]]  # without the store, whose place moves
+    assert turns[0] == turns[1] == turns[2]
+    assert [each.name for each in done.instructions][3:6] == ["tensor_tensor", "tensor_scalar", "nc_matmul"]
+    written = [each.operands[0] for each in done.instructions][3:6]
+    assert [(each.tensor, each.byte_offset) for each in written] == [("z", 0), ("z", 32), ("total", 0)]
+    (total,) = done.dependences.flow.starts.shape
+    assert total == len(done.instructions) + 1
 
 
 def test_a_run_keeps_none_of_its_memory() -> None:

@@ -17,6 +17,7 @@ from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Subscript
 from nkitools.rules.finding import Drawing, KernelError, refuse
 
+_new = object.__new__
 _MASK = "Pass a mask that leaves out the positions beyond the end, or let the last tile be smaller."
 _CODE = " (err_tensor_access_out_of_bound)"
 
@@ -165,6 +166,38 @@ def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
             _patterns.clear()
         pattern = _patterns[key] = _checked_access(tensor, items).pattern
     return Access(tensor, constants, pattern)
+
+
+def known_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
+    """Return the view of an index tuple of a form that was met before; None where it goes the usual way.
+
+    It does so where an item is no index and no position from the start, or leaves the tensor.
+    """
+    storage = tensor.storage
+    constants: list[int] = []
+    form: list[Any] = [storage.on_chip]
+    for item in items:
+        if item.__class__ is Index:
+            constants.append(item.constant)
+            form += (item.coefficients, item.shape)
+        elif item.__class__ is int:
+            constants.append(item)
+            form.append(None)
+        else:
+            return None
+    pattern = _patterns.get(tuple(form))
+    sizes, strides, offset = tensor.shape, tensor.array.strides, tensor.byte_offset
+    if pattern is None or len(constants) != len(sizes):
+        return None
+    for constant, low, high, size, stride in zip(constants, pattern.lows, pattern.highs, sizes, strides, strict=True):
+        if constant + low < 0 or constant + high >= size:
+            return None
+        offset += constant * stride
+    view = _new(NkiTensor)
+    view.storage, view.dtype, view.shape = storage, tensor.dtype, pattern.shape
+    view.array = storage.window(pattern.shape, tensor.dtype, offset, pattern.steps(strides))
+    view.byte_offset, view._layout = offset, None
+    return view
 
 
 def _checked_access(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:

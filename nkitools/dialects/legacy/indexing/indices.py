@@ -90,7 +90,7 @@ class Index:
         return _other_operand(symbol, other)
 
     def _times(self, factor: int) -> Index:
-        return Index(self.constant * factor, tuple(slope * factor for slope in self.coefficients), self.shape)
+        return Index(self.constant * factor, tuple([slope * factor for slope in self.coefficients]), self.shape)
 
     def __add__(self, other: IndexLike) -> Any:
         return self._plus(other, 1, 1, "+")

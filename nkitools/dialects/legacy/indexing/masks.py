@@ -12,6 +12,7 @@ import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import neg
 from types import EllipsisType, FrameType
 from typing import Any, NoReturn, Protocol, SupportsIndex, TypeAlias
 
@@ -25,6 +26,9 @@ from nkitools.rules.finding import refuse
 # What stands in the brackets behind an index, a mask or a tensor: numbers, slices, indices and tiles.
 Subscript: TypeAlias = "SupportsIndex | slice | EllipsisType | Sequence[Any] | Affine | None"
 Box: TypeAlias = tuple[tuple[int, int], ...]  # first and end position along each axis of a tile
+
+_MAX_LANES = 50_000
+_lanes: dict[tuple[Any, ...], Lanes | None] = {}  # by shape and form: what masks leave of a tile, None for all of it
 
 _FORM = "Compare affine expressions of indices, loop counters and program ids with <, <=, >, >= or ==, and join with &."
 
@@ -120,6 +124,15 @@ class Mask:
     def __repr__(self) -> str:
         return f"<mask of {len(self.constraints)} comparisons>"
 
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """All that the lanes of the mask follow from, as something that can be hashed."""
+        found: list[Any] = [self.never]
+        for each in self.constraints:
+            expression = each.expression
+            found += (each.equality, expression.constant, expression.coefficients, expression.shape)
+        return tuple(found)
+
     def __and__(self, other: Any) -> Mask:
         if isinstance(other, Mask):
             return Mask(self.constraints + other.constraints, self.never or other.never)
@@ -201,6 +214,8 @@ def compare(left: Affine, symbol: str, right: Any) -> Mask:
     """Return the mask ``left <symbol> right``."""
     if symbol == "!=":
         not_affine("it compares with !=")
+    if right.__class__ is int:
+        return with_left_side(Mask((Constraint(_above(left, symbol, right), symbol == "=="),)))
     is_integer = hasattr(right, "__index__") and not hasattr(right, "is_runtime")
     difference = left - right if is_integer or isinstance(right, type(left)) else None
     if difference is None or isinstance(right, (bool, np.bool_)):
@@ -209,6 +224,15 @@ def compare(left: Affine, symbol: str, right: Any) -> Mask:
         return with_left_side(Mask((Constraint(difference, True),)))
     expression = difference if symbol in (">", ">=") else -difference
     return with_left_side(Mask((Constraint(expression - 1 if symbol in ("<", ">") else expression, False),)))
+
+
+def _above(left: Affine, symbol: str, right: int) -> Affine:
+    """Return the expression that is 0 or more, or equal to 0, where ``left <symbol> right``."""
+    constant, slopes = left.constant - right, left.coefficients
+    if symbol in ("<", "<="):
+        constant, slopes = -constant, tuple(map(neg, slopes))
+    found: Affine = type(left)(constant - (symbol in ("<", ">")), slopes, left.shape)  # type: ignore[call-arg]
+    return found
 
 
 def check_joined() -> None:
@@ -230,9 +254,15 @@ def lanes_of(mask: MaskLike, shape: tuple[int, ...], what: str) -> Lanes | None:
         return None
     check_joined()
     if isinstance(mask, Mask):
-        lanes = mask.lanes(shape, what)
-        whole = lanes.where is None and lanes.box == tuple((0, size) for size in shape)
-        return None if whole else lanes
+        key = (shape, mask.form)
+        if key not in _lanes:
+            lanes = mask.lanes(shape, what)
+            if lanes.where is not None:
+                return lanes  # an array for each of them would take up memory
+            if len(_lanes) > _MAX_LANES:
+                _lanes.clear()
+            _lanes[key] = None if lanes.box == tuple((0, size) for size in shape) else lanes
+        return _lanes[key]
     if isinstance(mask, (bool, np.bool_)):
         return None if mask else Lanes(tuple((0, 0) for _ in shape))
     not_affine(f"{what}: mask is {type(mask).__name__}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from nkitools.chip import dtypes
 from nkitools.chip.argument_types import Axes
@@ -14,12 +15,13 @@ from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, memory_of, new_result
+from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
-from nkitools.engines.operators import OperatorToken
+from nkitools.engines.operators import OperatorToken, token_name
 from nkitools.isa import activation as _activation
 from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
@@ -151,6 +153,11 @@ def tensor_tensor(
     Errors: those of the instruction, NK604.
     """
     what = "nisa.tensor_tensor"
+    is_usual = dtype is None and mask is None and not kwargs
+    form = (what, token_name(op), engine.__class__, getattr(engine, "name", None))
+    again: Tensor | None = value_again(form, (data1, data2), 3) if is_usual else None
+    if again is not None:
+        return again
     memory = memory_of(what, kwargs)
     check_tile(what, "data1", data1)
     check_tile(what, "data2", data2)
@@ -165,7 +172,11 @@ def tensor_tensor(
         )
 
     write_lanes(into, dst, (data1, data2), lanes)
-    return Tensor.made(dst, lanes)
+    value = Tensor.made(dst, lanes)
+    if is_usual and data1.shape == data2.shape:
+        call = partial(_elementwise.tensor_tensor, op=op, engine=chosen)
+        keep_form(form, (data1, data2), value, call, ("data1", "data2"))
+    return value
 
 
 def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:

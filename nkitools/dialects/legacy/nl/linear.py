@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nkitools.chip.dtypes import float32
@@ -17,6 +18,7 @@ from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, first_in_row
 from nkitools.dialects.legacy.tiles import reshaping
+from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
@@ -58,6 +60,10 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     Operand masks (``tile[mask]``) choose lanes of each operand; ``mask`` can only choose contracted partitions, since
     the axes of the two operands' free dimensions are the same to it (NKI API Common Fields, Masking).
     """
+    form = (what, *options.values())
+    again: Tensor | None = value_again(form, (stationary, moving), 4) if mask is None else None
+    if again is not None:
+        return again
     for role, tile in (("stationary", stationary), ("moving", moving)):
         check_tile(what, role, tile)
     left, chosen_left = _operand(what, stationary, mask)
@@ -70,7 +76,11 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     left, right = _evicted(left), _evicted(right)
     if chosen_left is None and chosen_right is None:
         _nc_matmul(dst=dst, stationary=left, moving=right, accumulate=False, **options)
-        return Tensor.made(dst)
+        value = Tensor.made(dst)
+        if mask is None:
+            call = partial(_nc_matmul, accumulate=False, **options)
+            keep_form(form, (stationary, moving), value, call, ("stationary", "moving"))
+        return value
     box = (_free(chosen_left, stationary), _free(chosen_right, moving))
     _nc_matmul(dst=part(dst, dst.shape, box), stationary=left, moving=right, accumulate=False, **options)
     return Tensor.made(dst, Lanes(box))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_r
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.tiles.assignment import fitted
+from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile
@@ -82,10 +84,17 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     if len(src.shape) == 1:
         src = src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
+    is_usual = lanes is None and dtype is None and not kwargs
+    again: Tensor | None = value_again("nl.load", (src,), 3) if is_usual else None
+    if again is not None:
+        return again
     dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))
     _check_partitions(src, dst.base)
     copy_lanes(dst, src, lanes, kwargs.get("mode"))
-    return Tensor.made(dst.base, lanes)
+    value = Tensor.made(dst.base, lanes)
+    if is_usual:
+        keep_form("nl.load", (src,), value, partial(dma_copy), ("src",))
+    return value
 
 
 def _check_partitions(src: Tensor, tile: NkiTensor) -> None:

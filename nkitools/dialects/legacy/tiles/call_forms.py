@@ -8,7 +8,8 @@ allocation and the plan's computation, where all elements of the operands are wr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from nkitools.chip.core import CORE, Core
 from nkitools.chip.dtypes import DType
@@ -21,6 +22,7 @@ from nkitools.issue.commit import leave_open
 from nkitools.issue.instruction import Instruction
 from nkitools.issue.plan import Plan
 from nkitools.issue.value_rules import judge_call
+from nkitools.record.rows import words_of
 
 _new = object.__new__
 
@@ -34,11 +36,21 @@ class CallForm:
     names: tuple[str, ...]  # the instruction's parameters that the operands are, in the order of its signature
     static: dict[str, Any]  # its other arguments
     absent: tuple[None, ...]  # what the computation gets behind the operands
+    keywords: dict[str, bool]  # and by keyword
     is_swapped: bool  # the second operand of the call is the first of the instruction
     shape: tuple[int, ...]
     dtype: DType
     memory: MemoryRegion
     layout: Layout
+
+
+@dataclass(slots=True, eq=False)
+class BroughtForm:
+    """How the value of an open instruction gets to where it is assigned."""
+
+    plan: Plan  # of the instruction that brings it
+    issued: Plan  # of the instruction that the record shows
+    adds: bool  # to what is there, all of which was written
 
 
 def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
@@ -63,7 +75,10 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
         else:
             key.append(each.__class__)
             arrays.append(each)
-    form = core.plans.get(tuple(key))
+    try:
+        form = core.plans.get(tuple(key))
+    except TypeError:  # an argument that the usual way refuses
+        return None
     if form is None:
         return None
     if form.is_swapped:
@@ -79,7 +94,7 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     dst.storage, dst.array, dst.dtype, dst.shape = storage, storage.array, form.dtype, form.shape
     dst.byte_offset, dst._layout = 0, form.layout
     plan = form.plan
-    plan.compute(dst.array, *arrays, *form.absent)
+    plan.compute(dst.array, *arrays, *form.absent, **form.keywords)
     if core.evidence:
         _judge(core, form, dst, operands)
     storage.full = True
@@ -98,27 +113,91 @@ def keep_form(
     what: Any,
     operands: tuple[Any, ...],
     value: Any,
-    instruction: Instruction[...],
+    call: partial[Any],
     names: tuple[str, ...],
     *,
     absent: tuple[None, ...] = (),
     is_swapped: bool = False,
-    **static: Any,
 ) -> None:
-    """Keep the form of a call that has just returned ``value``, where one instruction has made it of the operands."""
+    """Keep the form of a call that has just returned ``value``, where one instruction has made it of the operands.
+
+    ``call`` is that instruction with its other arguments; ``names`` are the parameters that the operands are.
+    """
+    instruction, static = _instruction_of(call), call.keywords
     core, opened = CORE.get(), value.opened
     if core is None or opened is None or not opened.is_only_writer or core.full_plans is not None:
         return
     views = [each.base if getattr(each, "is_plain", False) else each for each in operands]
     named = dict(zip(names, reversed(views) if is_swapped else views, strict=True))
     plan = instruction.kept_plan(core, instruction.bound(dst=value.base, **named, **static))
-    if plan is not opened.plan or plan.wants_fresh or plan.touches or plan.chooses:
+    if plan is None or plan is not opened.plan or plan.adds_always or plan.touches or plan.chooses:
         return
     key = (what, *[each.layout if isinstance(each, NkiTensor) else each.__class__ for each in views])
     dst: NkiTensor = value.base
     core.plans[key] = CallForm(
-        instruction, plan, names, static, absent, is_swapped, dst.shape, dst.dtype, dst.buffer, dst.layout
+        instruction,
+        plan,
+        names,
+        static,
+        absent,
+        {"fresh": True} if plan.wants_fresh else {},
+        is_swapped,
+        dst.shape,
+        dst.dtype,
+        dst.buffer,
+        dst.layout,
     )
+
+
+def brought_again(by: partial[Any], dst: Any, value: Any) -> bool:
+    """Return whether the value of an open instruction was brought to ``dst`` as once before, by the instruction ``by``.
+
+    That is a copy, or an addition. The open instruction has then written there.
+    """
+    core, opened = CORE.get(), value.opened
+    if core is None or core.careful or opened is None or opened.is_closed or core.record.open is not opened:
+        return False
+    target: NkiTensor = dst.base
+    source: NkiTensor = value.base
+    layout, made_in = target._layout or target.layout, source.storage
+    form = core.plans.get((by.func, opened.plan.id, layout, source._layout or source.layout))
+    if form is None or value.lanes is not None or not opened.is_only_writer or opened.tile is not made_in:
+        return False
+    storage = target.storage
+    is_plain = dst.access is None and target.__class__ is NkiTensor and storage is not made_in and made_in.full
+    if not is_plain or (form.adds and not storage.full):
+        return False
+    plan = form.plan
+    plan.compute(target.array, source.array)
+    if core.evidence:
+        judge_call(core, plan, _instruction_of(by).roles, _instruction_of(by).bound(target, source))
+    if not storage.full:
+        storage.mark_written(layout, target.byte_offset)
+    if plan.in_psum:
+        note_accesses(plan, (target, source))
+    opened.plan = form.issued
+    core.record.write_to(opened, words_of((target,)))
+    return True
+
+
+def keep_bringing(by: partial[Any], made_by: Plan, issued: Plan, dst: NkiTensor, source: NkiTensor) -> None:
+    """Keep how the instruction ``by`` has brought a value to where it was assigned.
+
+    ``made_by``: the plan that has made the value; ``issued``: the one that the record says has written there.
+    """
+    core = CORE.get()
+    if core is None or core.full_plans is not None or dst.__class__ is not NkiTensor:
+        return
+    instruction = _instruction_of(by)
+    plan = instruction.kept_plan(core, instruction.bound(dst, source))
+    if plan is not None and not (plan.wants_fresh or plan.touches or plan.chooses):
+        form = BroughtForm(plan, issued, adds=issued is not made_by)
+        core.plans[by.func, made_by.id, dst.layout, source.layout] = form
+
+
+def _instruction_of(call: partial[Any]) -> Instruction[...]:
+    """Return the instruction that a call with some of its arguments is made of."""
+    return cast("Instruction[...]", call.func)
 
 
 def _judge(core: Core, form: CallForm, dst: NkiTensor, operands: tuple[Any, ...]) -> None:

@@ -18,6 +18,7 @@ from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
+from nkitools.dialects.legacy.tiles.call_forms import keep_bringing
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile
 from nkitools.isa.move import tensor_copy
 from nkitools.issue.element_maps import made
@@ -29,6 +30,8 @@ from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.finding import report
 
 _adding_plans: dict[int, Plan] = {}  # by the plan of the same matmul that overwrites
+
+COPY = partial(tensor_copy)
 
 # Which memories an engine writes to. Elsewhere the compiler needs a copy indeed.
 _REACHES = {
@@ -43,7 +46,9 @@ _REACHES = {
 def copy(dst: NkiTensor, value: NkiTensor, opened: OpenInstruction | None) -> None:
     """``dst = value``, on chip; ``opened``: the instruction that has made the value, None where that plays no part."""
     if _may_write(opened, dst, value):
-        if not _record().assign(partial(tensor_copy, dst=dst, src=value)):
+        if _record().assign(partial(tensor_copy, dst=dst, src=value)):
+            keep_bringing(COPY, opened.plan, opened.plan, dst, value)
+        else:
             form_of().assigned.add(value.storage.id)
         return
     copy_tile(dst, value, None)
@@ -67,8 +72,9 @@ def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | Non
             copy(dst, product, opened)
             return True
         _check_defined(dst, missing, product)
-    opened.plan = _adding(opened.plan)
-    _record().assign(partial(accumulating_matmul, dst=dst, product=product))
+    made_by, opened.plan = opened.plan, _adding(opened.plan)
+    if _record().assign(partial(accumulating_matmul, dst=dst, product=product)):
+        keep_bringing(ADD, made_by, opened.plan, dst, product)
     return True
 
 
@@ -98,7 +104,7 @@ def _is_open(opened: OpenInstruction | None, value: NkiTensor) -> TypeGuard[Open
     )
 
 
-def _may_write(opened: OpenInstruction | None, dst: NkiTensor, value: NkiTensor) -> bool:
+def _may_write(opened: OpenInstruction | None, dst: NkiTensor, value: NkiTensor) -> TypeGuard[OpenInstruction]:
     """Return whether the instruction that has made a value can write to ``dst`` itself, and is not closed."""
     return (
         _is_open(opened, value)
@@ -138,3 +144,6 @@ def accumulating_matmul(check: Check, dst: Dst, product: Src) -> Plan:
         destination += values.astype(destination.dtype, copy=False)
 
     return Plan("tensor", 0.0, compute, made(dst={"product": SAME, "dst": SAME}), lanes="travel")
+
+
+ADD = partial(accumulating_matmul)

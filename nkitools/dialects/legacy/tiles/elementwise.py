@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -132,22 +132,15 @@ def keep_binary(what: str, x: Any, y: Any, value: Any) -> None:
     """Keep the form of ``value = x <what> y``, of its dtype by default, where one instruction computes it."""
     if what not in OPERATORS:
         return
+    operator = OPERATORS[what]
+    scalar = ("data", "operand0")
     if is_number(y):
-        keep_form(what, (x, y), value, tensor_scalar, ("data", "operand0"), absent=(None,), op0=OPERATORS[what])
+        keep_form(what, (x, y), value, partial(tensor_scalar, op0=operator), scalar, absent=(None,))
     elif is_number(x):
-        keep_form(
-            what,
-            (x, y),
-            value,
-            tensor_scalar,
-            ("data", "operand0"),
-            absent=(None,),
-            is_swapped=True,
-            op0=OPERATORS[what],
-            reverse0=True,
-        )
+        reverse = partial(tensor_scalar, op0=operator, reverse0=True)
+        keep_form(what, (x, y), value, reverse, scalar, absent=(None,), is_swapped=True)
     elif x.shape == y.shape:
-        keep_form(what, (x, y), value, tensor_tensor, ("data1", "data2"), op=OPERATORS[what])
+        keep_form(what, (x, y), value, partial(tensor_tensor, op=operator), ("data1", "data2"))
 
 
 def _binary_type(what: str, dtype: ResultDType, called: str, x: TileOrNumber, y: TileOrNumber) -> DType:

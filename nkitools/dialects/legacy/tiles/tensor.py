@@ -16,7 +16,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.tensor_repr import named
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.absent import NotModelledAttribute
-from nkitools.dialects.legacy.indexing.access import Access, access_of
+from nkitools.dialects.legacy.indexing.access import Access, access_of, known_view
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, Mask, Subscript, not_affine
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
@@ -139,6 +139,11 @@ class Tensor:
     # --- indexing --------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Tensor:
+        base = self.base
+        if key.__class__ is tuple and self.access is None and self.is_plain and base.__class__ is NkiTensor:
+            view = known_view(base, key)
+            if view is not None:
+                return Tensor(view)
         if isinstance(key, Mask):
             return MaskedOperand(self, key)
         items = key if isinstance(key, tuple) else (key,)
@@ -155,7 +160,7 @@ class Tensor:
         return Tensor(access.inside()) if access.violation() is None else Tensor.beyond(access)
 
     def __setitem__(self, key: Subscript, value: Any) -> None:
-        assign(self[key], value)
+        assign(self if key is Ellipsis and self.access is None else self[key], value)
 
     # --- shape and dtype -------------------------------------------------------------------------------------------
 
