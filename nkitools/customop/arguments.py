@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from nkitools.chip.argument_types import FrameworkArray, Number
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.customop.abi import (
@@ -31,6 +33,9 @@ _LONG_DIMS, _LONG_LIMIT = 4, 4294967295  # up to 4 dimensions of that size, or 8
 _SHORT_LIMIT = 65535
 
 
+Passed: TypeAlias = FrameworkArray | Number  # an array of NumPy or torch for a Tensor, a number for a scalar
+
+
 @dataclass(frozen=True)
 class Arguments:
     """The arguments of a call: its arrays in NumPy's form and its numbers, in the order of the parameters."""
@@ -50,7 +55,7 @@ class Arguments:
         """Return the shapes of the arrays."""
         return tuple(value.shape for value in self.values if isinstance(value, np.ndarray))
 
-    def write(self, call: Call, memory: Any) -> None:
+    def write(self, call: Call, memory: mmap.mmap) -> None:
         """Lay the arguments out behind the call."""
         end = aligned(CALL_BYTES)
         call.arguments = len(self.values)
@@ -70,7 +75,7 @@ class Arguments:
         call.end = end
 
 
-def array_at(memory: Any, offset: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+def array_at(memory: mmap.mmap, offset: int, dtype: np.dtype[Any] | type, shape: tuple[int, ...]) -> Array:
     """Return an array over a part of the call's memory."""
     count = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(memory, dtype, count, offset).reshape(shape)
@@ -104,7 +109,7 @@ def take(operator: str, signature: str, values: Sequence[Any], names: Sequence[s
     return Arguments(taken, any(_is_torch(value) for value in values))
 
 
-def _is_torch(value: Any) -> bool:
+def _is_torch(value: Passed) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -114,7 +119,7 @@ def argument_name(index: int, names: Sequence[str]) -> str:
     return f"argument {index} `{names[index]}`" if names else f"argument {index}"
 
 
-def _taken(where: str, letter: str, value: Any) -> Any:
+def _taken(where: str, letter: str, value: Passed) -> Any:
     if letter == "t":
         return _tensor(where, value)
     if isinstance(value, bool | int | float | np.number):
@@ -125,7 +130,7 @@ def _taken(where: str, letter: str, value: Any) -> Any:
     return refuse("CO112", message, remedy="Pass a Python number.")
 
 
-def _tensor(where: str, value: Any) -> Array:
+def _tensor(where: str, value: Passed) -> Array:
     array = _numpy_of(where, value)
     if str(array.dtype) not in _CODES:
         message = f"{where} is {array.dtype}; tensors of custom operators are {_KNOWN}"
@@ -142,7 +147,7 @@ def _tensor(where: str, value: Any) -> Array:
     return array
 
 
-def _numpy_of(where: str, value: Any) -> Array:
+def _numpy_of(where: str, value: Passed) -> Array:
     if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
         return value
     if _is_torch(value):

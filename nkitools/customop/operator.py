@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from nkitools.chip.generations import chips_with
-from nkitools.customop.arguments import Arguments, take
+from nkitools.customop.arguments import Arguments, Passed, take
 from nkitools.customop.compiled_operator import DEFAULT_MEMORY, DEFAULT_TIMEOUT, CompiledOperator, Settings
 from nkitools.customop.events import Message, finding_at
 from nkitools.customop.operator_call import OperatorCall
@@ -24,7 +24,7 @@ _LETTERS = {"f": "float", "n": "an integer type other than int64_t, or bool", "?
 class Operator(CompiledOperator):
     """A custom operator that runs on this host. Call it, or `run` it to learn what happened."""
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: Passed) -> Any:
         """Return the operator's result; NumPy arrays in, NumPy out, torch tensors in, torch out.
 
         Raises `nkitools.KernelError` at the first error that the rules find.
@@ -34,7 +34,7 @@ class Operator(CompiledOperator):
 
     def run(
         self,
-        *arrays: Any,
+        *arrays: Passed,
         timeout: float = DEFAULT_TIMEOUT,
         rules: str = "report",
         order: str | int | Sequence[int] = "forward",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,7 +91,7 @@ class OperatorCall:
             worker.memory.end(), worker.memory.buffer, int(answer["status"]), bool(answer["killed"]), text
         )
 
-    def _fill(self, call: Call, memory: Any, canary: int) -> None:
+    def _fill(self, call: Call, memory: mmap.mmap, canary: int) -> None:
         self.arguments.write(call, memory)
         self.operator.prepare(call, self.settings, self.order)
         call.canary = canary
@@ -123,7 +124,7 @@ class OperatorCall:
             self.operator.ends_freeing.add(self.arguments.shapes())
         return self._judged(made, lambda: make(_CANARIES[1]))
 
-    def _judged(self, made: CallResult, again: Any) -> JudgedCall:
+    def _judged(self, made: CallResult, again: Callable[[], CallResult]) -> JudgedCall:
         call = made.call
         judged = JudgedCall()
         judged.cores = tuple(_counters(call, core) for core in sorted(self.order))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
-from nkitools.customop.abi import Call
+from nkitools.customop.abi import Call, TensorRecord
 from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
 from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, Message, finding_at
 from nkitools.customop.symbols import Place
@@ -23,18 +24,18 @@ _FILL = (
 )
 
 
-def output_of(call: Call, memory: object) -> Array:
+def output_of(call: Call, memory: mmap.mmap) -> Array:
     """Return a copy of the output."""
     return array_at(memory, call.out.offset, numpy_dtype(call.out.dtype), call.out.shape()).copy()
 
 
-def shadow_of(call: Call, memory: object) -> Array:
+def shadow_of(call: Call, memory: mmap.mmap) -> Array:
     """Of each element which cores wrote it, a bit each; of a call that left some unwritten, or written by several."""
     return array_at(memory, call.shadow, np.uint8, call.out.shape())
 
 
 def judge_output(
-    context: Context, call: Call, memory: object, shape_place: Place, unwritten: Callable[[], Array] | None
+    context: Context, call: Call, memory: mmap.mmap, shape_place: Place, unwritten: Callable[[], Array] | None
 ) -> list[Finding]:
     """Return CO106 and CO105 with the exact elements, CO107 where the kernel returned another tensor than declared.
 
@@ -107,8 +108,8 @@ def _returned(context: Context, call: Call) -> Message:
     )
 
 
-def _described(record: object) -> str:
-    return f"{numpy_dtype(record.dtype)} {list(record.shape())}"  # type: ignore[attr-defined]
+def _described(record: TensorRecord) -> str:
+    return f"{numpy_dtype(record.dtype)} {list(record.shape())}"
 
 
 def ranges_of(mask: Array) -> str:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call, open_library
-from nkitools.customop.arguments import argument_name, judge_shape
+from nkitools.customop.arguments import Passed, argument_name, judge_shape
 from nkitools.customop.events import Context, Message, finding_at, findings_of
 from nkitools.rules.finding import KernelError, error_of, refuse
 
@@ -96,7 +96,7 @@ def schema_of(operator: Operator) -> str:
     return f"{operator.name}({named}) -> Tensor"
 
 
-def _at_the_caller(run: Callable[..., Any], operator: Operator, *arguments: Any) -> Any:
+def _at_the_caller(run: Callable[..., Any], operator: Operator, *arguments: Passed) -> Any:
     """Call an implementation, and report a wrong call at the author's line instead of torch's."""
     __tracebackhide__ = True
     try:
@@ -113,7 +113,7 @@ def _at_the_caller(run: Callable[..., Any], operator: Operator, *arguments: Any)
         raise error_of(finding) from None
 
 
-def _on_host(operator: Operator, *arguments: Any) -> Any:
+def _on_host(operator: Operator, *arguments: Passed) -> Any:
     """Run it. A device's tensors are dense and in order, whatever the strides of those that they were made of."""
     __tracebackhide__ = True
     import torch
@@ -121,7 +121,7 @@ def _on_host(operator: Operator, *arguments: Any) -> Any:
     return operator(*(each.contiguous() if isinstance(each, torch.Tensor) else each for each in arguments))
 
 
-def _on_meta(operator: Operator, *arguments: Any) -> Any:
+def _on_meta(operator: Operator, *arguments: Passed) -> Any:
     """Return a tensor without data, of the shape and dtype that the shape function says."""
     __tracebackhide__ = True
     import torch

@@ -22,6 +22,7 @@ from nkitools.pytest_plugin.devices import IN_WORKER
 from nkitools.pytest_plugin.marks import target_of
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Kernel
     from nkitools.pytest_plugin.process import HardwareProcess
     from nkitools.targets import Target
 
@@ -158,7 +159,7 @@ class Agreeing:
         return place
 
 
-def in_full_precision(target: Target, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def in_full_precision(target: Target, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the call simulated in full precision, outside of reports; None where the target cannot simulate so."""
     from nkitools.targets.builtin import BuiltinSimulator, is_jax_function
 

@@ -16,10 +16,12 @@ from nkitools.pytest_plugin.devices import refuse
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument, Kernel
     from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
     from nkitools.pytest_plugin.prints_fixture import DevicePrints
     from nkitools.record.expected_outputs import Reference
     from nkitools.record.run import Run
+    from nkitools.targets.target import Device, Target
 
 # What run_kernel takes for simulation alone: a device judges no rules and shows no values on the way.
 _OF_SIMULATION = ("nki_version", "rules", "watch")
@@ -84,7 +86,13 @@ class KernelRunner:
         self._recorder = recorder
 
     def __call__(
-        self, kernel: Any, /, *args: Any, allow: str | Sequence[str] = (), reference: Any = None, **kwargs: Any
+        self,
+        kernel: Kernel,
+        /,
+        *args: Argument,
+        allow: str | Sequence[str] = (),
+        reference: Argument = None,
+        **kwargs: Argument,
     ) -> Any:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
 
@@ -158,7 +166,7 @@ class KernelBenchmark:
         self._target = target
         self._request = request
 
-    def __call__(self, kernel: Any, /, *args: Any, operations: float | None = None, **kwargs: Any) -> Any:
+    def __call__(self, kernel: Kernel, /, *args: Argument, operations: float | None = None, **kwargs: Argument) -> Any:
         """Time ``kernel`` with pytest-benchmark on the device and return the outputs of its last run.
 
         The first call, which compiles, is not among the rounds; each round ends when the device has finished.
@@ -189,7 +197,7 @@ class KernelBenchmark:
             count_as_used(benchmark)
 
 
-def _expected(reference: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reference | None:
+def _expected(reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reference | None:
     if reference is None:
         return None
     from nkitools.record.expected_outputs import Reference
@@ -199,7 +207,7 @@ def _expected(reference: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return Reference(reference)
 
 
-def _target_for(kernel: Any, target: str, asked: Collection[str]) -> Any:
+def _target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:
     __tracebackhide__ = True
     from nkitools.targets import device_for, simulator_for
 
@@ -211,7 +219,9 @@ def _target_for(kernel: Any, target: str, asked: Collection[str]) -> Any:
     return found.device
 
 
-def _refuse_unfit(device: Any, kernel: Any, args: Any, kwargs: dict[str, Any], asked: Collection[str]) -> None:
+def _refuse_unfit(
+    device: Device, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Collection[str]
+) -> None:
     """Skip what was not written for the device, unless the user named that: then the error is the test's."""
     __tracebackhide__ = True
     if device.key in asked or options.value("target") == device.key:
@@ -221,7 +231,7 @@ def _refuse_unfit(device: Any, kernel: Any, args: Any, kwargs: dict[str, Any], a
         refuse(reason)
 
 
-def _in_full_precision(target: Any, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
+def _in_full_precision(target: Target, kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
     if not options.value("compare"):
         return None
     from nkitools.pytest_plugin.compare_targets import in_full_precision

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -110,7 +110,9 @@ def _failed(item: pytest.Item, why: str, began: float, before: list[pytest.TestR
     return reports
 
 
-def _report(item: pytest.Item, when: Any, began: float, why: str = "") -> pytest.TestReport:
+def _report(
+    item: pytest.Item, when: Literal["setup", "call", "teardown"], began: float, why: str = ""
+) -> pytest.TestReport:
     now = time.time()
     return pytest.TestReport(
         nodeid=item.nodeid,

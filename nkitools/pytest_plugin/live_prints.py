@@ -12,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     from nkitools.record.prints.device_print import Print
+    from nkitools.record.run import Run
     from nkitools.report.progress import Progress
 
 
@@ -47,7 +48,7 @@ class LiveTerminal:
         with showing_prints(self._show), attend_runs(self):
             yield
 
-    def begun(self, run: Any) -> None:
+    def begun(self, run: Run) -> None:
         """Show the progress of a run that begins, where there is a terminal."""
         if self._progress is None and self._terminal is not None and self._reporter.isatty:
             from nkitools.report.progress import Progress
@@ -57,7 +58,7 @@ class LiveTerminal:
         if self._progress is not None:
             self._progress.begun(run)
 
-    def ended(self, run: Any) -> None:
+    def ended(self, run: Run) -> None:
         """Remove the progress of a run that has ended."""
         if self._progress is not None:
             self._progress.ended(run)

@@ -71,9 +71,7 @@ class ProcessLost(Exception):
 class HardwareProcess:
     """The other process, and the units of devices that it has."""
 
-    def __init__(
-        self, config: pytest.Config, items: list[pytest.Item], devices: Sequence[Device], **said: object
-    ) -> None:
+    def __init__(self, config: pytest.Config, items: list[pytest.Item], devices: Sequence[Device], **said: str) -> None:
         from nkitools.targets.units import units_of
 
         self._config = config
@@ -214,7 +212,7 @@ class HardwareProcess:
         self._process.wait()
 
 
-def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, object]) -> tuple[Any, ...]:
+def _configuration(config: pytest.Config, items: list[pytest.Item], own: dict[str, str]) -> tuple[Any, ...]:
     """Return what the other pytest needs to collect the same tests under the same options."""
     said = {name: value for name, value in vars(config.option).items() if _can_be_sent(value)}
     said.pop("file_or_dir", None)

@@ -11,6 +11,8 @@ import pytest
 from nkitools.pytest_plugin.recording import Recorder
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nkitools.record.run import Run
 
 # What the assertions of numpy.testing and torch.testing call the two sides.
@@ -74,7 +76,7 @@ def _take(run: Run, actual: Any, desired: Any, variables: Mapping[str, Any]) -> 
     return False
 
 
-def _is_same(output: Any, array: Any) -> bool:
+def _is_same(output: Any, array: NDArray[Any]) -> bool:
     """Return whether two arrays are one, or hold the same."""
     import numpy as np
 
@@ -83,5 +85,5 @@ def _is_same(output: Any, array: Any) -> bool:
     return output is array or np.shares_memory(output, array) or output.tobytes() == array.tobytes()
 
 
-def _number(value: Any) -> float | None:
+def _number(value: float | None) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None

@@ -11,6 +11,7 @@ import pickle
 import signal
 import sys
 import traceback
+import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -82,7 +83,9 @@ class Worker:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         self.send("report", data)
 
-    def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: tuple[str, int, str] | None
+    ) -> None:
         """Hand each warning of a test on, in words: its class may be one that only this process can import."""
         if when == "runtest":
             words = f"{warning_message.message}"
