@@ -179,10 +179,9 @@ class NkiTensor(NotAValue, StridedView):
         return cast("Self", RUNTIME_VIEWS.at_registers(self._indexed(tuple(static)), terms))
 
     def __setitem__(self, key: Key, value: TileOrNumber) -> None:
-        not_modelled(
-            "assignment into a tensor (tensor[...] = value) has no documented meaning in the modern dialect",
-            remedy="Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead.",
-        )
+        message = "assignment into a tensor (tensor[...] = value) has no documented meaning in the modern dialect"
+        remedy = "Write nisa.tensor_copy(dst=tensor[...], src=value), nisa.dma_copy or nisa.memset instead."
+        not_modelled(message, remedy=remedy)
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> Self:
         """Return the elements start .. end-1 of a dimension, each ``step``-th; 0 <= start < end <= shape[dim]."""

@@ -136,13 +136,12 @@ def _tensor(where: str, value: Passed) -> Array:
         message = f"{where} is {array.dtype}; tensors of custom operators are {_KNOWN}"
         refuse("CO110", message, remedy="Convert it before the call: x.astype(np.float32), or x.to(torch.float32).")
     if not array.flags.c_contiguous:
-        refuse(
-            "CO112",
+        message = (
             f"{where} is not contiguous (strides {array.strides} of shape {array.shape}); an operator sees "
             f"its elements "
-            "in row-major order, one after the other",
-            remedy="Pass np.ascontiguousarray(x), or x.contiguous() of torch.",
+            "in row-major order, one after the other"
         )
+        refuse("CO112", message, remedy="Pass np.ascontiguousarray(x), or x.contiguous() of torch.")
     judge_shape(where, array.shape)
     return array
 

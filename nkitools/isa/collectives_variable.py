@@ -134,12 +134,11 @@ class _Variable(Collective):
         (self.metadata,) = self.tensors("metadata_tensor", [metadata], one=True)
         for role, tensor in (("srcs[0]", self.src), ("dsts[0]", self.dst), ("metadata_tensor", self.metadata)):
             if not tensor.is_contiguous():
-                self.check.refuse(
-                    "NK109",
-                    f"`{role}`, {describe(tensor)}, must lie contiguously in memory, as it is taken as a flat buffer",
-                    tensor,
-                    remedy="Copy it into a tensor of its own with nisa.dma_copy.",
+                message = (
+                    f"`{role}`, {describe(tensor)}, must lie contiguously in memory, as it is taken as a flat buffer"
                 )
+                remedy = "Copy it into a tensor of its own with nisa.dma_copy."
+                self.check.refuse("NK109", message, tensor, remedy=remedy)
         self._check_metadata(count)
         if self.dst.size % count:
             message = f"`dsts[0]`, {describe(self.dst)}, has {self.dst.size} elements, which make no {count} slots"
@@ -153,12 +152,11 @@ class _Variable(Collective):
         rows = (4,) if self.placed else (3, 4)
         first = (1,) if tensor.on_chip else ()
         if tensor.shape not in [(*first, each, count) for each in rows]:
-            check.refuse(
-                "NK109",
+            message = (
                 f"`metadata_tensor`, {describe(tensor)}, must have shape {[*first, rows[0], count]}: a column for "
-                f"each of {count} ranks",
-                tensor,
+                f"each of {count} ranks"
             )
+            check.refuse("NK109", message, tensor)
 
     # --- which chunks go where --------------------------------------------------------------------------------------
 
@@ -218,12 +216,11 @@ class _Variable(Collective):
         missing = self.metadata.unwritten()
         if missing is not None and (missing & used).any():
             row, column = (int(each[0]) for each in np.nonzero((missing & used).reshape(used.shape[-2:])))
-            self.check.refuse(
-                "NK401",
+            message = (
                 f"row {row} of `metadata_tensor`, {describe(self.metadata)}, is read and was never written in column "
-                f"{column}",
-                self.metadata,
+                f"{column}"
             )
+            self.check.refuse("NK401", message, self.metadata)
         return np.array(self.metadata.read(), np.int64).reshape(used.shape[-2:])
 
     def _row(self, row: int) -> NkiTensor:
@@ -236,12 +233,11 @@ class _Variable(Collective):
         """NK402: what a column sends lies in the source."""
         chunk = Chunk(int(mine[DISPLACEMENTS, column]), int(mine[COUNTS, column]))
         if chunk.size and chunk.start + chunk.size > self.src.size:
-            self.check.refuse(
-                "NK402",
+            message = (
                 f"column {column} of `metadata_tensor` sends {chunk.size} elements from {chunk.start} on; `srcs[0]`, "
-                f"{describe(self.src)}, has {self.src.size}",
-                self.src,
+                f"{describe(self.src)}, has {self.src.size}"
             )
+            self.check.refuse("NK402", message, self.src)
         return chunk
 
     def _places(self, counts: list[int], mine: Array) -> list[Chunk]:
@@ -253,12 +249,11 @@ class _Variable(Collective):
             room = self.dst.size - start if self.placed else slot
             if count > room:
                 there = f"from element {start} on" if self.placed else "slot of it"
-                self.check.refuse(
-                    "NK402",
+                message = (
                     f"rank number {sender} of the group sends {count} elements; `dsts[0]`, {describe(self.dst)}, has "
-                    f"room for {max(room, 0)} in the {there}",
-                    self.dst,
+                    f"room for {max(room, 0)} in the {there}"
                 )
+                self.check.refuse("NK402", message, self.dst)
         ends = 0
         for start, count in sorted(each for each in places if each.size):
             if start < ends:

@@ -105,12 +105,11 @@ def _check_direct(check: Check, src: NkiTensor, mode: dge_modes, oob: oob_modes)
     if oob is oob_modes.skip:
         check.fail("NK609", f"`oob_mode`={oob} goes with a source that is addressed by a vector_offset only")
     if mode not in (dge_modes.unknown, dge_modes.hwdge):
-        check.fail(
-            "NK609",
+        message = (
             f"`dge_mode`={mode} does not transpose {describe(src)}, whose address is direct; possible are unknown and "
-            "hwdge",
-            src,
+            "hwdge"
         )
+        check.fail("NK609", message, src)
     if mode is not dge_modes.hwdge:
         return
     _check_elements(check, src)
@@ -118,23 +117,21 @@ def _check_direct(check: Check, src: NkiTensor, mode: dge_modes, oob: oob_modes)
     if src.ndim == 2 and first != SIXTEEN:
         check.fail("NK113", f"`src`, {describe(src)}, must have {SIXTEEN} rows with dge_mode=hwdge", src)
     elif src.ndim > 2 and (first not in (1, 2, 4, 8, SIXTEEN) or first * src.shape[-2] % SIXTEEN):
-        check.fail(
-            "NK113",
+        message = (
             f"`src`, {describe(src)}, must have a first dimension of 1, 2, 4, 8 or {SIXTEEN} with dge_mode=hwdge, and "
-            f"its product with the last but one must be a multiple of {SIXTEEN}; they are {first} and {src.shape[-2]}",
-            src,
+            f"its product with the last but one must be a multiple of {SIXTEEN}; they are {first} and {src.shape[-2]}"
         )
+        check.fail("NK113", message, src)
 
 
 def _check_elements(check: Check, src: NkiTensor) -> None:
     """NK101, NK301: the last dimension becomes partitions, and elements have two bytes."""
     if src.shape[-1] > TRANSPOSED_LAST:
-        check.fail(
-            "NK101",
+        message = (
             f"`src`, {describe(src)}, has a last dimension of {src.shape[-1]}, which becomes the partition dimension; "
-            f"it may have at most {TRANSPOSED_LAST}",
-            src,
+            f"it may have at most {TRANSPOSED_LAST}"
         )
+        check.fail("NK101", message, src)
     if src.dtype.itemsize != 2:
         message = f"`src`, {describe(src)}, has elements of {src.dtype.itemsize} bytes; this transpose moves those of 2"
         check.fail("NK301", message, src)
@@ -241,12 +238,11 @@ def _check_indirect(
     """NK609, NK201: which run-time addresses there may be, and what a read-modify-write looks like."""
     for role, tensor in operands:
         if tensor.is_indirect() and not isinstance(tensor, VectorTensor):
-            check.refuse(
-                "NK609",
+            message = (
                 f"`{role}`, {describe(tensor)}, has an address that is known only when the kernel runs; only a "
-                "vector_offset is possible here",
-                tensor,
+                "vector_offset is possible here"
             )
+            check.refuse("NK609", message, tensor)
     if not isinstance(unique_indices, bool):
         check.refuse("NK609", f"`unique_indices` must be True or False, it is {unique_indices!r}")
     if not any(isinstance(tensor, VectorTensor) for _, tensor in operands):
@@ -256,13 +252,12 @@ def _check_indirect(
         check.refuse("NK609", "`unique_indices` must be True with a vector_offset; others are not supported yet")
     updated = [number for number, src in enumerate(srcs) if src.same_place(dst)]
     if len(srcs) != 2 or not updated:
-        check.refuse(
-            "NK609",
+        message = (
             f"with a vector_offset `srcs` must be two tensors, one of them `dst` itself, {describe(dst)}; there are "
-            f"{len(srcs)}, and {len(updated)} of them are",
-            dst,
-            remedy="Scatter: srcs=[dst, tile]. Gather: srcs=[dst, table.vector_select(0, index)].",
+            f"{len(srcs)}, and {len(updated)} of them are"
         )
+        remedy = "Scatter: srcs=[dst, tile]. Gather: srcs=[dst, table.vector_select(0, index)]."
+        check.refuse("NK609", message, dst, remedy=remedy)
     other = 1 - updated[0]
     if not isinstance(dst, VectorTensor):
         guards.memory(check, dst, "dst", (MemoryRegion.sbuf,))

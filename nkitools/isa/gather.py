@@ -68,12 +68,11 @@ def local_gather(
         check.refuse("NK609", f"`num_elem_per_idx` must be one of {names}, it is {each}")
     count = _valid_indices(check, index, num_valid_indices)
     if dst.layout.free_elements != count * each:
-        check.refuse(
-            "NK109",
+        message = (
             f"`dst`, {describe(dst)}, has {dst.layout.free_elements} elements per partition; {count} indices of {each} "
-            f"elements gather {count * each}",
-            dst,
+            f"elements gather {count * each}"
         )
+        check.refuse("NK109", message, dst)
 
     cores, dtype = index.shape[0] // PARTITIONS_PER_CORE, src_buffer.dtype
 
@@ -100,19 +99,17 @@ def _valid_indices(check: Check, index: NkiTensor, given: Any) -> int:
     there = index.layout.free_elements * PARTITIONS_PER_CORE
     count = there if given is None else instruction_guards.integer(check, "num_valid_indices", given)
     if not 1 <= count <= there:
-        check.refuse(
-            "NK609",
+        message = (
             f"`num_valid_indices` must be from 1 to {there}, the indices that `index`, {describe(index)}, has for each "
-            f"GpSimd core; it is {count}",
-            index,
+            f"GpSimd core; it is {count}"
         )
+        check.refuse("NK609", message, index)
     if count > MOST_INDICES_PER_CORE:
-        check.fail(
-            "NK107",
+        message = (
             f"`index`, {describe(index)}, gives each GpSimd core {count} indices; it takes at most "
-            f"{MOST_INDICES_PER_CORE}",
-            index,
+            f"{MOST_INDICES_PER_CORE}"
         )
+        check.fail("NK107", message, index)
     return count
 
 
@@ -133,14 +130,13 @@ def _report_local(lists: Array, each: int, size: int) -> None:
     core, number = (int(axis[0]) for axis in np.nonzero(wrong))
     partition = core * PARTITIONS_PER_CORE + number % PARTITIONS_PER_CORE
     elements = "the element" if each == 1 else f"the {each} elements"
-    report(
-        "NK402",
+    message = (
         f"local_gather: `index` at partition {partition}, element {number // PARTITIONS_PER_CORE}, is "
         f"{int(lists[core, number])}; {elements} from there on leave the {size} elements that a partition of "
-        f"`src_buffer` has ({int(np.count_nonzero(wrong))} of {wrong.size} indices do)",
-        remedy=f"Keep the indices from 0 to {size - each}: they count elements of the flattened free dimensions.",
-        picture=lambda: picture_of(wrong, OUTSIDE, "entries of each core's index"),
+        f"`src_buffer` has ({int(np.count_nonzero(wrong))} of {wrong.size} indices do)"
     )
+    remedy = f"Keep the indices from 0 to {size - each}: they count elements of the flattened free dimensions."
+    report("NK402", message, remedy=remedy, picture=lambda: picture_of(wrong, OUTSIDE, "entries of each core's index"))
 
 
 @instruction
@@ -180,14 +176,13 @@ def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: str | Non
 def _report_outside(wanted: Array, outside: Array, size: int) -> None:
     """NK402: an index beyond the partition."""
     partition, element = (int(axis[0]) for axis in np.nonzero(outside))
-    report(
-        "NK402",
+    message = (
         f"nc_n_gather: `indices` at partition {partition}, element {element}, is {int(wanted[partition, element])}; a "
         f"partition of `data` has {size} elements, 0 to {size - 1} ({int(np.count_nonzero(outside))} of {outside.size} "
-        "indices are out of bounds)",
-        remedy=f"Keep them from 0 to {size - 1}; nc_find_index8 writes 4294967295 for a value that it does not find.",
-        picture=lambda: picture_of(outside, OUTSIDE, "entries of the index"),
+        "indices are out of bounds)"
     )
+    remedy = f"Keep them from 0 to {size - 1}; nc_find_index8 writes 4294967295 for a value that it does not find."
+    report("NK402", message, remedy=remedy, picture=lambda: picture_of(outside, OUTSIDE, "entries of the index"))
 
 
 @instruction
@@ -237,12 +232,11 @@ def _check_starts(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
         first = tensor.layout.start_partition
         if first % step:
             allowed = ", ".join(str(each) for each in range(0, chip.partitions, step))
-            check.fail(
-                "NK108",
+            message = (
                 f"`{role}`, {describe(tensor)}, begins at partition {first}; with {active} active partitions it may "
-                f"begin at {allowed}",
-                tensor,
+                f"begin at {allowed}"
             )
+            check.fail("NK108", message, tensor)
 
 
 def _mask(check: Check, mask: Sequence[int]) -> tuple[int, ...]:
@@ -278,10 +272,9 @@ def _shuffled(check: Check, dst: NkiTensor, src: NkiTensor, mask: tuple[int, ...
 
 
 def _refuse_beyond(check: Check, src: NkiTensor, row: int, source: int) -> NoReturn:
-    check.refuse(
-        "NK402",
+    message = (
         f"partition {row} of `dst` is to come from partition {source} of `src` (`shuffle_mask[{row % QUADRANT}]`="
-        f"{source % QUADRANT} in quadrant {row // QUADRANT}); `src`, {describe(src)}, has {src.shape[0]}",
-        src,
-        remedy="Pass all the partitions that the mask names, or shuffle one quadrant of `dst` per instruction.",
+        f"{source % QUADRANT} in quadrant {row // QUADRANT}); `src`, {describe(src)}, has {src.shape[0]}"
     )
+    remedy = "Pass all the partitions that the mask names, or shuffle one quadrant of `dst` per instruction."
+    check.refuse("NK402", message, src, remedy=remedy)

@@ -207,12 +207,11 @@ def _check_shapes(
 def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, rows: int) -> None:
     for role, tensor in (("stationary", stationary), ("moving", moving)):
         if tensor.shape[0] > rows:
-            check.fail(
-                "NK103",
+            message = (
                 f"`{role}`, {describe(tensor)}, contracts {tensor.shape[0]} partitions; the Tensor Engine contracts at "
-                f"most {rows}",
-                tensor,
+                f"most {rows}"
             )
+            check.fail("NK103", message, tensor)
             tensor.storage.excused.add("NK101")
     if stationary.shape[0] != moving.shape[0]:
         message = (
@@ -231,20 +230,18 @@ def check_free_sizes(
     # A size beyond its limit is the cause of a destination that does not fit.
     say = check.fail if fits else check.refuse
     if m > columns:
-        say(
-            "NK104",
+        message = (
             f"`stationary`, {describe(stationary)}, has a free size of {m}; the Tensor Engine holds at most {columns} "
-            "columns",
-            stationary,
+            "columns"
         )
+        say("NK104", message, stationary)
     limit = check.chip.moving_fmax(dst.dtype.name)
     if n > limit:
-        say(
-            "NK105",
+        message = (
             f"`moving`, {describe(moving)}, has a free size of {n}; {check.chip.name} moves at most {limit} into a "
-            f"{dst.dtype} destination",
-            moving,
+            f"{dst.dtype} destination"
         )
+        say("NK105", message, moving)
     if not fits:
         message = f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}"
         check.refuse("NK109", message, dst)

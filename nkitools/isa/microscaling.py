@@ -268,12 +268,11 @@ def _check_shapes(
 def _whole_quadrants(check: Check, role: str, tensor: NkiTensor) -> None:
     """NK113: partitions come by 32."""
     if tensor.shape[0] % _QUADRANT:
-        check.refuse(
-            "NK113",
-            f"`{role}`, {describe(tensor)}, has {tensor.shape[0]} partitions; they must be a multiple of {_QUADRANT}",
-            tensor,
-            remedy=f"Pad the contraction dimension with zeros to a multiple of {_QUADRANT} partitions.",
+        message = (
+            f"`{role}`, {describe(tensor)}, has {tensor.shape[0]} partitions; they must be a multiple of {_QUADRANT}"
         )
+        remedy = f"Pad the contraction dimension with zeros to a multiple of {_QUADRANT} partitions."
+        check.refuse("NK113", message, tensor, remedy=remedy)
 
 
 def _scale_rows(check: Check, role: str, scales: NkiTensor, data_role: str, data: NkiTensor) -> Array:

@@ -187,11 +187,10 @@ def iota(
     _int32(check, "channel_multiplier", channel_multiplier)
     size = math.prod(count for _, count in steps)
     if size != dst.layout.free_elements:
-        check.refuse(
-            "NK109",
-            f"`pattern` makes {size} elements per partition; `dst`, {describe(dst)}, has {dst.layout.free_elements}",
-            dst,
+        message = (
+            f"`pattern` makes {size} elements per partition; `dst`, {describe(dst)}, has {dst.layout.free_elements}"
         )
+        check.refuse("NK109", message, dst)
 
     across, dtype = int(channel_multiplier), dst.dtype
 

@@ -38,12 +38,11 @@ def reduction_axes(check: Check, data: NkiTensor, axis: int | tuple[int, ...]) -
             "NK112", f"`axis`={axis} includes the partition dimension of {describe(data)}, which is not reduced", data
         )
     if axes != tuple(range(ndim - len(axes), ndim)):
-        check.fail(
-            "NK112",
+        message = (
             f"`axis`={axis} of {describe(data)} must be the last dimensions, ending at the final one: "
-            f"{tuple(range(ndim - len(axes), ndim))}",
-            data,
+            f"{tuple(range(ndim - len(axes), ndim))}"
         )
+        check.fail("NK112", message, data)
     return axes
 
 

@@ -252,19 +252,17 @@ def _topk_sizes(check: Check, n: int, k: int, val_dst: NkiTensor, src: NkiTensor
     if n not in TOPK_N:
         check.refuse("NK107", f"`n` must be from {TOPK_N[0]} to {TOPK_N[-1]}, it is {n}")
     if k not in TOPK_K or k > n:
-        check.refuse(
-            "NK107",
+        message = (
             f"`val_dst`, {describe(val_dst)}, asks for the K={k} largest; K may be from 1 to {TOPK_K[-1]} and at most "
-            f"n={n}",
-            val_dst,
+            f"n={n}"
         )
+        check.refuse("NK107", message, val_dst)
     if there < math.ceil(n / PARTITIONS_PER_CORE):
-        check.refuse(
-            "NK109",
+        message = (
             f"`src`, {describe(src)}, has {there} elements per partition; n={n} elements over {PARTITIONS_PER_CORE} "
-            f"partitions need {math.ceil(n / PARTITIONS_PER_CORE)}",
-            src,
+            f"partitions need {math.ceil(n / PARTITIONS_PER_CORE)}"
         )
+        check.refuse("NK109", message, src)
 
 
 def _falling(values: Array) -> Array:

@@ -119,12 +119,11 @@ def affine_select(
 
 def _made_by_pattern(check: Check, role: str, tensor: NkiTensor, made: int) -> None:
     if tensor.layout.free_elements != made:
-        check.refuse(
-            "NK109",
+        message = (
             f"`pattern` makes {made} elements per partition; `{role}`, {describe(tensor)}, has "
-            f"{tensor.layout.free_elements}",
-            tensor,
+            f"{tensor.layout.free_elements}"
         )
+        check.refuse("NK109", message, tensor)
 
 
 # --- by a range of indices -------------------------------------------------------------------------------------------
@@ -390,12 +389,11 @@ def _check_ids(ids: Array) -> None:
     wrong = ~((ids >= 0) & (ids == np.floor(ids)))
     if wrong.any():
         first = int(wrong.argmax())
-        report(
-            "NK609",
+        message = (
             f"sequence_bounds: `segment_ids` must hold whole numbers from 0 on; element {first} is {ids[first]} "
-            f"({int(np.count_nonzero(wrong))} of {ids.size} are not such numbers)",
-            remedy="Number the segments from 1 on, and give 0 to the padding.",
+            f"({int(np.count_nonzero(wrong))} of {ids.size} are not such numbers)"
         )
+        report("NK609", message, remedy="Number the segments from 1 on, and give 0 to the padding.")
 
 
 def _bounds(ids: Array) -> tuple[Array, Array]:

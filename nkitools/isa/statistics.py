@@ -73,13 +73,12 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
     guards.not_packed(check, dst=dst, data=data)
     guards.same_partitions(check, ("dst", dst), ("data", data))
     if data.layout.free_elements % TRIPLE:
-        check.refuse(
-            "NK113",
+        message = (
             f"`data`, {describe(data)}, has {data.layout.free_elements} elements per partition; they must be a "
-            f"multiple of {TRIPLE}: count, mean and variance * count of each nisa.bn_stats",
-            data,
-            remedy="Pass the whole tile that nisa.bn_stats wrote: 6 elements for each call, and no others.",
+            f"multiple of {TRIPLE}: count, mean and variance * count of each nisa.bn_stats"
         )
+        remedy = "Pass the whole tile that nisa.bn_stats wrote: 6 elements for each call, and no others."
+        check.refuse("NK113", message, data, remedy=remedy)
     instruction_guards.exactly(check, "dst", dst, 2)
 
     dtype = dst.dtype

@@ -227,12 +227,11 @@ def _check_partners(offered: dict[int, Any], core: Core, pipe: int) -> None:
     rule = "NK301" if dtype != other_dtype else "NK102" if shape[0] != other_shape[0] else "NK109"
     if rule == "NK109" and np.prod(shape) == np.prod(other_shape):
         return
-    refuse(
-        rule,
+    message = (
         f"sendrecv: on pipe_id={pipe} program 0 exchanges {dtype} {list(shape)} at {first_place} and program 1 "
-        f"{other_dtype} {list(other_shape)} at {second_place}",
-        remedy="Exchange tiles of one shape and dtype, and give each exchange a pipe_id of its own.",
+        f"{other_dtype} {list(other_shape)} at {second_place}"
     )
+    refuse(rule, message, remedy="Exchange tiles of one shape and dtype, and give each exchange a pipe_id of its own.")
 
 
 # --- both ------------------------------------------------------------------------------------------------------------

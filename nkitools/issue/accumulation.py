@@ -152,22 +152,20 @@ def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
     site = current_core(plan.name).record.site_at(lost.position)
     whose = "the sum of a matmul" if lost.matmuls == 1 else f"the sum of {lost.matmuls} matmuls"
     over = "" if lost.tensor.storage is tensor.storage else f", through {describe(tensor)} at the same address"
-    report(
-        "NK506",
+    message = (
         f"{plan.name}: {whose} in {describe(lost.tensor)}, begun in line {site.line}, is overwritten{over}; no "
-        "instruction has read it",
-        about=(tensor, lost.tensor),
+        "instruction has read it"
     )
+    report("NK506", message, about=(tensor, lost.tensor))
 
 
 def check_addition(plan: Plan, tensor: NkiTensor) -> None:
     """NK503: the matmul adds to elements that another instruction wrote."""
     here = _region(tensor)
     if plan.adds_to_matmuls_only and any(_overlap(each, here) for each in tensor.storage.foreign or ()):
-        report(
-            "NK503",
+        message = (
             f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that an instruction other than a "
-            "matmul has written",
-            about=(tensor,),
-            remedy="Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out.",
+            "matmul has written"
         )
+        remedy = "Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out."
+        report("NK503", message, about=(tensor,), remedy=remedy)

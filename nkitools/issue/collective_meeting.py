@@ -117,18 +117,16 @@ def _check_groups(check: Check, core: Core, mine: Offer, ranks: Sequence[int]) -
             continue
         theirs = [each // len(core.team) for each in other.members]
         if sorted(theirs) != sorted(ranks):
-            check.refuse(
-                "NK504",
+            message = (
                 f"rank {mine.rank} waits with ranks {list(ranks)} here, while rank {other.rank} waits for it in "
-                f"{other.agreed['the collective']} with ranks {theirs} at {other.place}, so that neither goes on",
-                remedy=_SAME,
+                f"{other.agreed['the collective']} with ranks {theirs} at {other.place}, so that neither goes on"
             )
-        check.refuse(
-            "NK609",
+            check.refuse("NK504", message, remedy=_SAME)
+        message = (
             f"rank {mine.rank} has its group in the order {list(ranks)}, rank {other.rank} in the order {theirs} at "
-            f"{other.place}",
-            remedy=_SAME,
+            f"{other.place}"
         )
+        check.refuse("NK609", message, remedy=_SAME)
 
 
 _SAME = "Call the same collectives with the same groups, sizes and operators, in the same order, on every rank."

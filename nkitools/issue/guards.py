@@ -112,12 +112,11 @@ def start(check: Check, tensor: NkiTensor, role: str) -> None:
     step = next((size for size in (smallest, 2 * smallest) if count <= size), check.chip.partitions)
     if first % step and not tensor.layout.placed_to_fit:
         allowed = ", ".join(str(each) for each in range(0, check.chip.partitions, step))
-        check.fail(
-            "NK108",
+        message = (
             f"`{role}`, {describe(tensor)}, begins at partition {first}; an access to {count} partitions may begin at "
-            f"{allowed}",
-            tensor,
+            f"{allowed}"
         )
+        check.fail("NK108", message, tensor)
 
 
 def dma_ends(check: Check, dst: NkiTensor, src: NkiTensor) -> None:
@@ -138,12 +137,11 @@ def bank(check: Check, dst: NkiTensor) -> None:
     span += dst.dtype.itemsize
     first = dst.layout.free_offset
     if chip.moving_fmax_float32 * 4 <= chip.psum_bank_bytes and first + span > chip.psum_bank_bytes:
-        check.fail(
-            "NK106",
+        message = (
             f"`dst`, {describe(dst)}, spans {span} bytes of a PSUM partition from byte {first} of its bank; "
-            f"{check.instruction} of {chip.name} writes one bank of {chip.psum_bank_bytes} bytes",
-            dst,
+            f"{check.instruction} of {chip.name} writes one bank of {chip.psum_bank_bytes} bytes"
         )
+        check.fail("NK106", message, dst)
 
 
 # --- which shapes fit together ---------------------------------------------------------------------------------------

@@ -30,35 +30,32 @@ def dimensions(check: Check, role: str, tensor: NkiTensor, most: int, *, least: 
 def exactly(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
     """NK109: an operand has this many elements per partition."""
     if tensor.layout.free_elements != count:
-        check.refuse(
-            "NK109",
+        message = (
             f"`{role}`, {describe(tensor)}, has {tensor.layout.free_elements} elements per partition; it must have "
-            f"{count}",
-            tensor,
+            f"{count}"
         )
+        check.refuse("NK109", message, tensor)
 
 
 def at_least(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
     """NK107: fewer elements per partition than this cannot be computed on."""
     if tensor.layout.free_elements < count:
-        check.refuse(
-            "NK107",
+        message = (
             f"`{role}`, {describe(tensor)}, has {tensor.layout.free_elements} elements per partition; it must have at "
-            f"least {count}",
-            tensor,
-            remedy=f"Pad the free dimension to {count} elements with a value that does not change the result.",
+            f"least {count}"
         )
+        remedy = f"Pad the free dimension to {count} elements with a value that does not change the result."
+        check.refuse("NK107", message, tensor, remedy=remedy)
 
 
 def at_most(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
     """NK107: more elements per partition than this are not read."""
     if tensor.layout.free_elements > count:
-        check.fail(
-            "NK107",
+        message = (
             f"`{role}`, {describe(tensor)}, has {tensor.layout.free_elements} elements per partition; it may have at "
-            f"most {count}",
-            tensor,
+            f"most {count}"
         )
+        check.fail("NK107", message, tensor)
 
 
 def of_dtype(check: Check, role: str, tensor: NkiTensor, *allowed: DType) -> None:
@@ -84,12 +81,11 @@ def same_dtype(check: Check, first: tuple[str, NkiTensor], second: tuple[str, Nk
 def whole_cores(check: Check, role: str, tensor: NkiTensor) -> None:
     """NK113: each GpSimd core works on its 16 partitions together."""
     if tensor.shape[0] % PARTITIONS_PER_CORE:
-        check.refuse(
-            "NK113",
+        message = (
             f"`{role}`, {describe(tensor)}, has {tensor.shape[0]} partitions; they must be a multiple of "
-            f"{PARTITIONS_PER_CORE}, the partitions of one GpSimd core",
-            tensor,
+            f"{PARTITIONS_PER_CORE}, the partitions of one GpSimd core"
         )
+        check.refuse("NK113", message, tensor)
 
 
 def integer(

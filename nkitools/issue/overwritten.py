@@ -33,13 +33,12 @@ def report_lost(what: str, tensor: NkiTensor, missing: Array) -> bool:
 def _report(what: str, tensor: NkiTensor, loss: Loss, at: tuple[int, int]) -> None:
     site = current_core(what).record.sites[loss.site]
     whole = NkiTensor.whole(loss.by)
-    report(
-        "NK204",
+    message = (
         f"{what}: {describe(tensor)} is read at {_place(tensor.storage)}, after {describe(whole)} at "
         f"{_place(loss.by)} has overwritten it in line {site.line}; the first byte lost is {at[1]} of partition "
-        f"{at[0]}",
-        about=(tensor, whole),
+        f"{at[0]}"
     )
+    report("NK204", message, about=(tensor, whole))
 
 
 def _place(storage: Storage) -> str:

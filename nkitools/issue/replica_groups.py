@@ -99,11 +99,10 @@ def rank_list(check: Check, core: Core, group: ReplicaGroup, *, sized: bool = Tr
     check_rank(check, core, max(rank for each in groups for rank in each), "`replica_group`")
     shown = [list(each) for each in groups]
     if sized and len({len(each) for each in groups}) > 1:
-        check.refuse(
-            "NK609",
-            f"`replica_group` {shown} has groups of different sizes; what {check.instruction} moves follows from one",
-            remedy="Give each group equally many ranks.",
+        message = (
+            f"`replica_group` {shown} has groups of different sizes; what {check.instruction} moves follows from one"
         )
+        check.refuse("NK609", message, remedy="Give each group equally many ranks.")
     mine = rank_of(core)
     for each in groups:
         if mine in each:

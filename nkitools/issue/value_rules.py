@@ -74,13 +74,12 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
 def _report_number(call: Call, unfit: Unfit) -> None:
     """NK304: a number is none of the destination's."""
     for output in call.outputs[:1]:
-        report(
-            "NK304",
+        message = (
             f"{call.plan.name}: the value {unfit.number} becomes {_shown(unfit.became)} in {describe(output.value)}"
-            f"{_limits(output.value)}",
-            about=(output.value,),
-            remedy="Write a number that the dtype holds, or choose a wider dtype.",
+            f"{_limits(output.value)}"
         )
+        remedy = "Write a number that the dtype holds, or choose a wider dtype."
+        report("NK304", message, about=(output.value,), remedy=remedy)
 
 
 def _limits(tensor: NkiTensor) -> str:

@@ -215,10 +215,9 @@ def current_generation() -> Generation:
 
 
 def _unpublished(name: str) -> NoReturn:
-    not_modelled(
-        f"nl.tile_size.{name} is documented without its value, and nkitools makes none up",
-        remedy="Use the alignment that your kernel needs; addresses that an element's size does not divide are NK207.",
-    )
+    message = f"nl.tile_size.{name} is documented without its value, and nkitools makes none up"
+    remedy = "Use the alignment that your kernel needs; addresses that an element's size does not divide are NK207."
+    not_modelled(message, remedy=remedy)
 
 
 def _usable_banks(chip: Generation) -> int:

@@ -121,12 +121,11 @@ def _check_program(schedule: Schedule, program: tuple[int, ...], labels: dict[st
     for name in ambiguous:
         positions = labels[name]
         lines = ", ".join(str(line) for line in sorted({record.instruction(at).line for at in positions if at >= 0}))
-        report(
-            "NK609",
+        message = (
             f"with_schedule names `{name}`, the name of {len(positions)} instructions (line {lines}); an edge is "
-            "between two",
-            remedy=f'Give each a name of its own, name=f"{name}{{i}}" in a loop.',
+            "between two"
         )
+        report("NK609", message, remedy=f'Give each a name of its own, name=f"{name}{{i}}" in a loop.')
     placed = {name: at[0] for name, at in labels.items() if len(at) == 1 and at[0] >= 0}
     edges = [(later, earlier) for later, earlier in schedule.edges if later in placed and earlier in placed]
     order = _Order(record, program, [(placed[later], placed[earlier]) for later, earlier in edges])

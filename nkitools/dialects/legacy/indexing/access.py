@@ -237,13 +237,12 @@ def _position(tensor: NkiTensor, item: Subscript) -> int:
 
 def _no_position(tensor: NkiTensor, item: Subscript) -> NoReturn:
     if isinstance(item, (slice, DynamicSlice)) or item is Ellipsis or item is None:
-        refuse(
-            "NK603",
+        message = (
             f"an index tuple of {describe(tensor)} mixes slices with indices made of nl.arange or nl.mgrid "
-            "(err_unsupported_mixing_basic_advanced_tensor_indexing)",
-            about=(tensor,),
-            remedy="Write every dimension as a slice, or every dimension as an index: nl.arange(n)[None, :] for `:`.",
+            "(err_unsupported_mixing_basic_advanced_tensor_indexing)"
         )
+        remedy = "Write every dimension as a slice, or every dimension as an index: nl.arange(n)[None, :] for `:`."
+        refuse("NK603", message, about=(tensor,), remedy=remedy)
     refuse("NK603", f"{item!r} ({type(item).__name__}) is no index of {describe(tensor)}", about=(tensor,))
 
 
@@ -252,20 +251,18 @@ def _check_form(tensor: NkiTensor, items: tuple[Any, ...], ndim: int) -> None:
         if not is_advanced(item):
             _position(tensor, item)
     if ndim == 1:
-        refuse(
-            "NK603",
+        message = (
             f"{describe(tensor)} is indexed with an nl.arange of one dimension; indices of a tile have at least two "
-            "(err_1d_arange_not_supported)",
-            about=(tensor,),
-            remedy="Write nl.arange(n)[:, None] for the partition dimension, nl.arange(n)[None, :] for the free one.",
+            "(err_1d_arange_not_supported)"
         )
+        remedy = "Write nl.arange(n)[:, None] for the partition dimension, nl.arange(n)[None, :] for the free one."
+        refuse("NK603", message, about=(tensor,), remedy=remedy)
     if len(items) != len(tensor.shape):
-        refuse(
-            "NK603",
+        message = (
             f"{len(items)} indices are given for {describe(tensor)}; advanced indexing names every one of the "
-            f"{len(tensor.shape)} dimensions",
-            about=(tensor,),
+            f"{len(tensor.shape)} dimensions"
         )
+        refuse("NK603", message, about=(tensor,))
 
 
 def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tuple[int, ...]) -> None:
@@ -275,13 +272,12 @@ def _check_partition(tensor: NkiTensor, slopes: list[tuple[int, ...]], shape: tu
     """
     partition, *free = slopes
     if any(partition[1:]) or any(each[0] for each in free):
-        refuse(
-            "NK603",
+        message = (
             f"axis 0 of a tile must index the partition dimension of {describe(tensor)} and no other; data moves "
-            "between partitions only by an instruction (err_failed_to_infer_tile_from_local_tensor)",
-            about=(tensor,),
-            remedy="Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps two dimensions.",
+            "between partitions only by an instruction (err_failed_to_infer_tile_from_local_tensor)"
         )
+        remedy = "Index dimension 0 with nl.arange(n)[:, None]; nisa.nc_transpose swaps two dimensions."
+        refuse("NK603", message, about=(tensor,), remedy=remedy)
     if shape[0] > 1 and partition[0] == 0:
         message = f"a tile of {shape[0]} partitions is asked of one partition of {describe(tensor)}"
         remedy = "Broadcast it first: tile.broadcast_to(shape) or nl.broadcast_to(tile, shape=shape)."

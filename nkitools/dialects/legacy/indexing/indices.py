@@ -154,12 +154,11 @@ class Index:
     # --- what an index is not --------------------------------------------------------------------------------------
 
     def __bool__(self) -> NoReturn:
-        refuse(
-            "NK602",
+        message = (
             "control flow depends on an index made of nl.arange or nl.mgrid, which stands for all positions of a tile "
-            "(err_control_flow_condition_depending_on_arange)",
-            remedy="Pass the condition as mask= to the calls that it concerns.",
+            "(err_control_flow_condition_depending_on_arange)"
         )
+        refuse("NK602", message, remedy="Pass the condition as mask= to the calls that it concerns.")
 
     def __setitem__(self, key: Subscript, value: Any) -> NoReturn:
         message = "an index does not support item assignment (err_cannot_assign_to_index)"

@@ -160,12 +160,11 @@ class Mask:
     def _no_truth(self) -> NoReturn:
         if _joined_by_words(author_frame(2)):
             not_affine("it is joined by `and`, `or`, `not` or a chain of comparisons, which ask for one truth value")
-        refuse(
-            "NK602",
+        message = (
             "control flow depends on a comparison of an index made of nl.arange or nl.mgrid, which holds for some "
-            "positions of a tile and not for others (err_control_flow_condition_depending_on_arange)",
-            remedy="Pass the condition as mask= to the calls that it concerns.",
+            "positions of a tile and not for others (err_control_flow_condition_depending_on_arange)"
         )
+        refuse("NK602", message, remedy="Pass the condition as mask= to the calls that it concerns.")
 
     def lanes(self, shape: tuple[int, ...], what: str) -> Lanes:
         """Return the lanes of a tile of ``shape`` where the mask holds; NK604 where it describes another tile."""

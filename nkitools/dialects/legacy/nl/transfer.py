@@ -102,11 +102,10 @@ def _check_partitions(src: Tensor, tile: NkiTensor) -> None:
     limit = current_generation().partitions
     if tile.shape[0] > limit:
         tile.storage.excused.add("NK101")
-        report(
-            "NK101",
-            f"nl.load: `src`, {describe(src.base)}, has {tile.shape[0]} rows for partitions; a NeuronCore has {limit}",
-            about=(src.base,),
+        message = (
+            f"nl.load: `src`, {describe(src.base)}, has {tile.shape[0]} rows for partitions; a NeuronCore has {limit}"
         )
+        report("NK101", message, about=(src.base,))
 
 
 def store(dst: Tensor, value: Operand, *, mask: MaskLike = None, **kwargs: Keyword) -> None:
