@@ -80,7 +80,7 @@ def check_box(what: str, lanes: Lanes | None) -> None:
 
 
 def first_in_row(what: str, lanes: Lanes | None, shape: tuple[int, ...]) -> int:
-    """Return the memory of ``buffer=``, which nisa.activation documents; public kernels also pass it elsewhere."""
+    """Return the place in a partition of a box's first element; NK604 where the box's elements have gaps."""
     if lanes is None or lanes.empty:
         return 0
     first, inner = 0, 1
