@@ -50,8 +50,8 @@ def _watch(owner: type, name: str) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Hold the test's fixtures and itself to its marks."""
-    if item.get_closest_marker("process") is not None:
+    """Hold the test's fixtures and itself to its marks; the benchmarks on hardware are no tests of a room."""
+    if item.get_closest_marker("process") is not None or not item.nodeid.startswith("tests/"):
         return (yield)
     _unmarked.append(item)
     try:

@@ -29,7 +29,7 @@ def test_a_wrong_device_is_found_at_element_and_line(inf2: Any, monkeypatch: pyt
         [
             "test_it.py::test_double: double differs",
             "*element ?0, 0? (0): 0.0 and 1.0; 8 of 8 differ, by up to 1",
-            "*written by dma_copy at *test_it.py:11, element ?0, 0? of a tile ?2, 4?; in the second nobody knows whom",
+            "*written by dma_copy at *test_it.py:11, element ?0, 0? of a tile ?2, 4?; in the second unknown",
             "*nothing that nkitools knows explains it",
             "kernel calls that agree: 0, that differ: 1",
         ]

@@ -59,7 +59,7 @@ def test_here():
         [
             "SKIPPED*the kernel is to run on trn2, and the NeuronCore of this machine is of inf2",
             "SKIPPED*no TPU: *",
-            "SKIPPED*device_print is heard in simulation only*",
+            "SKIPPED*device_print is captured in simulation only*",
         ]
     )
 
