@@ -178,6 +178,8 @@ def _edges(accesses: Accesses) -> tuple[Edges, Edges, Edges]:
             each[access] for each in (accesses.owners, accesses.positions, accesses.kinds, accesses.storages)
         )
         found.append(edges_of(Timeline(piece, owner, position, kind, storage, unwritten[view])))
+    if len(found) == 1:
+        return found[0]
     by_operand, output, anti = (
         _distinct_edges(_joined([each[at].targets for each in found]), _joined([each[at].sources for each in found]))
         for at in range(3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from nkitools.record.dataflow.pieces import Pieces, View, pieces_of
 from nkitools.record.record import Record, StorageRecord
 
 _ONE_ROW = 1 << 62  # bytes: longer than any memory
+_MOST_KEPT = 1024  # views of a memory whose pieces are kept for other runs
 
 
 class Views(NamedTuple):
@@ -86,27 +87,34 @@ class Accesses:
         storages, layouts, byte_offsets, parts = (each[firsts] for each in columns)
         return Views(storages, layouts, byte_offsets, parts, which)
 
+    @cached_property
+    def _storages(self) -> tuple[list[StorageRecord | None], Array]:
+        """The storages of the views, None for one that the record does not know, and which of them each view has."""
+        begins = _begins(self.views.storages)
+        known = self.record.storages
+        return [known.get(each) for each in self.views.storages[begins].tolist()], np.cumsum(begins) - 1
+
     def unwritten(self) -> Array:
         """Return for each view the source of its unwritten elements."""
-        known = self.record.storages
-        found, which = np.unique(self.views.storages, return_inverse=True)
-        sources = [UNWRITTEN if each in known and not known[each].is_given else GIVEN for each in found.tolist()]
-        return np.array(sources, np.int64)[which.reshape(-1)]
+        storages, which = self._storages
+        sources = [GIVEN if each is None or each.is_given else UNWRITTEN for each in storages]
+        return np.asarray(np.array(sources, np.int64)[which])
 
     def pieces(self) -> Pieces:
         """Return the pieces of the views, those of all memories numbered one after the other."""
         memories, starts = self._memories()
         order = np.argsort(memories, kind="stable")
-        bounds = np.append(np.flatnonzero(np.diff(memories[order], prepend=-1)), memories.size)
-        several = np.flatnonzero(np.diff(bounds) > 1)
-        alone = memories.size - int(np.diff(bounds)[several].sum())
+        bounds = np.append(np.flatnonzero(_begins(memories[order])), memories.size)
+        lengths = bounds[1:] - bounds[:-1]
+        several = np.flatnonzero(lengths > 1)
+        alone = memories.size - int(lengths[several].sum())
         counts, found = np.ones(memories.size, np.int64), [np.arange(alone)]
         is_alone = np.ones(memories.size, np.bool_)
         cuts, total, known, forms = list[Array](), alone, dict[bytes, Pieces](), Forms()
         for first, last in zip(bounds[several].tolist(), bounds[several + 1].tolist(), strict=True):
             members = order[first:last]
             cut = self._cut(members, starts[members], known, forms)
-            counts[members], is_alone[members] = np.diff(cut.starts), False
+            counts[members], is_alone[members] = cut.starts[1:] - cut.starts[:-1], False
             cuts.append(members)
             found.append(cut.pieces + total)
             total += cut.total
@@ -115,20 +123,21 @@ class Accesses:
 
     def _memories(self) -> tuple[Array, Array]:
         """Return for each view the memory that its storage shares with others, and where it begins there."""
-        views, known = self.views, self.record.storages
-        memories, starts = views.storages.copy(), views.byte_offsets.copy()
-        for storage in [number for number, each in known.items() if each.place >= 0]:
-            mine = views.storages == storage
-            memories[mine] = known[storage].place
-            starts[mine] += known[storage].start_partition * known[storage].partition_bytes + known[storage].start_byte
-        return memories, starts
+        storages, which = self._storages
+        memories, starts = self.views.storages, self.views.byte_offsets
+        if not any(each is not None and each.place >= 0 for each in storages):
+            return memories, starts
+        shared = [(-1, 0) if each is None or each.place < 0 else (each.place, _origin(each)) for each in storages]
+        places, origins = np.array(shared, np.int64)[which].T
+        return np.where(places < 0, memories, places), starts + origins
 
     def _cut(self, members: Array, starts: Array, known: dict[bytes, Pieces], forms: Forms) -> Pieces:
         """Return the pieces of the views of one memory; ``known``: those of memories that look the same."""
-        views = self.views
-        storage = self.record.storages.get(int(views.storages[members[0]]))
-        pitches = [*_pitches(storage), _ONE_ROW]
-        layouts, parts = views.layouts[members], views.parts[members]
+        storages, which = self._storages
+        pitches = (*_pitches(storages[which[members[0]]]), _ONE_ROW)
+        layouts, parts = self.views.layouts[members], self.views.parts[members]
+        if members.size <= _MOST_KEPT and (parts < 0).all():
+            return _cut_whole(layouts.tobytes(), starts.tobytes(), pitches)
         key = np.concatenate((layouts, starts, parts, pitches)).tobytes()
         if key not in known:
             shown = [
@@ -137,6 +146,25 @@ class Accesses:
             ]
             known[key] = pieces_of(shown, pitches, forms)
         return known[key]
+
+
+@lru_cache(256)  # the same kernel makes the same views in every run
+def _cut_whole(layouts: bytes, starts: bytes, pitches: tuple[int, ...]) -> Pieces:
+    """Return the pieces of views (columns of int64) of which all elements are meant."""
+    columns = (np.frombuffer(each, np.int64).tolist() for each in (layouts, starts))
+    views = [View(LAYOUTS[layout], start, None) for layout, start in zip(*columns, strict=True)]
+    return pieces_of(views, pitches, Forms())
+
+
+def _origin(storage: StorageRecord) -> int:
+    return storage.start_partition * storage.partition_bytes + storage.start_byte
+
+
+def _begins(values: Array) -> Array:
+    """Return whether each of some grouped values is the first of its group."""
+    begins = np.ones(values.size, np.bool_)
+    begins[1:] = values[1:] != values[:-1]
+    return begins
 
 
 def pieces_of_storage(storage: StorageRecord, views: Sequence[View]) -> Pieces:
@@ -213,8 +241,7 @@ def _distinct(columns: Sequence[Array]) -> tuple[Array, Array]:
         joined = joined.reshape(-1) * (high - low + 1) + (column.reshape(-1) - low)
         room *= high - low + 1
     order = np.argsort(joined, kind="stable")
-    begins = np.ones(order.size, np.bool_)
-    begins[1:] = joined[order[1:]] != joined[order[:-1]]
+    begins = _begins(joined[order])
     which = np.empty(order.size, np.int64)
     which[order] = np.cumsum(begins) - 1
     return order[begins], which

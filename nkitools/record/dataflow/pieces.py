@@ -6,7 +6,7 @@ What is asked of elements, who wrote them last, is then asked of pieces: mostly 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.record.beside_rows import Part
 from nkitools.record.dataflow.elements import Box, Forms, Runs
+
+_MOST_CELLS = 64  # of a grid, for each view: what is looked at one by one
 
 
 class View(NamedTuple):
@@ -42,21 +44,34 @@ def pieces_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> Pi
             break
     else:
         raise ValueError("the last pitch takes every view")
-    return _apart(known) or _cut(known)
+    return _of_plain(known) or _cut(known)
 
 
-def _apart(boxes: Sequence[Sequence[Box]]) -> Pieces | None:
-    """Return the pieces of views that are plain boxes of a grid, equal or disjoint; None where they are not."""
+def _of_plain(boxes: Sequence[Sequence[Box]]) -> Pieces | None:
+    """Return the pieces of views that are one plain box each; None where they are not, or where they are too many.
+
+    The edges of all boxes make a grid. Cells of it that the same views hold are one piece.
+    """
     if not all(len(each) == 1 and each[0].is_plain for each in boxes):
         return None
     sides = [each[0].sides for each in boxes]
-    for axis in (0, 1):
-        ranges = sorted({each[axis] for each in sides})
-        if any(second[0] < first[1] for first, second in pairwise(ranges)):
-            return None
-    numbers: dict[tuple[tuple[int, int], tuple[int, int]], int] = {}
-    pieces = [numbers.setdefault(each, len(numbers)) for each in sides]
-    return Pieces(np.arange(len(boxes) + 1), np.array(pieces, np.int64), len(numbers))
+    row_at, column_at = (
+        {edge: at for at, edge in enumerate(sorted({edge for each in sides for edge in each[axis]}))} for axis in (0, 1)
+    )
+    places = [(row_at[r], row_at[end], column_at[c], column_at[last]) for (r, end), (c, last) in sides]
+    if sum((end - row) * (last - column) for row, end, column, last in places) > _MOST_CELLS * len(places):
+        return None
+    owners: dict[tuple[int, int], list[int]] = {}
+    for number, (row, end, column, last) in enumerate(places):
+        for cell in product(range(row, end), range(column, last)):
+            owners.setdefault(cell, []).append(number)
+    pieces = {mine: at for at, mine in enumerate(dict.fromkeys(map(tuple, owners.values())))}
+    found: list[list[int]] = [[] for _ in places]
+    for mine, piece in pieces.items():
+        for number in mine:
+            found[number].append(piece)
+    starts = np.cumsum([0, *map(len, found)])
+    return Pieces(starts, np.array(list(chain.from_iterable(found)), np.int64), len(pieces))
 
 
 def _cut(boxes: Sequence[Sequence[Box]]) -> Pieces:
@@ -101,7 +116,10 @@ def _merged(owners: Array, parts: Array, count: int) -> Pieces:
 
 def _signs(count: int, seed: int) -> Array:
     """Return a number for each of some sets; the exclusive or of several numbers identifies the sets."""
-    return np.random.default_rng(seed).integers(1, 1 << 63, count).astype(np.uint64)
+    signs = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(seed << 40)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
+        signs = (signs ^ (signs >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(signs ^ (signs >> np.uint64(31)))
 
 
 def _classes(sets: Sequence[tuple[Runs, int]]) -> Pieces:
