@@ -167,13 +167,20 @@ def names_of(module: str) -> dict[str, Row]:
 
 
 @cache
+def _of_parameters() -> dict[str, list[Row]]:
+    """Return the rows of parameters, by the name of their function."""
+    found: dict[str, list[Row]] = {}
+    for row in rows():
+        if row.owner:
+            found.setdefault(row.owner, []).append(row)
+    return found
+
+
+@cache
 def parameters_of(module: str, name: str) -> tuple[Row, ...]:
     """Return the rows of the parameters of ``name``, and of those of any function of the dialect."""
-    return tuple(
-        row
-        for row in rows()
-        if (row.module, row.owner) == (module, name) or (row.owner == "*" and module.startswith(f"{row.module}."))
-    )
+    own = [row for row in _of_parameters().get(name, ()) if row.module == module]
+    return (*own, *(row for row in _of_parameters().get("*", ()) if module.startswith(f"{row.module}.")))
 
 
 @cache
