@@ -5,8 +5,6 @@ import nki.isa as nisa
 import nki.language as nl
 import numpy as np
 
-import nkitools
-
 
 @nki.jit
 def smoothed(x):
@@ -21,15 +19,16 @@ def smoothed(x):
     return out
 
 
-def test_who_wrote_the_elements_that_each_instruction_reads():
+def test_who_wrote_the_elements_that_each_instruction_reads(run_kernel):
     """The last copy out reads 511 new columns, and one that the second load brought."""
-    run = nkitools.simulate(smoothed, np.ones((128, 512), np.float32))
-    flow = run.dependences.flow
+    run_kernel(smoothed, np.ones((128, 512), np.float32))
+    flow = run_kernel.run.dependences.flow
     assert [list(row) for row in flow] == [[-1], [-1], [0, 1], [2], [1, 3]]
 
 
-def test_what_an_instruction_has_to_wait_for():
+def test_what_an_instruction_has_to_wait_for(run_kernel):
     """Instruction 3 writes over elements that 0 and 1 wrote and 2 has read: it may not run before 2."""
-    dependences = nkitools.simulate(smoothed, np.ones((128, 512), np.float32)).dependences
+    run_kernel(smoothed, np.ones((128, 512), np.float32))
+    dependences = run_kernel.run.dependences
     assert list(dependences.output[3]) == [0, 1]
     assert list(dependences.anti[3]) == [2]
