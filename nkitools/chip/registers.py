@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from nkitools.rules.finding import refuse
 
@@ -22,14 +22,19 @@ class VirtualRegister:
 
     __slots__ = ("frozen", "is_written", "readers", "sources", "value")
 
-    def __init__(self, state: float | None = None, frozen: bool = False, sources: tuple[int, ...] = ()) -> None:
+    def __init__(self, state: float | None = None, frozen: bool = False) -> None:
         if state is not None:
             check_value("VirtualRegister", state)
         self.value = state
         self.frozen = frozen
-        self.sources = sources  # the instructions that made the value, by their positions in the record
+        self.sources: tuple[int, ...] = ()  # the instructions that made the value, by their positions in the record
         self.readers: list[int] = []  # those that have read it since it was written
         self.is_written = False  # by an instruction
+
+    def made_by(self, sources: tuple[int, ...]) -> Self:
+        """Return the register itself, once it names the instructions that made its value."""
+        self.sources = sources
+        return self
 
     def read(self, what: str) -> float:
         """Return the value; a register that never got one is refused (NK401)."""
@@ -63,9 +68,8 @@ class VirtualRegister:
         else:
             return NotImplemented
         left = self.read("register arithmetic")
-        return VirtualRegister(
-            function(right, left) if swapped else function(left, right), sources=made_of(self, other)
-        )
+        result = VirtualRegister(function(right, left) if swapped else function(left, right))
+        return result.made_by(made_of(self, other))
 
     def __add__(self, other: int | VirtualRegister) -> VirtualRegister:
         return self._compute(other, operator.add)

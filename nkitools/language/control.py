@@ -54,7 +54,7 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
         try:
             for value in values:
                 record.loop = record.enter_iteration(parent, site, value)
-                yield VirtualRegister(value, frozen=True, sources=sources)
+                yield VirtualRegister(value, frozen=True).made_by(sources)
                 loop.first = False
         finally:
             record.loop = parent
@@ -78,7 +78,7 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[VirtualRegister], 
     """
     _body("nl.fori_loop", body_fun)
     for counter in _iterations("nl.fori_loop", lower, upper, step):
-        body_fun(VirtualRegister(counter.value, sources=counter.sources))
+        body_fun(VirtualRegister(counter.value).made_by(counter.sources))
 
 
 def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], VirtualRegister]) -> None:
@@ -93,7 +93,7 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Virt
     core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
     with DeviceLoop.begun(core) as loop:
         while condition.read(what) != 0:
-            given = VirtualRegister(condition.value, sources=condition.sources)
+            given = VirtualRegister(condition.value).made_by(condition.sources)
             condition = _condition(what, "what body_fun returns", body_fun(given))
             loop.first = False
 
