@@ -40,18 +40,18 @@ def fitted(value: NkiTensor, dst: NkiTensor) -> NkiTensor:
 
 
 def broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to another of as many dimensions."""
+    """Return whether a shape broadcasts to another of as many dimensions."""
     pairs = zip(shape, wanted, strict=False)
     return len(shape) == len(wanted) and all(size in (1, other) for size, other in pairs)
 
 
 def _core(tensor: NkiTensor) -> tuple[int, ...]:
-    """The sizes that are not 1: a 1-D tensor in HBM is a column, (128, 1, 512) holds what (128, 512) holds."""
+    """Return the sizes that are not 1: a 1-D tensor in HBM is a column, (128, 1, 512) holds what (128, 512) holds."""
     return tuple(size for size in tensor.shape if size != 1)
 
 
 def is_same_view(first: NkiTensor, second: NkiTensor) -> bool:
-    """Whether two views are of the very same elements."""
+    """Return whether two views are of the very same elements."""
     same = first.storage is second.storage and first.byte_offset == second.byte_offset
     return same and first.layout is second.layout
 
@@ -100,12 +100,12 @@ def assign(dst: Any, value: Any) -> None:
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether a value has just been made by a call under a mask."""
+    """Return whether a value has just been made by a call under a mask."""
     return getattr(value, "lanes", None) is not None and value.is_fresh
 
 
 def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:
-    """The lanes that the mask of the call has left, to a destination that has room for those at least."""
+    """Assign the lanes that the call's mask has left to a destination that has room for those at least."""
     _keep_masks(dst, value, lanes)
     if lanes.empty:
         return
@@ -118,7 +118,7 @@ def _assign_inside(dst: Any, value: Any, lanes: Lanes) -> None:
 
 
 def _keep_masks(dst: Any, value: Any, lanes: Lanes | None) -> None:
-    """What a mask left out of the value is left out of the destination."""
+    """Leave out of the destination the elements that a mask left out of the value."""
     if lanes is not None:
         leave_out(dst.storage, value.storage.site, dst.tensor)
 
@@ -159,5 +159,5 @@ def update(what: str, dst: Any, value: Any) -> None:
 
 
 def _boxed(tile: Any, lanes: Any) -> Any:
-    """The part of a tile in the box that a mask left."""
+    """Return the part of a tile in the box that a mask left."""
     return type(tile)(part(tile.resolved(), tile.shape, lanes.box))

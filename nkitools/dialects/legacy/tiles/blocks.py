@@ -42,7 +42,7 @@ def par_dim(size: int) -> ParDim:
 
 
 def block_dimensions(shape: Shape) -> int:
-    """How many dimensions of a shape stand in front of the one marked by par_dim."""
+    """Return the number of a shape's dimensions in front of the one marked by par_dim."""
     marked = (
         [dim for dim, size in enumerate(shape) if isinstance(size, ParDim)] if isinstance(shape, (tuple, list)) else []
     )
@@ -108,7 +108,7 @@ class BlockTensor(Tensor):
         return f"<{blocks} blocks {list(self.shape)}, the first is {named(self.blocks[0])}, {state(self.blocks[0])}>"
 
     def view(self, dtype: DTypeLike) -> Tensor:
-        """The same bytes of every tile as another dtype. Errors: NK109, NK301."""
+        """Return the same bytes of every tile as another dtype. Errors: NK109, NK301."""
         kind = element_type(dtype)
         return BlockTensor(self.leading, [each.view(kind) for each in self.blocks])
 
@@ -119,7 +119,7 @@ def new_blocks(
     dtype: DType,
     make: Callable[[tuple[int, ...], DType, tuple[int, ...]], NkiTensor],
 ) -> BlockTensor:
-    """A tensor whose first ``count`` dimensions are block dimensions; NK612 says that they are deprecated."""
+    """Return a tensor whose first ``count`` dimensions are block dimensions; NK612 says that they are deprecated."""
     report(
         "NK612",
         f"a tensor of shape {list(shape)} has {count} block dimensions in front of the partition dimension; they are "

@@ -2,7 +2,7 @@
 
 ``tile[...] = nl.load(x)`` is one DMA into ``tile`` and ``psum += nl.matmul(a, b)`` is one accumulating matmul. Here a
 call makes its value at once, so that its errors are those of its line, and leaves open where the instruction writes
-(`nkitools.record.open_instruction`): an assignment that follows brings the value to its tile, and says so.
+(`nkitools.record.open_instruction`): an assignment that follows brings the value to its tile, and closes it.
 """
 
 from __future__ import annotations

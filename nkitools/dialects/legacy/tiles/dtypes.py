@@ -34,24 +34,24 @@ ResultDType: TypeAlias = "DTypeLike | None"  # of a result; None is that of the 
 
 
 def element_type(dtype: ResultDType) -> DType:
-    """The NKI dtype that ``dtype`` names. Errors: NK301."""
+    """Return the NKI dtype that ``dtype`` names. Errors: NK301."""
     if isinstance(dtype, np.dtype) and dtype == tfloat32:
         return dtypes.tfloat32
     return known_dtype(dtype)  # type: ignore[arg-type]  # None is refused there
 
 
 def shown(dtype: DType) -> np.dtype[Any]:
-    """A tensor's ``.dtype`` as this dialect shows it: a NumPy dtype."""
+    """Return a tensor's ``.dtype`` as this dialect shows it: a NumPy dtype."""
     return tfloat32 if dtype is dtypes.tfloat32 else dtype.dtype
 
 
 def is_number(value: Any) -> bool:
-    """Whether an operand is a scalar known when the kernel is compiled."""
+    """Return whether an operand is a scalar known when the kernel is compiled."""
     return isinstance(value, (bool, int, float, np.generic))
 
 
 def _of_number(value: float | np.generic) -> DType:
-    """A scalar's dtype: a NumPy scalar has its own, a Python one the widest of its kind (bool: uint8)."""
+    """Return a scalar's dtype: a NumPy scalar has its own, a Python one the widest of its kind (bool: uint8)."""
     if isinstance(value, np.generic):
         try:
             return as_dtype(value.dtype)

@@ -57,7 +57,7 @@ def check_tile(what: str, role: str, value: Any) -> None:
 
 
 def common_shape(what: str, x: TileOrNumber, y: TileOrNumber, *, partitions: bool) -> tuple[int, ...]:
-    """The shape of a result, broadcast as NumPy does; partitions only where ``partitions`` says so (NK111)."""
+    """Return the shape of a result, broadcast as NumPy does; partitions only under ``partitions`` (NK111)."""
     tiles: list[Any] = [value for value in (x, y) if not is_number(value)]
     for role, value in (("x", x), ("y", y)):
         if not is_number(value):
@@ -103,7 +103,7 @@ def binary_instructions(what: str) -> Callable[..., None]:
 
 
 def spread(operand: Part, dst: NkiTensor) -> Any:
-    """An operand of one partition copied to as many as ``dst`` has; all else as it is."""
+    """Return an operand of one partition copied to as many as ``dst`` has; all else as it is."""
     if isinstance(operand, NkiTensor) and operand.shape[0] == 1 < dst.shape[0]:
         return spread_partitions(operand, dst.shape[0])
     return operand
@@ -119,7 +119,7 @@ def binary(
     partitions: bool = True,
     name: str = "",
 ) -> tuple[NkiTensor, Lanes | None]:
-    """A new SBUF tile of ``x <what> y`` and the lanes that were computed."""
+    """Return a new SBUF tile of ``x <what> y`` and the lanes that were computed."""
     called = name or f"nl.{what}"
     shape = common_shape(called, x, y, partitions=partitions)
     lanes = lanes_of(mask, shape, called)
@@ -144,7 +144,7 @@ def keep_binary(what: str, x: Any, y: Any, value: Any) -> None:
 
 
 def _binary_type(what: str, dtype: ResultDType, called: str, x: TileOrNumber, y: TileOrNumber) -> DType:
-    """The dtype of ``x <what> y``.
+    """Return the dtype of ``x <what> y``.
 
     A quotient of integers is float32, as NumPy's is a float. The table of type promotion would have it an integer, but
     AWS's resize_nearest, which is tested on the chip, rounds it with nl.floor.
@@ -198,7 +198,7 @@ UNARY: dict[str, Callable[..., Any]] = {
 
 
 def unary(what: str, x: Tile, *, dtype: ResultDType = None, mask: MaskLike = None) -> tuple[NkiTensor, Lanes | None]:
-    """A new SBUF tile of a function of ``x`` and the lanes that were computed."""
+    """Return a new SBUF tile of a function of ``x`` and the lanes that were computed."""
     check_tile(f"nl.{what}", "x", x)
     lanes = lanes_of(mask, x.shape, f"nl.{what}")
     dst = value_tile(x.shape, result_type(dtype, f"nl.{what}", x))

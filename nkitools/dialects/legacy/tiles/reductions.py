@@ -21,7 +21,9 @@ from nkitools.rules.finding import refuse
 
 
 def reduction_axes(what: str, x: Tensor, axis: Axes) -> tuple[int, ...]:
-    """The axes as positions; free dimensions in any order are taken here, the partition dimension is not (NK112)."""
+    """Return the axes as positions; free dimensions in any order are taken here, the partition dimension is not
+    (NK112).
+    """
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = len(x.shape)
     if not given or not all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in given):
@@ -39,7 +41,7 @@ def reduction_axes(what: str, x: Tensor, axis: Axes) -> tuple[int, ...]:
 
 
 def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """The shape of a reduction's result: a tile, so at least two dimensions."""
+    """Return the shape of a reduction's result: a tile, so at least two dimensions."""
     kept = tuple(1 if dim in axes else size for dim, size in enumerate(shape) if keepdims or dim not in axes)
     return kept if len(kept) > 1 else (*kept, 1)
 
@@ -47,7 +49,7 @@ def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool)
 def reduced_lanes(
     what: str, mask: MaskLike, shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[Lanes | None, Lanes | None]:
-    """The lanes of the input, and those of a result in which the reduced axes have size 1."""
+    """Return the lanes of the input, and those of a result in which the reduced axes have size 1."""
     lanes = lanes_of(mask, shape, what)
     if lanes is None:
         return None, None
@@ -83,7 +85,7 @@ def reduce(
     keepdims: bool,
     memory: MemoryRegion = MemoryRegion.sbuf,
 ) -> Tensor:
-    """A new tile of ``x``, which is a tile, reduced along ``axis``, on the lanes of the mask."""
+    """Return a new tile of ``x``, which is a tile, reduced along ``axis``, on the lanes of the mask."""
     axes = reduction_axes(what, x, axis)
     lanes, kept = reduced_lanes(what, mask, x.shape, axes)
     full = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape))
@@ -104,9 +106,8 @@ def reduce(
 def reduce_defined(into: Reduce, dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> None:
     """``into(dst, x, axes)`` without the lines along ``axes`` that hold nothing: those of ``dst`` stay undefined too.
 
-    A tile loaded under a mask has rows without any data, and kernels reduce it without a mask as long as those rows
-    are not stored (AWS's rmsnorm and layernorm examples). A line that is undefined in part is a use of what was never
-    written.
+    A tile loaded under a mask has rows without any data, and kernels reduce it without a mask as long as those rows are
+    not stored (AWS's rmsnorm and layernorm examples). A line that is undefined in part is a use of unwritten elements.
     """
     missing = x.storage.unwritten(x.layout, x.byte_offset)
     if missing is None:

@@ -27,7 +27,7 @@ def reshaped(tensor: NkiTensor, shape: Shape) -> NkiTensor:
 
 
 def converted(tensor: NkiTensor, dtype: DType) -> NkiTensor:
-    """A copy of a tile in SBUF, in another dtype."""
+    """Return a copy of a tile in SBUF, in another dtype."""
     dst = ndarray(tensor.shape, dtype, sbuf)
     tensor_copy(dst=dst, src=tensor)
     return dst

@@ -1,4 +1,4 @@
-"""What a value-returning call makes: a new tile, written by instructions on the lanes that the mask leaves."""
+"""The result of a value-returning call: a new tile, written by instructions on the lanes that the mask leaves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Into: TypeAlias = Callable[..., Any]
 
 
 class Tile(Protocol):
-    """What these modules ask of a tensor of the dialect."""
+    """The interface of the dialect's tensors for these modules."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -37,10 +37,10 @@ class Tile(Protocol):
         """The storage behind it."""
 
     def resolved(self) -> NkiTensor:
-        """The view that instructions work on. Errors: NK402."""
+        """Return the view that instructions work on. Errors: NK402."""
 
     def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
-        """The part of a tile of ``shape``'s box; dimensions of size 1 broadcast."""
+        """Return the part of a tile of ``shape``'s box; dimensions of size 1 broadcast."""
 
 
 TileOrNumber: TypeAlias = Tile | float | np.generic
@@ -48,13 +48,13 @@ Part: TypeAlias = NkiTensor | TileOrNumber | None  # an operand of a call
 
 
 def view_of(operand: Part) -> Any:
-    """A tile's view; numbers as they are."""
+    """Return a tile's view; numbers as they are."""
     resolved = getattr(operand, "resolved", None)
     return operand if resolved is None else resolved()
 
 
 def part(tensor: NkiTensor, shape: tuple[int, ...], box: Box) -> NkiTensor:
-    """The part of ``tensor`` in a box of a tile of ``shape``; dimensions of size 1 broadcast and stay whole."""
+    """Return the part of ``tensor`` in a box of a tile of ``shape``; dimensions of size 1 broadcast and stay whole."""
     if len(tensor.shape) != len(shape):
         if tensor.layout.free_elements != 1 or tensor.shape[0] != shape[0]:
             not_affine(f"{describe(tensor)} has other dimensions than the tile {list(shape)} that the mask describes")
@@ -67,7 +67,7 @@ def part(tensor: NkiTensor, shape: tuple[int, ...], box: Box) -> NkiTensor:
 
 
 def part_of(operand: Part, shape: tuple[int, ...], box: Box) -> Any:
-    """The part of an operand; numbers as they are."""
+    """Return the part of an operand; numbers as they are."""
     within = getattr(operand, "within", None)
     return operand if within is None else within(shape, box)
 
@@ -75,7 +75,7 @@ def part_of(operand: Part, shape: tuple[int, ...], box: Box) -> Any:
 def write_lanes(into: Into, dst: NkiTensor | Tile, operands: tuple[Any, ...], lanes: Lanes | None) -> None:
     """Issue ``into(dst, *operands)`` on the lanes of the mask: on a box of every operand, or under a predicate.
 
-    ``dst`` is a new tile, or one of the author's, of which only those lanes need to lie within the tensor.
+    ``dst`` is a new tile, or one of the author's; only the lanes of the mask need to lie within it.
     """
     if lanes is None:
         _issue(into, view_of(dst), [view_of(operand) for operand in operands])
@@ -111,7 +111,7 @@ def _issue(into: Into, dst: NkiTensor, operands: list[Any]) -> None:
 
 
 def _at(tensor: NkiTensor, position: tuple[int, ...]) -> NkiTensor:
-    """The tile at a position of the first free dimensions; a dimension of size 1 is the same everywhere."""
+    """Return the tile at a position of the first free dimensions; a dimension of size 1 is the same everywhere."""
     if tensor.ndim <= MAX_DIMENSIONS:
         return tensor
     sizes = tensor.shape[1 : 1 + len(position)]
@@ -119,7 +119,7 @@ def _at(tensor: NkiTensor, position: tuple[int, ...]) -> NkiTensor:
 
 
 def new_tile(shape: tuple[int, ...], dtype: DType, buffer: MemoryRegion = MemoryRegion.sbuf) -> NkiTensor:
-    """A new tile on chip, of at least two dimensions."""
+    """Return a new tile on chip, of at least two dimensions."""
     return NkiTensor.whole(current_core("nki").allocate(shape, dtype, buffer))
 
 

@@ -67,7 +67,9 @@ class Scalar:
 
 
 def scalar(value: Tile | Scalar | float | np.generic) -> Scalar:
-    """A number, or a tile of one element as it is now, for the condition of a do-while loop. Errors: NK401, NK609."""
+    """Return a number, or a tile of one element as it is now, for the condition of a do-while loop. Errors: NK401,
+    NK609.
+    """
     if isinstance(value, Scalar):
         return Scalar(value.number)
     if isinstance(value, (bool, int, float, np.generic)):

@@ -60,7 +60,7 @@ class Tensor:
 
     @classmethod
     def beyond(cls, access: Access | RowAccess | OffsetAccess) -> Tensor:
-        """A tile that becomes a view where it is used.
+        """Return a tile that becomes a view where it is used.
 
         Some of its positions lie outside of the tensor, which is good for calls whose mask leaves those out, or a tile
         chooses what it addresses.
@@ -72,7 +72,7 @@ class Tensor:
 
     @classmethod
     def made(cls, tensor: NkiTensor, lanes: Lanes | None = None) -> Tensor:
-        """The result of a call: a whole tile, of which ``lanes`` were written by the last instruction issued."""
+        """Return the result of a call: a whole tile; the last instruction issued wrote its ``lanes``."""
         result = Tensor(tensor)
         result.lanes = lanes
         if lanes is not None:
@@ -88,11 +88,11 @@ class Tensor:
         return self.base if self.access is None else None
 
     def resolved(self) -> NkiTensor:
-        """The view that instructions work on. Errors: NK402."""
+        """Return the view that instructions work on. Errors: NK402."""
         return self.base if self.access is None else self.access.view()
 
     def within(self, shape: tuple[int, ...], box: Box) -> NkiTensor:
-        """The part that belongs to a box of a tile of ``shape``. Errors: NK402, NK604."""
+        """Return the part that belongs to a box of a tile of ``shape``. Errors: NK402, NK604."""
         if self.access is None:
             return part(self.base, shape, box)
         if self.shape != shape:
@@ -100,12 +100,12 @@ class Tensor:
         return self.access.view(box)
 
     def reaches(self, box: Box) -> bool:
-        """Whether a box of the tile lies within the tensor."""
+        """Return whether a box of the tile lies within the tensor."""
         return self.access is None or self.access.violation(box) is None
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the run's last instruction made this tile, so that an assignment takes over what that wrote."""
+        """Return whether the run's last instruction made this tile, so that an assignment takes over its writes."""
         core = CORE.get()
         return core is not None and self.opened is not None and core.record.open is self.opened
 
@@ -165,30 +165,30 @@ class Tensor:
     # --- shape and dtype -------------------------------------------------------------------------------------------
 
     def assert_shape(self, shape: Sequence[int]) -> Self:
-        """The tensor itself; AssertionError where it has another shape."""
+        """Return the tensor itself; AssertionError where it has another shape."""
         expected = tuple(shape)
         assert self.shape == expected, f"expected a tensor of shape {list(expected)}, it is {describe(self.base)}"
         return self
 
     def astype(self, dtype: DTypeLike) -> Tensor:
-        """A copy of the tile in another dtype. Errors: NK201, NK301."""
+        """Return a copy of the tile in another dtype. Errors: NK201, NK301."""
         return Tensor.made(reshaping.converted_value(self.resolved(), element_type(dtype)))
 
     def broadcast_to(self, shape: Shape) -> Tensor:
-        """The tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""
+        """Return the tile broadcast as NumPy does it: a view, except that partitions are copied. Errors: NK109."""
         return Tensor(broadcast(self.resolved(), shape))
 
     def expand_dims(self, axis: int | Sequence[int]) -> Tensor:
-        """A view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
+        """Return a view with a new dimension of size 1 at ``axis``. Errors: NK109, NK609."""
         return Tensor(reshaping.expanded(self.resolved(), axis))
 
     def reshape(self, shape: Shape, *more: int) -> Tensor:
-        """A view of the same elements in another shape; on chip the partition dimension stays. Errors: NK109."""
+        """Return a view of the same elements in another shape; on chip the partition dimension stays. Errors: NK109."""
         sizes: Any = (shape, *more) if more else shape
         return Tensor(reshaping.reshaped(self.resolved(), sizes))
 
     def view(self, dtype: DTypeLike) -> Tensor:
-        """The same bytes as another dtype. Errors: NK109, NK301."""
+        """Return the same bytes as another dtype. Errors: NK109, NK301."""
         return Tensor(self.resolved().view(element_type(dtype)))
 
     # --- operators -------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ class Tensor:
 
 
 def _is_tile(item: Subscript) -> bool:
-    """Whether an item of an index tuple is known only when the kernel runs."""
+    """Return whether an item of an index tuple is known only when the kernel runs."""
     return isinstance(item, (Tensor, DynamicIndex))
 
 
@@ -381,7 +381,7 @@ _COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equ
 
 
 class MaskedOperand(Tensor):
-    """``tile[mask]``: an operand of a matmul of which only the mask's lanes take part (NKI API, Masking)."""
+    """``tile[mask]``: an operand of a matmul in which only the mask's lanes take part (NKI API, Masking)."""
 
     __slots__ = ("chosen",)
     is_plain = False
