@@ -13,7 +13,7 @@ runs:
 
 - ``baton.meet(key, members, offered, waiting, settle)``: a rendezvous. Returns the offers of all members once all have
   come with an equal ``key``; the last to come calls ``settle`` first, once, while all others stand still. Nearly
-  everything is made of this: the key holds what must agree (kind, pipe, group), the offers are copies of what is sent.
+  everything is made of this: the key holds what must agree (kind, pipe, group), the offers are copies of the data sent.
 - ``baton.wait_until(condition, waiting)``: the bare wait; ``condition`` is asked again each time that the baton passes.
 - ``baton.let_others_run(condition)``: the same for events that need not come: False where no other program can go on.
 

@@ -134,7 +134,7 @@ def _missing(name: str, version: str) -> tuple[str, str, str] | None:
 
 
 def _plain(module: ModuleType) -> set[str]:
-    """The public names that every version has."""
+    """Return the public names that every version has."""
     return {name for name in module.__all__ if name in vars(module)}
 
 

@@ -106,7 +106,9 @@ class _Trace:
         return self._tracks
 
     def _number_flows(self, dependences: CompressedRows) -> None:
-        """Number the arrows: for each instruction those that begin there, those that end, and how many are left out."""
+        """Return a number for each of the arrows: for each instruction those that begin there, those that end, and
+        how many are left out.
+        """
         self.begin: dict[int, list[int]] = {}
         self.end: list[list[int]] = []
         self.left_out: list[int] = []

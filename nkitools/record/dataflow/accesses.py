@@ -150,7 +150,7 @@ class Accesses:
 
 @lru_cache(256)  # the same kernel makes the same views in every run
 def _cut_whole(layouts: bytes, starts: bytes, pitches: tuple[int, ...]) -> Pieces:
-    """Return the pieces of views (columns of int64) of which all elements are meant."""
+    """Return the pieces of views (columns of int64) with all of their elements."""
     columns = (np.frombuffer(each, np.int64).tolist() for each in (layouts, starts))
     views = [View(LAYOUTS[layout], start, None) for layout, start in zip(*columns, strict=True)]
     return pieces_of(views, pitches, Forms())

@@ -83,7 +83,7 @@ def _add(dst: NkiTensor, src: NkiTensor) -> None:
 
 
 def _once_each(dst: VectorTensor) -> Iterator[VectorTensor]:
-    """Views that name each row once: a row's first mention in the first of them, its second in the second, …
+    """Yield views that name each row once: a row's first mention in the first of them, its second in the second, …
 
     One after the other they are the additions that the compiler keeps in order.
     """

@@ -46,11 +46,11 @@ class CallForm:
 
 @dataclass(slots=True, eq=False)
 class BroughtForm:
-    """How the value of an open instruction gets to where it is assigned."""
+    """The way of an open instruction's value to its assigned place."""
 
     plan: Plan  # of the instruction that brings it
     issued: Plan  # of the instruction that the record shows
-    adds: bool  # to what is there, all of which was written
+    adds: bool  # to a destination that is written whole
 
 
 def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:

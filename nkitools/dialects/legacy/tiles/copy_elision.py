@@ -120,7 +120,7 @@ def _check_defined(dst: NkiTensor, missing: Array, product: NkiTensor) -> None:
     if undefined is None or (missing & ~undefined).any():
         report(
             "NK401",
-            f"`+=` adds a matrix product to {describe(dst)}, of which some elements were written and others never",
+            f"`+=` adds a matrix product to {describe(dst)}, some elements written and others never",
             about=(dst,),
             remedy="Write to all of the tile before, or create it with nl.zeros(..., buffer=nl.psum).",
             picture=lambda: picture_of(missing, UNWRITTEN),
