@@ -51,7 +51,7 @@ def _watch(owner: type, name: str) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Hold the test's fixtures and itself to its marks; the benchmarks on hardware are no tests of a room."""
-    if item.get_closest_marker("process") is not None or not item.nodeid.startswith("tests/"):
+    if item.get_closest_marker("process") is not None or item.nodeid.startswith("benchmarks/"):
         return (yield)
     _unmarked.append(item)
     try:
