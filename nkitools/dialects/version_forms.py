@@ -89,7 +89,8 @@ class VersionedInstruction(Instruction[...]):
     @property
     def _bind(self) -> Callable[..., tuple[Any, ...]]:
         """Return what binds a call's arguments under the version of the run."""
-        binder: Callable[..., tuple[Any, ...]] = self.binders[version_here()]
+        core = CORE.get()
+        binder: Callable[..., tuple[Any, ...]] = self.binders[version_here() if core is None else core.nki_version]
         return binder
 
     @_bind.setter

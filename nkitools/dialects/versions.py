@@ -10,7 +10,7 @@ is about one of these, by the form of its ``name``:
 - ``activation(engine)``: a parameter, with a row only where versions differ. The definition has every parameter of
   every version and the defaults of the newest one; ``default`` is that of older versions. ``*(mask)``: a parameter of
   any function.
-- ``tile_size.pmax``: a member.
+- ``tile_size.pmax``: a member. ``buffer='sbuf'``: a form of writing.
 
 ``since`` is the first version with it, ``until`` the first one without it (``?``: an earlier one than the table has),
 ``deprecated`` the first one that announces its end. ``instead`` is the sentence with its replacement. An empty cell
@@ -184,13 +184,14 @@ def parameters_of(module: str, name: str) -> tuple[Row, ...]:
 
 
 @cache
-def _by_full_name() -> dict[str, Row]:
+def by_full_name() -> dict[str, Row]:
+    """Return the rows by module and name: ``nki.language.dynamic_range``."""
     return {f"{row.module}.{row.name}": row for row in rows()}
 
 
 def notice(name: str, version: str) -> tuple[str, str] | None:
     """Return what NK618 says of ``nki.language.dynamic_range`` under ``version``, and what to write instead."""
-    row = _by_full_name().get(name)
+    row = by_full_name().get(name)
     if row is None:
         return None
     if row.is_leaving(version):
@@ -204,4 +205,5 @@ def removed() -> Iterator[tuple[str, str]]:
     """Yield what the modern dialect has lost, as kernels write it, each with what to write instead."""
     for row in rows():
         if row.until and row.instead and row.module in (MODERN, *_SHORT):
-            yield f"{row.parameter}=" if row.parameter else row.short, row.instead
+            shown = f"{row.parameter}=" if row.parameter else row.name if "=" in row.name else row.short
+            yield shown, row.instead

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nkitools.dialects import versions
 from nkitools.lint.body import look_at
 from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
 from nkitools.lint.context import Checks, Context, Interface
@@ -133,9 +134,9 @@ def _imported(context: Context, node: ast.AST, dialect: str) -> None:
         if missing is not None and missing[0] == "NK608":
             context.find(missing[0], node, *missing[1:])
         elif dialect == "modern" and name.startswith(f"{LEGACY}.nki"):
-            message = f"{name}: using neuronxcc.nki in kernels is a compile error since NKI 0.4"
-            remedy = "Import nki, nki.language and nki.isa, and follow AWS's migration guide."
-            context.find("NK608", node, message, remedy)
+            row = versions.by_full_name()[LEGACY + ".nki"]
+            message = f"{name}: using neuronxcc.nki in kernels is a compile error since NKI {row.until}"
+            context.find("NK608", node, message, row.instead)
 
 
 def _imported_names(node: ast.AST) -> list[str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from nkitools.dialects import versions
 from nkitools.rules.rule import EXAMPLES, read_rule
 from nkitools.rules.rule import TPU_CHIPS as TPU_CHIPS
 from nkitools.rules.rule import Rule as Rule
@@ -45,7 +46,8 @@ def removed_argument(error: TypeError) -> tuple[str, str]:
 
 def removed_memory(name: str) -> tuple[str, str]:
     """Return the message and the remedy (NK608) for a memory named by text."""
-    return "names of memories as texts were removed in NKI 0.3", f"Write nl.{name}."
+    until = versions.by_full_name()["nki.buffer='sbuf'"].until
+    return f"names of memories as texts were removed in NKI {until}", f"Write nl.{name}."
 
 
 def similar(name: str, limit: int = 3) -> list[Rule]:
