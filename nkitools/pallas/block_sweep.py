@@ -13,6 +13,7 @@ from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import MIB, Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import Argument
 from nkitools.rules.finding import Finding
 
 
@@ -111,7 +112,7 @@ class Sweep(Sequence[Attempt]):
 def sweep(
     make_fn: Callable[[Any], Callable[..., Any]],
     /,
-    *args: Any,
+    *args: Argument,
     blocks: Iterable[Any],
     chips: str | Sequence[str] = ("v5e", "v6e", "tpu7x"),
     timeout: float = 120.0,
@@ -138,7 +139,7 @@ def sweep(
 
 
 def _attempt(
-    make_fn: Callable[[Any], Callable[..., Any]], block: Any, args: tuple[Any, ...], chip: Chip, plan: Plan
+    make_fn: Callable[[Any], Callable[..., Any]], block: Argument, args: tuple[Any, ...], chip: Chip, plan: Plan
 ) -> Attempt:
     """Trace, lower and compile one choice for one chip."""
     jax = jax_module()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import BlockMapping, ClosedJaxpr, Jaxpr, Shaped, SourceInfo
 from nkitools.pallas.source_places import Place
 
 
@@ -107,7 +108,7 @@ class Call:
         kernel = getattr(self.jaxpr.debug_info, "func_src_info", "")
         return f"{kernel} {self.name} {self.grid} {[(each.shape, str(each.dtype)) for each in self.avals]}"
 
-    def as_function(self, **compiler_params: Any) -> Callable[..., Any]:
+    def as_function(self, **compiler_params: int) -> Callable[..., Any]:
         """Return a function of the call's operands that makes this call alone, not interpreted."""
         params = {**self.params, "interpret": False}
         if compiler_params:
@@ -133,7 +134,7 @@ def compiling_for(chip: Chip) -> Iterator[None]:
         yield
 
 
-def pallas_calls(closed_jaxpr: Any) -> list[Call]:
+def pallas_calls(closed_jaxpr: ClosedJaxpr) -> list[Call]:
     """Return the Pallas calls in a jaxpr and in those within it, in order, equal ones once."""
     calls: dict[str, Call] = {}
     for equation in equations(closed_jaxpr.jaxpr):
@@ -151,7 +152,7 @@ def as_seen(calls: Iterable[Call]) -> list[Call]:
     return [replace(call, primitive=primitive) for call in calls if call.params.get("mesh") is None]
 
 
-def equations(jaxpr: Any) -> Iterator[Any]:
+def equations(jaxpr: Jaxpr) -> Iterator[Any]:
     """Every equation of a jaxpr and of the jaxprs that its equations hold; kernels are left to themselves."""
     for equation in jaxpr.eqns:
         yield equation
@@ -160,7 +161,7 @@ def equations(jaxpr: Any) -> Iterator[Any]:
                 yield from equations(inner)
 
 
-def placed_equations(jaxpr: Any, place: Place) -> Iterator[tuple[Any, Place]]:
+def placed_equations(jaxpr: Jaxpr, place: Place) -> Iterator[tuple[Any, Place]]:
     """Every equation of a kernel, with its line; those of JAX's own functions have the line that calls them."""
     for equation in jaxpr.eqns:
         here = source_places.of_source(equation.source_info, place)
@@ -179,7 +180,7 @@ def _jaxprs_in(values: Iterable[Any]) -> Iterator[Any]:
             yield from _jaxprs_in(value)
 
 
-def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = None) -> Call:
+def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: SourceInfo | None = None) -> Call:
     """Return the Pallas call with those parameters of its primitive."""
     mapping, jaxpr = params["grid_mapping"], params["jaxpr"]
     kernel_place = source_places.of_function(jaxpr.debug_info, source_places.of_source(source_info))
@@ -205,7 +206,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Any = 
     )
 
 
-def _names(jaxpr: Any) -> list[str]:
+def _names(jaxpr: Jaxpr) -> list[str]:
     """Return the kernel's names of its refs; those of a kernel that takes ``*refs`` are ``refs[0]`` and so on."""
     known = jaxpr.debug_info.arg_names or ()
     return [
@@ -213,7 +214,7 @@ def _names(jaxpr: Any) -> list[str]:
     ]
 
 
-def _operand(block: Any, name: str, is_output: bool, call: Place) -> Operand:
+def _operand(block: BlockMapping, name: str, is_output: bool, call: Place) -> Operand:
     sizes = tuple(_size(dimension) for dimension in block.block_shape)
     shape = tuple(block.array_aval.shape)
     return Operand(
@@ -238,17 +239,17 @@ def _size(dimension: Any) -> int | None:
     return int(getattr(dimension, "block_size", dimension))
 
 
-def _scratch(name: str, ref: Any) -> Scratch:
+def _scratch(name: str, ref: Shaped) -> Scratch:
     return Scratch(name, tuple(ref.shape), ref.dtype, memory_of(ref))
 
 
-def memory_of(ref: Any) -> str:
+def memory_of(ref: Shaped) -> str:
     """``vmem``, ``smem``, ``any``, ``hbm``, ``semaphore``; '' where it is the default."""
     space = str(getattr(ref, "memory_space", None) or "").lower().rpartition(".")[2]
     return {"none": "", "default": "", "semaphore_mem": "semaphore", "vmem_shared": "vmem"}.get(space, space)
 
 
-def _parallel(compiler_params: Any, dimensions: int) -> tuple[bool, ...]:
+def _parallel(compiler_params: Hashable, dimensions: int) -> tuple[bool, ...]:
     """Return which dimensions of the grid may run in any order."""
     said = getattr(compiler_params, "dimension_semantics", None) or ()
     parallel = tuple(str(getattr(each, "value", each)).lower().endswith("parallel") for each in said)

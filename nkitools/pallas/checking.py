@@ -14,6 +14,7 @@ from nkitools.pallas.chips import Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
+from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.record.run import Run
 from nkitools.record.run_session import Findings, session
@@ -41,7 +42,7 @@ class CheckedRun(Run):
 def check(
     fn: Callable[..., Any],
     /,
-    *args: Any,
+    *args: Argument,
     chips: str | Sequence[str] = ("v5e",),
     modes: str | Sequence[str] | None = None,
     cores: int = 1,
@@ -50,7 +51,7 @@ def check(
     measure_vmem: bool = False,
     bundles: bool = False,
     rules: str = "report",
-    **kwargs: Any,
+    **kwargs: Argument,
 ) -> CheckedRun:
     """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, and say what was found in one run.
 
@@ -94,12 +95,12 @@ def check(
 def check_as_asked(
     fn: Callable[..., Any],
     /,
-    *args: Any,
+    *args: Argument,
     chips: str | Sequence[str] | None = None,
     modes: str | Sequence[str] | None = None,
     cores: int = 1,
     rules: str | None = None,
-    **kwargs: Any,
+    **kwargs: Argument,
 ) -> CheckedRun:
     """As :func:`check`, in the way of tests: what is not said here the options say, and the first error is raised.
 
@@ -227,7 +228,7 @@ class _Check:
         run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
         return calls
 
-    def _interpreted(self, watched: Any, chip: Chip, *, silently: bool) -> Any:
+    def _interpreted(self, watched: Argument, chip: Chip, *, silently: bool) -> Any:
         """Return the outputs in plain interpretation, or of the watched run where a CPU lacks what the kernel does."""
         __tracebackhide__ = True
         run = self.run

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from nkitools.pallas.calls import Call
 from nkitools.pallas.check_modes import Plan
@@ -81,7 +80,7 @@ class Compiled:
         return _sum(kernel.spills for kernel in self.kernels)
 
 
-def _sum(values: Any) -> int | None:
+def _sum(values: Iterable[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.lowering import Program
@@ -111,7 +111,7 @@ class Compiler:
             env=environment,
         )
         self._answers = queue.SimpleQueue()
-        self._listener = threading.Thread(target=_listen, args=(self._process, self._answers), daemon=True)
+        self._listener = threading.Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True)
         self._listener.start()
         ready = self._answer(_START_SECONDS)
         if not ready["ready"]:
@@ -146,11 +146,11 @@ class Compiler:
         return str((telling or lines or [""])[0]).strip()[:300]
 
 
-def _listen(process: Any, answers: queue.SimpleQueue[Any]) -> None:
+def _listen(answered: BinaryIO, answers: queue.SimpleQueue[Any]) -> None:
     """Hand on what the process says, and None when it is gone."""
     try:
         while True:
-            answers.put(read(process.stdout))
+            answers.put(read(answered))
     except (EOFError, OSError, ValueError):
         answers.put(None)
 

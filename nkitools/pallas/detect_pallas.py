@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
 
 _JAX = frozenset({"jax", "jaxlib"})
 
@@ -28,7 +29,7 @@ _NEVER = frozenset({"neuronxcc", "nki", "nkitools", "numpy", "scipy"}) | sys.std
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-def is_pallas_function(fn: object) -> bool:
+def is_pallas_function(fn: Callable[..., Any]) -> bool:
     """Return whether ``fn`` is to be run by JAX: a jitted function, a partial of one, or a function that names JAX."""
     return _uses_jax(fn, set())
 
@@ -71,12 +72,12 @@ def _is_jax_object(value: object) -> bool:
     return _package(type(value).__module__) in _JAX
 
 
-def _home(function: FunctionType) -> object:
+def _home(function: FunctionType) -> str | None:
     """Return the module that defines a function. Its `__module__` may be that of a function which it wraps."""
     return function.__globals__.get("__name__")
 
 
-def _package(path: object) -> str:
+def _package(path: str | None) -> str:
     """Return the package that a dotted path starts with; a function's globals need not name a module."""
     return path.partition(".")[0] if isinstance(path, str) else ""
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import Array, Shaped
 from nkitools.pallas.prints import hear
+from nkitools.pallas.source_places import Place
 
 _lock = threading.RLock()
 
@@ -40,7 +42,7 @@ def placing_prints() -> Iterator[None]:
                 primitive.bind = before
 
 
-def _bind(theirs: Any, *args: Any, **params: Any) -> Any:
+def _bind(theirs: Callable[..., Any], *args: Shaped, **params: Any) -> Any:
     axes = jax_internals.of(jax_internals.PALLAS_CORE, "current_grid_env")()
     if axes is None:  # not in a kernel, or in one that is only being traced
         return theirs(*args, **params)
@@ -51,7 +53,7 @@ def _bind(theirs: Any, *args: Any, **params: Any) -> Any:
     return []
 
 
-def _say(form: Any, structure: Any, count: int, place: source_places.Place, *values: Any) -> None:
+def _say(form: tuple[Any, ...], structure: tuple[Any, Any], count: int, place: Place, *values: Array) -> None:
     merge = jax_internals.of(jax_internals.DEBUGGING, "merge_callback_args")
     in_tree, static = structure
     args, kwargs = merge(in_tree, list(values[:count]), static)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 from nkitools.pallas.imports import jax_module
@@ -19,7 +19,7 @@ _BUILT_EARLY = (
 
 
 @contextlib.contextmanager
-def interpreted(mode: object) -> Iterator[None]:
+def interpreted(mode: Hashable) -> Iterator[None]:
     """Run on the CPU and interpret every Pallas call that is traced within, as ``mode`` says (True or InterpretParams).
 
     The mode is part of the key under which ``jax.jit`` keeps its traces, so nothing traced within is used outside.

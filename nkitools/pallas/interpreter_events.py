@@ -16,6 +16,7 @@ import numpy as np
 
 from nkitools.pallas import source_places, write_shadow
 from nkitools.pallas.calls import Call, Operand
+from nkitools.pallas.jax_types import Array, BufferKey, Dma, Memory, Ranges, SourceInfo
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
 from nkitools.pallas.source_places import Place
@@ -44,7 +45,7 @@ class Watch:
         self.kernels: list[Kernel] = []
         self.here = threading.local()
 
-    def kernel(self, memory: Any) -> Kernel:
+    def kernel(self, memory: Memory) -> Kernel:
         """Begin to watch the memory of a Pallas call."""
         self.kernels.append(Kernel(self, memory))
         return self.kernels[-1]
@@ -58,7 +59,7 @@ class Watch:
 class Kernel:
     """One Pallas call while it runs: its buffers, the points of the grid so far, and the core that is at each."""
 
-    def __init__(self, watch: Watch, memory: Any) -> None:
+    def __init__(self, watch: Watch, memory: Memory) -> None:
         self.watch = watch
         self.memory = memory
         self.grid = WatchedGrid()
@@ -114,7 +115,7 @@ class Kernel:
 
     # ------------------------------------------------------------------ buffers
 
-    def allocate(self, key: Any, shape: tuple[int, ...], source: Any) -> None:
+    def allocate(self, key: BufferKey, shape: tuple[int, ...], source: SourceInfo | None) -> None:
         """Register a new buffer: before the first step one of the call's own, later one of the kernel's."""
         with self.lock:
             place = source_places.of_source(source)
@@ -123,7 +124,7 @@ class Kernel:
             elif key not in self.shadows:
                 self.shadows[key] = self._new("run_scoped", "scoped", None, shape, place)
 
-    def read(self, key: Any, ranges: tuple[Any, ...], core: int, source: Any) -> None:
+    def read(self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None) -> None:
         """Note a read: by the kernel, by a DMA, or by the pipeline that moves blocks."""
         with self.lock:
             buffer = self.shadows.get(key)
@@ -146,7 +147,9 @@ class Kernel:
                 self.rules.check_defined(buffer, seen, place, core)
                 self.rules.check_carry(buffer, seen, place, core)
 
-    def write(self, key: Any, ranges: tuple[Any, ...], core: int, source: Any, mask: Any = None) -> None:
+    def write(
+        self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None, mask: Array | None = None
+    ) -> None:
         """Note a write: by the kernel, by a DMA, or by the pipeline that moves blocks."""
         with self.lock:
             buffer = self.shadows.get(key)
@@ -164,11 +167,11 @@ class Kernel:
                 self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
                 self._mark(buffer, where, mask, core)
 
-    def _place(self, source: Any) -> Place:
+    def _place(self, source: SourceInfo | None) -> Place:
         assert self.call is not None
         return self.call.place if source is None else source_places.of_source(source, self.call.kernel_place)
 
-    def _mark(self, buffer: Shadow, where: tuple[Any, ...], mask: Any, core: int) -> None:
+    def _mark(self, buffer: Shadow, where: tuple[Any, ...], mask: Array | None, core: int) -> None:
         if mask is None:
             buffer.steps[where] = self.grid.step(core)
         else:
@@ -176,7 +179,9 @@ class Kernel:
             inside = mask[tuple(slice(0, size) for size in part.shape)]
             buffer.steps[where] = np.where(inside, self.grid.step(core), part)
 
-    def _carry_over(self, buffer: Shadow, where: tuple[Any, ...], carried: Any, place: Place, core: int) -> None:
+    def _carry_over(
+        self, buffer: Shadow, where: tuple[Any, ...], carried: Array | None, place: Place, core: int
+    ) -> None:
         """Mark the elements that a DMA writes as written at this step, and defined where its source is defined."""
         self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
         part = np.asarray(buffer.steps[where])
@@ -186,7 +191,7 @@ class Kernel:
             undefined = np.isin(carried, (UNWRITTEN, VISITED, PADDING))
             buffer.steps[where] = np.where(undefined, carried, self.grid.step(core)).reshape(part.shape)
 
-    def _move_block(self, buffer: Shadow, where: tuple[Any, ...], ranges: tuple[Any, ...], core: int) -> None:
+    def _move_block(self, buffer: Shadow, where: tuple[Any, ...], ranges: Ranges, core: int) -> None:
         """Note that the pipeline loads an input's block into its window, or stores an output's block from it."""
         source, carried = self.carried.pop(core, (None, None))
         part = np.asarray(buffer.steps[where])
@@ -212,7 +217,7 @@ class Kernel:
 
     # ------------------------------------------------------------------ DMAs and semaphores
 
-    def task(self, dma: Any, task: Callable[[], None]) -> Callable[[], None]:
+    def task(self, dma: Dma, task: Callable[[], None]) -> Callable[[], None]:
         """Return the part of a DMA that runs at the wait for it, with its reads and writes attributed to the DMA."""
         with self.lock:
             self.dmas.setdefault(id(dma), (dma, self.grid.point(int(dma.src_local_core_id))))
@@ -227,7 +232,7 @@ class Kernel:
 
         return run
 
-    def stuck(self, core: int, source: Any, has: int, wants: int) -> None:
+    def stuck(self, core: int, source: SourceInfo | None, has: int, wants: int) -> None:
         """PL208: a wait that nothing can end."""
         message = f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}"
         self.rules.tell("PL208", message, self._place(source), self.grid.point(core), "semaphore")
@@ -254,6 +259,6 @@ class Kernel:
             if buffer.kind == "output":
                 self.rules.check_written(buffer)
 
-    def _target(self, dma: Any) -> str:
+    def _target(self, dma: Dma) -> str:
         """Return the buffer that a DMA writes."""
         return next((each.name for key, each in self.shadows.items() if key[1] == int(dma.dst_buffer_id)), "dma")

@@ -9,13 +9,14 @@ with the reason. Differences between the supported versions of JAX (0.10 to 0.12
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import Thread
 
 _INTERPRET = "jax._src.pallas.mosaic.interpret"
 INTERPRETER = f"{_INTERPRET}.interpret_pallas_call"
@@ -135,7 +136,7 @@ def _unlike(mark: Mark) -> str:
     return f"{where} has no {', '.join(missing)}" if missing else ""
 
 
-def _names(thing: Any) -> Iterable[str]:
+def _names(thing: type | Callable[..., Any]) -> Iterable[str]:
     if is_dataclass(thing):
         return [each.name for each in fields(thing)]
     return inspect.signature(thing).parameters
@@ -148,7 +149,7 @@ def are_ordered(clock: Any, other: Any) -> bool:
     return bool(of(VECTOR_CLOCK, "ordered")(clock, other))  # before 0.11 clocks are arrays
 
 
-def core_of(thread: Any, cores_per_device: int) -> int:
+def core_of(thread: Thread, cores_per_device: int) -> int:
     """Return the core within its device: of a device and a core, or of a number among the cores of all devices."""
     return int(thread[1]) if isinstance(thread, tuple) else int(thread) % cores_per_device
 

@@ -15,6 +15,7 @@ from nkitools.pallas.detect_pallas import is_pallas_function
 from nkitools.pallas.grid_prints import placing_prints
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpret_mode, interpreted
+from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.prints import UnheardPrints, hearing_prints, prints_can_be_heard
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
@@ -23,7 +24,7 @@ from nkitools.record.run_session import session
 TARGET = "pallas-interpret"
 
 
-def run(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
+def run(fn: Callable[..., Any], /, *args: Argument, **kwargs: Argument) -> Run:
     """Run ``fn(*args, **kwargs)`` on the CPU, with every Pallas call that it makes interpreted.
 
     ``fn`` is any JAX function: jitted or not, a partial, a wrapper around several Pallas calls. It needs no
@@ -93,7 +94,7 @@ def listening(prints: list[Print] | None) -> contextlib.AbstractContextManager[A
     return stack
 
 
-def as_given(outputs: Any, arguments: Any) -> Any:
+def as_given(outputs: Argument, arguments: Argument) -> Any:
     """Return the outputs as JAX arrays where one of the arguments is one, else as NumPy arrays."""
     return outputs if _has_jax_array(arguments) else _to_numpy(outputs)
 
@@ -121,12 +122,12 @@ def finished(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     return outputs
 
 
-def _not_to_be_donated(leaf: Any) -> Any:
+def _not_to_be_donated(leaf: Argument) -> Any:
     """Return a copy of a JAX array: a function that its arguments are donated to deletes them, and runs repeatedly."""
     return leaf.copy() if isinstance(leaf, jax_module().Array) else leaf
 
 
-def _check_is_jax(fn: Callable[..., Any], outputs: Any) -> None:
+def _check_is_jax(fn: Callable[..., Any], outputs: Argument) -> None:
     """Refuse a function that showed nothing of JAX: it ran, but no Pallas kernel did."""
     if not _has_jax_array(outputs) and not is_pallas_function(fn):
         raise TypeError(
@@ -135,12 +136,12 @@ def _check_is_jax(fn: Callable[..., Any], outputs: Any) -> None:
         )
 
 
-def _has_jax_array(tree: Any) -> bool:
+def _has_jax_array(tree: Argument) -> bool:
     jax = jax_module()
     return any(isinstance(leaf, jax.Array) for leaf in jax.tree_util.tree_leaves(tree))
 
 
-def _to_numpy(outputs: Any) -> Any:
+def _to_numpy(outputs: Argument) -> Any:
     """Return the same structure with NumPy arrays, writable, in place of JAX's."""
     jax = jax_module()
     return jax.tree_util.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, outputs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from nkitools.pallas import source_places
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls
 from nkitools.pallas.chips import CHIPS, Chip
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import Ref, Shaped
 from nkitools.pallas.source_places import Place
 from nkitools.rules.finding import Finding
 
@@ -41,7 +41,7 @@ class Program:
     kept: tuple[int, ...]
 
 
-def lower(call: Call, chip: Chip, **compiler_params: Any) -> Program | Finding:
+def lower(call: Call, chip: Chip, **compiler_params: int) -> Program | Finding:
     """Return the call lowered for ``chip``, or what is wrong with it. ``compiler_params`` replace the author's."""
     export = jax_module("jax.export")
     jitted = jax_module().jit(call.as_function(**compiler_params))
@@ -59,7 +59,7 @@ def lower(call: Call, chip: Chip, **compiler_params: Any) -> Program | Finding:
     )
 
 
-def _as_numbers(aval: Any) -> tuple[tuple[int, ...], str]:
+def _as_numbers(aval: Shaped) -> tuple[tuple[int, ...], str]:
     """Return the shape and dtype of an array; of one of random keys, those of the numbers that they are made of."""
     jax = jax_module()
     if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
@@ -74,7 +74,7 @@ def fills_in_floats() -> bool:
     array = jax.ShapeDtypeStruct((8, 128), jax_module("jax.numpy").float32)
     chip = CHIPS["v5e"]
 
-    def kernel(x_ref: Any, out_ref: Any) -> None:
+    def kernel(x_ref: Ref, out_ref: Ref) -> None:
         pallas.debug_print("{}", x_ref[0, 0])
         out_ref[...] = x_ref[...]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.pallas.calls import Call
+from nkitools.pallas.jax_types import Array
 from nkitools.pallas.write_shadow import GIVEN
 
 
@@ -48,7 +49,7 @@ class WatchedGrid:
         """Store the block of an output; the next point begins with another block."""
         self._since.pop((output, core), None)
 
-    def others(self, steps: Any, core: int) -> Any:
+    def others(self, steps: Array, core: int) -> Any:
         """Return the steps among ``steps`` whose point differs from this one in a parallel dimension."""
         assert self.call is not None
         if not any(self.call.parallel):

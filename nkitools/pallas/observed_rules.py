@@ -8,6 +8,7 @@ import numpy as np
 
 from nkitools.pallas import write_shadow
 from nkitools.pallas.calls import Operand, show_shape
+from nkitools.pallas.jax_types import Array
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
@@ -22,7 +23,7 @@ class WatchedRules:
         self._races: list[tuple[Shadow, int, Place, tuple[int, ...]]] = []
         self._own_reads: dict[str, tuple[Place, tuple[int, ...]]] = {}
 
-    def own_read(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+    def own_read(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
         """Judge a read of an output that another point has written or left unwritten: a sum over points, no race."""
         if (seen == UNWRITTEN).any() or self._grid.others(seen, core).size:
             self._own_reads.setdefault(buffer.name, (place, self._grid.point(core)))
@@ -60,7 +61,7 @@ class WatchedRules:
             message = f"the kernel {does} elements {elements} of {buffer.text()}, whose shape is {show_shape(shape)}"
         self.tell("PL201", message, place, self._grid.point(core), buffer.name)
 
-    def check_defined(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+    def check_defined(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
         """PL207, if the results depend on it."""
         if not seen.size or seen.min() > UNWRITTEN:
             return
@@ -73,7 +74,7 @@ class WatchedRules:
         message = f"{buffer.text()} {what}: {write_shadow.runs(undefined)} of the block read"
         self.tell("PL207", message, place, self._grid.point(core), buffer.name, sure=False)
 
-    def check_carry(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+    def check_carry(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
         """PL206, if the results depend on it."""
         if buffer.kind not in ("window", "scratch") or (buffer.operand is not None and not buffer.is_output):
             return
@@ -83,16 +84,16 @@ class WatchedRules:
             message = f"{buffer.text()} carries a value over from grid point {there}{self._grid.in_parallel()}"
             self.tell("PL206", message, place, self._grid.point(core), buffer.name, sure=False)
 
-    def check_write_race(self, buffer: Shadow, before: Any, place: Place, core: int) -> None:
+    def check_write_race(self, buffer: Shadow, before: Array, place: Place, core: int) -> None:
         """PL203 between points of parallel dimensions, which may be on different cores."""
         if buffer.is_output and buffer.kind in ("window", "output"):
             self._note_race(buffer, before, place, core)
 
-    def check_read_race(self, buffer: Shadow, seen: Any, place: Place, core: int) -> None:
+    def check_read_race(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
         if buffer.kind == "output":
             self._note_race(buffer, seen, place, core)
 
-    def _note_race(self, buffer: Shadow, steps: Any, place: Place, core: int) -> bool:
+    def _note_race(self, buffer: Shadow, steps: Array, place: Place, core: int) -> bool:
         """Keep the last of ``steps`` that may run at once with this one; return whether there is one."""
         others = self._grid.others(steps, core)
         if others.size:
@@ -113,7 +114,7 @@ class WatchedRules:
                 message = f"{operand.text()}: grid points {there} and {show_shape(point)} write the same elements"
                 self.tell("PL203", message + self._grid.in_parallel(), place, point, buffer.name, sure=False)
 
-    def check_visits(self, buffer: Shadow, before: Any, ranges: tuple[Any, ...], core: int) -> None:
+    def check_visits(self, buffer: Shadow, before: Array, ranges: tuple[Any, ...], core: int) -> None:
         """PL202 and PL203: a block is stored that was stored before."""
         operand = buffer.operand
         if operand is None or not operand.is_output or not before.size:

@@ -15,6 +15,7 @@ from nkitools.pallas.findings import in_order
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpreted
 from nkitools.pallas.interpreter_events import Watch
+from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.lowering import first_sentences, rule_of
 from nkitools.pallas.tpu_interpret import parameters, watching
 from nkitools.record.prints.print_sequence import Prints
@@ -127,7 +128,7 @@ def _refused(error: Exception) -> Finding | None:
 
 
 def _confirmed(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, watch: Watch, first: Any
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, watch: Watch, first: Argument
 ) -> dict[Any, Finding]:
     """Return the suspicions, if the results are others where undefined memory holds something else."""
     suspected = watch.suspected.findings
@@ -135,7 +136,7 @@ def _confirmed(
     return suspected if error is not None or _differ(first, second) else {}
 
 
-def _differ(first: Any, second: Any) -> bool:
+def _differ(first: Argument, second: Argument) -> bool:
     leaves = jax_module().tree_util.tree_leaves
     pairs = zip(leaves(first), leaves(second), strict=True)
     return any(np.asarray(a).tobytes() != np.asarray(b).tobytes() for a, b in pairs)

@@ -9,13 +9,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from nkitools.pallas.calls import equations
 from nkitools.pallas.chips import CHIPS
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import Argument, Device, DTypeLike, Jaxpr
 from nkitools.pallas.launch import name_of
 
 
@@ -77,7 +78,7 @@ class Measurement:
         )
 
 
-def peak(dtype: Any, chip: str, *, cores: int | None = None) -> float:
+def peak(dtype: DTypeLike, chip: str, *, cores: int | None = None) -> float:
     """Return the documented peak in operations per second; a multiply-add counts two.
 
     - ``dtype`` of the factors: bfloat16, int8, or float8 of any form; a name, or whatever NumPy or JAX take.
@@ -102,7 +103,7 @@ def peak(dtype: Any, chip: str, *, cores: int | None = None) -> float:
     return of_chip.operations[family] * counted / of_chip.cores
 
 
-def utilisation(seconds: float, operations: float, dtype: Any, chip: str, *, cores: int | None = None) -> float:
+def utilisation(seconds: float, operations: float, dtype: DTypeLike, chip: str, *, cores: int | None = None) -> float:
     """Return the share of the peak, between 0 and 1, that ``operations`` in ``seconds`` are.
 
     ``seconds`` must have been measured on the chip; ``operations`` of a product [M, K] x [K, N] are 2 M K N. The other
@@ -124,7 +125,13 @@ def utilisation(seconds: float, operations: float, dtype: Any, chip: str, *, cor
 
 
 def measure(
-    fn: Callable[..., Any], /, *args: Any, operations: float, dtype: Any = None, trials: int = 10, calls: int = 10
+    fn: Callable[..., Any],
+    /,
+    *args: Argument,
+    operations: float,
+    dtype: DTypeLike | None = None,
+    trials: int = 10,
+    calls: int = 10,
 ) -> Measurement:
     """Time ``fn(*args)`` on the TPU that JAX runs it on, and compare with the peak of one device.
 
@@ -176,7 +183,9 @@ def measure(
     )
 
 
-def _seconds(jax: Any, fn: Callable[..., Any], args: tuple[Any, ...], trials: int, calls: int) -> Iterator[float]:
+def _seconds(
+    jax: ModuleType, fn: Callable[..., Any], args: tuple[Any, ...], trials: int, calls: int
+) -> Iterator[float]:
     """Yield the time of one call, trial by trial, once the function is compiled and has run."""
     jax.block_until_ready(fn(*args))
     for _ in range(trials):
@@ -187,7 +196,7 @@ def _seconds(jax: Any, fn: Callable[..., Any], args: tuple[Any, ...], trials: in
         yield (time.perf_counter() - start) / calls
 
 
-def _device(jax: Any, args: tuple[Any, ...]) -> Any:
+def _device(jax: ModuleType, args: tuple[Any, ...]) -> Any:
     """Return the device that the first JAX array lies on, else the one that JAX would take."""
     for leaf in jax.tree_util.tree_leaves(args):
         if isinstance(leaf, jax.Array):
@@ -196,7 +205,7 @@ def _device(jax: Any, args: tuple[Any, ...]) -> Any:
     return default if hasattr(default, "platform") else jax.local_devices(backend=default)[0]
 
 
-def _chip(device: Any) -> str:
+def _chip(device: Device) -> str:
     """Return the chip that a TPU device is of; ``NotModelled`` (NK607) for one whose peaks are not known."""
     if device.device_kind not in _CHIP_OF_KIND:
         remedy = f"Known are {', '.join(PEAKS)}."
@@ -204,19 +213,19 @@ def _chip(device: Any) -> str:
     return _CHIP_OF_KIND[device.device_kind]
 
 
-def _interprets(jaxpr: Any) -> bool:
+def _interprets(jaxpr: Jaxpr) -> bool:
     """Return whether any Pallas call in ``jaxpr``, at whatever depth, would be interpreted."""
     return any(each.primitive.name == "pallas_call" and each.params.get("interpret") for each in equations(jaxpr))
 
 
-def _first_dtype(jax: Any, args: tuple[Any, ...]) -> Any:
+def _first_dtype(jax: ModuleType, args: tuple[Any, ...]) -> Any:
     for leaf in jax.tree_util.tree_leaves(args):
         if hasattr(leaf, "dtype"):
             return leaf.dtype
     raise ValueError("no argument of the function is an array, so say which dtype it multiplies: dtype=...")
 
 
-def _dtype_name(dtype: Any) -> str:
+def _dtype_name(dtype: DTypeLike) -> str:
     """ "bfloat16" for the name itself, ml_dtypes.bfloat16, jnp.bfloat16 and a dtype object."""
     if isinstance(dtype, str):
         return dtype

@@ -24,6 +24,7 @@ import numpy as np
 from nkitools.pallas.compiler_refusals import finding, refuse
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_internals import DEBUGGING as _MODULE
+from nkitools.pallas.jax_types import Shaped
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.rules.finding import Finding
@@ -110,7 +111,12 @@ def prints_can_be_heard() -> bool:
 
 
 def _on_print(
-    fmt: str, np_printoptions: Any, has_placeholders: bool, logging_record: Any, *args: Any, **kwargs: Any
+    fmt: str,
+    np_printoptions: tuple[tuple[str, Any], ...],
+    has_placeholders: bool,
+    logging_record: Any,
+    *args: Any,
+    **kwargs: Any,
 ) -> None:
     """Stands in for JAX's function in compiled programs, so it is one function for all runs."""
     hear((fmt, np_printoptions, has_placeholders, logging_record), args, kwargs)
@@ -129,7 +135,7 @@ def hear(form: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], *
     listener.prints.extend(_record(label, value, where) for label, value in values)
 
 
-def _record(label: str, value: Any, where: dict[str, Any]) -> Print:
+def _record(label: str, value: Shaped | tuple[()], where: dict[str, Any]) -> Print:
     array = np.array(value)  # a copy: JAX may use the buffer again
     return Print(label, array, array.shape, str(array.dtype), **where)
 

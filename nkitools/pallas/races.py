@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import BufferKey, Ranges, SourceInfo
 from nkitools.pallas.source_places import Place
 
 _FIRST_DMA = 100
@@ -21,13 +22,21 @@ class WatchedRaces:
         super().__init__(*args, **kwargs)
         self.accesses: dict[Any, list[tuple[bool, Any, Any, Any, Any]]] = {}
 
-    def check_read(self, *checked: Any, source_info: Any = None) -> None:
+    def check_read(self, *checked: Any, source_info: SourceInfo | None = None) -> None:
         self._check(False, *jax_internals.access_of(*checked), source_info)
 
-    def check_write(self, *checked: Any, source_info: Any = None) -> None:
+    def check_write(self, *checked: Any, source_info: SourceInfo | None = None) -> None:
         self._check(True, *jax_internals.access_of(*checked), source_info)
 
-    def _check(self, is_write: bool, who: Any, clock: Any, key: Any, ranges: Any, source: Any) -> None:
+    def _check(
+        self,
+        is_write: bool,
+        who: tuple[int, int],
+        clock: Any,
+        key: BufferKey,
+        ranges: Ranges,
+        source: SourceInfo | None,
+    ) -> None:
         """Compare with every earlier access to the buffer that neither happened before this one nor only read too."""
         with self.lock:
             earlier = list(self.accesses.setdefault(key, []))
@@ -42,19 +51,19 @@ class WatchedRaces:
                 return
 
 
-def _overlap(one: Any, other: Any) -> bool:
+def _overlap(one: Ranges, other: Ranges) -> bool:
     """Return whether two accesses share an element; the dimensions that one of them does not index are whole."""
     return all(_meet(a, b) for a, b in zip(one, other, strict=False))
 
 
-def _meet(a: Any, b: Any) -> bool:
+def _meet(a: int | slice, b: int | slice) -> bool:
     first, second = _progression(a), _progression(b)
     if len(first) * len(second) < 1 << 12:
         return bool(set(first) & set(second))
     return first[0] <= second[-1] and second[0] <= first[-1]
 
 
-def _progression(index: Any) -> range:
+def _progression(index: int | slice) -> range:
     if isinstance(index, slice):
         return range(int(index.start or 0), int(index.stop), int(index.step or 1))
     return range(int(index), int(index) + 1)
@@ -82,7 +91,7 @@ class Access(NamedTuple):
         return f"a {'write' if self.is_write else 'read'} of {_ranges(self.ranges)} {by}{line}"
 
 
-def _tell_race(key: Any, this: Access, other: Access) -> None:
+def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
     """PL203, at the kernel's own access where there is one: what it should have waited for is in the message."""
     kernel = jax_module(jax_internals.INTERPRETER)._shared_memory.kernel
     if kernel.call is None:
@@ -95,7 +104,7 @@ def _tell_race(key: Any, this: Access, other: Access) -> None:
     kernel.rules.tell("PL203", message, place, (), getattr(buffer, "name", ""))
 
 
-def _ranges(ranges: Any) -> str:
+def _ranges(ranges: Ranges) -> str:
     shown = [
         f"{int(each.start or 0)}:{int(each.stop)}" if isinstance(each, slice) else str(int(each)) for each in ranges
     ]

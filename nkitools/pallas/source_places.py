@@ -7,9 +7,10 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nkitools.pallas import jax_internals
+from nkitools.pallas.jax_types import DebugInfo, SourceInfo
 from nkitools.rules.finding import Finding
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -39,7 +40,7 @@ def is_authors(file: str) -> bool:
     return not (_JAX.search(file) or file.startswith((_PACKAGE, "<frozen")))
 
 
-def of_source(source_info: Any, otherwise: Place = NOWHERE) -> Place:
+def of_source(source_info: SourceInfo | None, otherwise: Place = NOWHERE) -> Place:
     """Return where an equation was written; ``otherwise`` where JAX does not know (an operation of JAX's own)."""
     if source_info is None or jax_internals.moved(jax_internals.STATIC):
         return otherwise
@@ -50,7 +51,7 @@ def of_source(source_info: Any, otherwise: Place = NOWHERE) -> Place:
     return otherwise
 
 
-def of_function(debug_info: Any, otherwise: Place = NOWHERE) -> Place:
+def of_function(debug_info: DebugInfo | None, otherwise: Place = NOWHERE) -> Place:
     """Return where a traced function is defined: JAX keeps it as ``name at file:line``."""
     found = _FUNCTION_AT.match(str(getattr(debug_info, "func_src_info", "")))
     if found is None or not is_authors(found["file"]):

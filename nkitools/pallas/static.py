@@ -11,6 +11,7 @@ from nkitools.pallas import jax_internals, libtpu
 from nkitools.pallas.calls import Call, Operand, placed_equations, show_shape
 from nkitools.pallas.chips import MIB, Chip
 from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import DType, Equation
 from nkitools.pallas.lowering import fills_in_floats
 from nkitools.pallas.source_places import Place
 from nkitools.rules.finding import Finding
@@ -58,7 +59,7 @@ def _of_block(operand: Operand) -> Iterator[Finding]:
         )
 
 
-def bit_width(dtype: Any) -> int:
+def bit_width(dtype: DType) -> int:
     """Return how many bits an element takes in memory; a bool takes 32."""
     name = str(dtype)
     if name == "bool":
@@ -99,7 +100,7 @@ def scratch_bytes(call: Call) -> int:
     )
 
 
-def bit_width_in_memory(dtype: Any) -> int:
+def bit_width_in_memory(dtype: DType) -> int:
     """As :func:`bit_width`; a bool array of HBM takes a byte an element."""
     return 8 if str(dtype) == "bool" else bit_width(dtype)
 
@@ -150,10 +151,10 @@ def _lowered_primitives() -> Any:
 _ARITHMETIC = frozenset(["add", "sub", "mul", "div", "rem", "max", "min", "abs", "neg", "sign", "integer_pow", "pow"])
 
 
-def _of_dtypes(equation: Any, place: Place, call: Call, chip: Chip) -> Iterator[Finding]:
+def _of_dtypes(equation: Equation, place: Place, call: Call, chip: Chip) -> Iterator[Finding]:
     """PL105: what can never be loaded, and arithmetic that no vector unit has."""
     name = equation.primitive.name
-    types = [getattr(var.aval, "dtype", None) for var in (*equation.invars, *equation.outvars)]
+    types: list[Any] = [getattr(var.aval, "dtype", None) for var in (*equation.invars, *equation.outvars)]
     shaped = [var.aval for var in equation.outvars if getattr(var.aval, "shape", ())]
     for dtype in types:
         if str(dtype) in ("float16", "float64", "int64", "uint64", "complex64", "complex128"):
@@ -170,7 +171,7 @@ def _of_dtypes(equation: Any, place: Place, call: Call, chip: Chip) -> Iterator[
         yield place.finding("PL105", message)
 
 
-def print_mistake(equation: Any) -> str:
+def print_mistake(equation: Equation) -> str:
     """Return what a TPU does not take of a print, in words; empty where it takes it."""
     template, filled = equation.params["fmt"], equation.params["has_placeholders"]
     values = [var.aval for var in equation.invars]
@@ -199,6 +200,6 @@ def print_mistake(equation: Any) -> str:
     return f"{said} fills a placeholder with {others[0]}; a TPU fills in {fitting} only" if others else ""
 
 
-def _is_float(dtype: Any) -> bool:
+def _is_float(dtype: DType) -> bool:
     numpy = jax_module("jax.numpy")
     return bool(numpy.issubdtype(dtype, numpy.floating))

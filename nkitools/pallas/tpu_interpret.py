@@ -19,6 +19,7 @@ from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.calls import Call, call_of
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpreter_events import Kernel, Watch
+from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
 from nkitools.pallas.races import WatchedRaces
 
 _lock = threading.RLock()
@@ -128,21 +129,23 @@ class _WatchedMemory:
         super().__init__(*args, **kwargs)
         self.kernel = _watches[-1].kernel(self)
 
-    def allocate_buffer(self, key: Any, ref_count: Any, value: Any, *args: Any, **kwargs: Any) -> None:
+    def allocate_buffer(self, key: BufferKey, ref_count: int, value: Array, *args: Any, **kwargs: Any) -> None:
         super().allocate_buffer(key, ref_count, value, *args, **kwargs)  # type: ignore[misc]
         self.kernel.allocate(key, value.shape, _source(kwargs))
 
-    def get_buffer_content(self, key: Any, rnge: Any, thread: Any, *args: Any, **kwargs: Any) -> Any:
+    def get_buffer_content(self, key: BufferKey, rnge: Ranges, thread: Thread, *args: Any, **kwargs: Any) -> Any:
         self.kernel.read(key, rnge, self._core(thread), _source(kwargs))
         return super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
 
-    def store_buffer_content(self, key: Any, rnge: Any, value: Any, thread: Any, *args: Any, **kwargs: Any) -> Any:
+    def store_buffer_content(
+        self, key: BufferKey, rnge: Ranges, value: Array, thread: Thread, *args: Any, **kwargs: Any
+    ) -> Any:
         self.kernel.write(key, rnge, self._core(thread), _source(kwargs))
         rnge, value = self._inside(key, rnge, value)
         return super().store_buffer_content(key, rnge, value, thread, *args, **kwargs)  # type: ignore[misc]
 
     def swap_buffer_content(
-        self, key: Any, rnge: Any, value: Any, mask: Any, thread: Any, *args: Any, **kwargs: Any
+        self, key: BufferKey, rnge: Ranges, value: Array, mask: Array | None, thread: Thread, *args: Any, **kwargs: Any
     ) -> Any:
         self.kernel.write(key, rnge, self._core(thread), _source(kwargs), mask)
         whole = value
@@ -154,7 +157,7 @@ class _WatchedMemory:
         )
         return (result if value.shape == whole.shape else whole, *more)
 
-    def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Any) -> None:
+    def append_semaphore_task(self, semaphore_id: int, global_core_id: int, task: Callable[[], None]) -> None:
         dma = getattr(task, "__self__", None)
         ours = task if dma is None else self.kernel.task(dma, task)
         super().append_semaphore_task(semaphore_id, global_core_id, ours)  # type: ignore[misc]
@@ -165,7 +168,7 @@ class _WatchedMemory:
             self.kernel.left_over(self._core(core), int(semaphore.count_by_core[core]))
         return []
 
-    def spoil(self, key: Any, *, adversely: bool = False) -> None:
+    def spoil(self, key: BufferKey, *, adversely: bool = False) -> None:
         """Make a buffer as undefined as when it was allocated; ``adversely`` with the other of JAX's fillings."""
         how = self.uninitialized_memory
         if adversely:
@@ -174,10 +177,10 @@ class _WatchedMemory:
         if buffer is not None:
             buffer.content[...] = _fill(buffer.content.dtype, how)
 
-    def _core(self, thread: Any) -> int:
+    def _core(self, thread: Thread) -> int:
         return jax_internals.core_of(thread, self.num_cores_per_device)
 
-    def _inside(self, key: Any, ranges: Any, value: Any) -> tuple[Any, Any]:
+    def _inside(self, key: BufferKey, ranges: Ranges, value: Array) -> tuple[Any, Any]:
         """Return the part of a write inside of the buffer; the watch has reported the rest, and the run goes on."""
         from nkitools.pallas.write_shadow import clipped, is_outside
 
@@ -193,7 +196,7 @@ def _source(kwargs: dict[str, Any]) -> Any:
     return getattr(kwargs.get("logging_info"), "source_info", None)
 
 
-def _fill(dtype: Any, how: str) -> Any:
+def _fill(dtype: DType, how: str) -> Any:
     """Return what JAX fills undefined memory with."""
     numpy = jax_module("jax.numpy")
     if how == "zero":
@@ -210,7 +213,7 @@ class _WatchedSemaphore:
     shared_memory: Any
     id: int
 
-    def wait(self, value: Any, global_core_id: int, **kwargs: Any) -> None:
+    def wait(self, value: int, global_core_id: int, **kwargs: Any) -> None:
         memory = self.shared_memory
         core = int(global_core_id)
         if memory.num_cores == 1:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from nkitools.pallas.imports import jax_module
 
 
-def write(stream: BinaryIO, message: Any) -> None:
+def write(stream: BinaryIO, message: dict[str, Any]) -> None:
     """Send one message."""
     data = pickle.dumps(message)
     stream.write(len(data).to_bytes(8, "big") + data)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from nkitools.pallas.calls import Operand
+from nkitools.pallas.jax_types import Array
 from nkitools.pallas.source_places import NOWHERE, Place
+from nkitools.rules.finding import Finding
 
 # Instead of a grid step, of elements that no step of the kernel wrote:
 UNWRITTEN = -1
@@ -100,7 +102,7 @@ def show(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def runs(mask: Any, limit: int = 3) -> str:
+def runs(mask: Array, limit: int = 3) -> str:
     """Return the flat positions where ``mask`` is true: ``elements 875..881 (7)``, and so on."""
     flat = np.flatnonzero(np.asarray(mask))
     breaks = np.flatnonzero(np.diff(flat) != 1)
@@ -120,6 +122,6 @@ class Observed:
 
     findings: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
-    def add(self, finding: Any, about: Any) -> None:
+    def add(self, finding: Finding, about: tuple[Place, str]) -> None:
         """Keep ``finding`` unless the same was found of the operand ``about`` at the same line before."""
         self.findings.setdefault((finding.rule, about, finding.file, finding.line), finding)

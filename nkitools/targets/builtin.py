@@ -9,7 +9,7 @@ from nkitools.targets.neuron_module import is_torch_module
 from nkitools.targets.target import Availability, Target, refuse
 
 if TYPE_CHECKING:
-    from nkitools.chip.argument_types import Argument, Kernel
+    from nkitools.chip.argument_types import Kernel
     from nkitools.record.run import Run
 
 _CALL_IT = "Call it: model(x). On hardware kernel_benchmark times it, as a baseline for kernels."
@@ -27,7 +27,7 @@ class BuiltinSimulator(Target):
         """Return that the simulator can always run: it is pure Python."""
         return Availability(True, "part of nkitools")
 
-    def run(self, kernel: Kernel, /, *args: Argument, **kwargs: Any) -> Run:
+    def run(self, kernel: Kernel, /, *args: Any, **kwargs: Any) -> Run:
         """Run ``kernel``; the keywords of ``nkitools.simulate`` (grid, chip, ranks, rules, watch) apply.
 
         A JAX function is checked by `nkitools.pallas.check_as_asked`, which takes other keywords.
