@@ -118,23 +118,23 @@ begin = time.process_time()
 import nkitools.pytest_plugin
 took = time.process_time() - begin
 heavy = sorted({"numpy", "jax", "ml_dtypes", "rich", "click", "torch", "scipy"} & set(sys.modules))
-print(json.dumps([heavy, took]))
+print(json.dumps([heavy, took / its if "its" in globals() else took]))
 """
 
 
 def load() -> tuple[list[str], float]:
-    """Load the plugin in a process that has pytest already; what it imported, and the seconds of work that it took."""
-    code = f"import pytest\n{LOADED}"
+    """Load the plugin in a process that has pytest already; what it imported, and its work as a share of pytest's own."""
+    code = f"import json, sys, time\nbegin = time.process_time()\nimport pytest\nits = time.process_time() - begin\n{LOADED}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy, took = json.loads(done.stdout)
     return heavy, took
 
 
 def test_loading_the_plugin_is_light() -> None:
-    """Under 15 ms, and nothing heavy: every pytest session of everybody who has nkitools installed pays for it."""
+    """A fifth of pytest's own import at most (15 ms of 75), and nothing heavy: every pytest session pays for it."""
     measured = [load() for _ in range(5)]
     assert all(heavy == [] for heavy, _ in measured)
-    assert min(took for _, took in measured) < 0.015  # the best of five
+    assert min(took for _, took in measured) < 0.2  # the best of five; on a busy machine both take longer
 
 
 def test_a_session_without_kernels_imports_nothing_heavy(author: Any) -> None:
