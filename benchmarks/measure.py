@@ -1,4 +1,4 @@
-"""What is measured, and how: the processor's time of this process, the least of several rounds of what takes turns.
+"""Measurements: the processor's time of this process, the least of several rounds in which the candidates take turns.
 
 A busy machine takes a process from the processor, and the processor's time does not count that; what remains of the
 disturbance (caches, clock) only ever adds, so the least of several rounds is nearest to the truth.

@@ -29,10 +29,10 @@ class Attempt:
     vmem_limit: int | None
     """How much the compiler gives that call."""
     compiled: Compiled | None
-    """What the compiler made of each Pallas call."""
+    """The compiler's answer to each Pallas call."""
     findings: tuple[Finding, ...] = ()
     refused: str = ""
-    """What the function itself says against this block."""
+    """The function's own objection to this block."""
 
     @property
     def fits(self) -> bool | None:

@@ -1,4 +1,4 @@
-"""What the benchmarks compare is equal, and their figures are what they say."""
+"""The candidates of the benchmarks compute the same, and their figures are right."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def preload(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def answers(preload: str) -> dict[str, Any]:
-    """What a process says of the imaginary chip, which its environment chooses."""
+    """Return the answers of a process about the imaginary chip, which its environment chooses."""
     done = python(preload + QUESTIONS, NEURON_PLATFORM_TARGET_OVERRIDE="trn4")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

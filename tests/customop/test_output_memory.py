@@ -1,4 +1,4 @@
-"""Where the output lies, and what of it is computed from unwritten memory."""
+"""The place of the output, and the elements that are computed from unwritten memory."""
 
 from __future__ import annotations
 

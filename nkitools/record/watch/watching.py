@@ -30,7 +30,7 @@ from nkitools.record.watch.written import Written
 BUDGET = 256 << 20  # bytes of values of one run that a watch keeps, unless it says otherwise
 
 Wanted = Callable[[str, str, int], bool]
-"""Whether a write is kept: by the tensor's name, and the file and line of the instruction."""
+"""Decides from a tensor's name, and the file and line of an instruction, whether its write is kept."""
 
 
 class Watcher(Protocol):

@@ -1,4 +1,4 @@
-"""What kernels, lint and documents say with a table of versions that has NKI 0.99, as JSON: see the test beside it."""
+"""Answers of kernels, lint and documents under a table of versions with NKI 0.99, as JSON: see the test beside it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.dialects.legacy.running import random, refusal, run
 
 
 def rows(done: Any) -> list[Any]:
-    """What each instruction is, on which operands, of which line."""
+    """Return the name, operands and line of each instruction."""
     return [
         (each.name, each.engine, [(o.memory, o.dtype, o.shape, o.byte_offset, o.written) for o in each.operands])
         for each in done.instructions
