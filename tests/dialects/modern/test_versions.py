@@ -28,7 +28,7 @@ EARLY = "is public since NKI 0.99; this is NKI 0.6"
 
 @cache
 def imaginary() -> dict[str, Any]:
-    """Return the answers of a process whose table has NKI 0.99, too, which tests/dialects/imaginary/versions.tsv adds."""
+    """Return the answers of a process whose table has NKI 0.99, which tests/dialects/imaginary/versions.tsv adds."""
     command = [sys.executable, "-m", "tests.dialects.imaginary.session"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
