@@ -103,8 +103,6 @@ class Baton:
         self._results: dict[int, Any] = {}
         self._play: Callable[[int], Any] | None = None
 
-    # --- for instructions -------------------------------------------------------------------------------------------
-
     @property
     def running(self) -> int:
         """The number of the player that runs."""
@@ -154,8 +152,6 @@ class Baton:
         """Let a seeded run go on with another program between two instructions."""
         if self._random is not None and len(self._left) > 1 and self._random.random() < 0.5:
             self._leave(_State.READY)
-
-    # --- passing on -------------------------------------------------------------------------------------------------
 
     def _leave(
         self,
@@ -220,8 +216,6 @@ class Baton:
         player.thread = thread
         self._threads.append(thread)
         thread.start()
-
-    # --- playing ----------------------------------------------------------------------------------------------------
 
     def run(self, play: Callable[[int], Any]) -> list[Any]:
         """``play(number)`` for every player; returns the results by number.
@@ -300,8 +294,6 @@ class Baton:
                     self._error = error
                     self._stopping = True
                     self._caller_waits.release()
-
-    # --- ending -----------------------------------------------------------------------------------------------------
 
     def _stop_others(self) -> None:
         """End every thread that is left, one after the other: the one that runs, then those that stand still."""

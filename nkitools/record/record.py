@@ -113,8 +113,6 @@ class Record(OpenRows):
         self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.rank: int | None = None  # of the run's communicating ranks this is the history of one
 
-    # --- writing ---------------------------------------------------------------------------------------------------
-
     def observe(self, observer: Observer) -> None:
         """Let an observer look at the run from here on; before the first program begins."""
         self.observers += (observer,)
@@ -208,8 +206,6 @@ class Record(OpenRows):
         for observer in self.observers:
             observer.returned(self, tensors)
         self.observers = ()
-
-    # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def latest(self) -> int:

@@ -154,8 +154,6 @@ class Rows:
         self._oldest = self.oldest  # the least word of an operand of this run
         self._starts = array("q")
 
-    # --- writing ---------------------------------------------------------------------------------------------------
-
     def begin_storage(self, storage: int) -> None:
         """Let operands lie in this storage: it belongs to the run."""
         self.oldest = storage
@@ -209,8 +207,6 @@ class Rows:
         rows[of_operands] = np.stack([firsts, columns["byte_offset"]], axis=1).reshape(-1)
         self.row_words = array("q", rows.tobytes())
         self.states = array("i", columns["loop"].astype(np.int32).tobytes())
-
-    # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def count(self) -> int:

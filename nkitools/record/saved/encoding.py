@@ -40,9 +40,6 @@ class Described:
     text: str
 
 
-# --- arrays ----------------------------------------------------------------------------------------------------------
-
-
 def encoded_array(array: Array, *, compress: bool) -> dict[str, Any]:
     """Return an array (of any shape, masked too) without the key ``array``; TypeError for texts and objects."""
     if not _has_form(array.dtype):
@@ -125,9 +122,6 @@ def _size(size: Any) -> int:
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise ValueError(f"{size!r} is no size")
     return size
-
-
-# --- values of any kind ----------------------------------------------------------------------------------------------
 
 
 def encoded_value(value: Any, *, compress: bool) -> Any:
@@ -241,9 +235,6 @@ def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
         else:
             for name, each in fields.items():
                 yield from leaves(each, f"{path}.{name}")
-
-
-# --- dataclasses of the record ---------------------------------------------------------------------------------------
 
 
 def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:

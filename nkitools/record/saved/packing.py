@@ -172,9 +172,6 @@ def _packed_writes(record: Record, tables: _Tables, compress: bool) -> dict[str,
     return packed
 
 
-# --- and back --------------------------------------------------------------------------------------------------------
-
-
 class SavedRecord(Record):
     """A record out of a file: to be read only. ``writes``, ``inputs`` and ``results`` as of a watched run."""
 

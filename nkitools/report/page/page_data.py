@@ -101,8 +101,6 @@ class Gathering:
     def _by_record(self) -> Iterable[tuple[int, Record]]:
         return zip(self._bases, self.run.all_records, strict=True)
 
-    # --- tables ----------------------------------------------------------------------------------------------------
-
     def _place(self, site: Site) -> int:
         return self._places.place((site.file, site.line))
 
@@ -147,8 +145,6 @@ class Gathering:
         short = _short_names(list(named))
         lines = {file: [line for other, line in self._places.rows if other == file] for file in named}
         return [{"path": file, "name": short[file], **_excerpt(sources.get(file, ""), lines[file])} for file in named]
-
-    # --- what happened ---------------------------------------------------------------------------------------------
 
     def _write(self, base: int, write: Written) -> list[Any]:
         itemsize = as_dtype(write.dtype).itemsize
@@ -245,8 +241,6 @@ class Gathering:
             "expected": expected,
         }
 
-    # --- inputs and outputs ----------------------------------------------------------------------------------------
-
     def _value(self, base: int, write: Written) -> dict[str, Any]:
         return {
             "name": write.tensor,
@@ -315,8 +309,6 @@ class Gathering:
             "wrong": self._tile(Shown(value.shape, found.wrong, weight=_RESULT)),
             "expected": self._tile(Shown(value.shape, np.array(expected), weight=_RESULT)),
         }
-
-    # --- memory ----------------------------------------------------------------------------------------------------
 
     def _memory(self) -> dict[str, Any]:
         if not self._columns:
