@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from nkitools.record.dependences import Dependences
@@ -68,22 +69,13 @@ def _pairs(edge: Edge) -> Iterator[tuple[str, str]]:
 
 def _cycle(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Return names that each run after the next one, the last being the first; nothing where there is no circle."""
-    after: dict[str, list[str]] = defaultdict(list)
+    order = TopologicalSorter[str]()
     for later, earlier in pairs:
-        after[later].append(earlier)
-    done: set[str] = set()
-    for start in list(after):
-        path, turns = [start], [iter(after[start])]
-        while turns:
-            following = next(turns[-1], None)
-            if following in path:
-                return [*path[path.index(following) :], following]
-            if following is None:
-                done.add(path.pop())
-                turns.pop()
-            elif following not in done:
-                path.append(following)
-                turns.append(iter(after.get(following, ())))
+        order.add(later, earlier)
+    try:
+        order.prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
     return []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from nkitools.rules.finding import Finding
 
 _COMMANDS = {"error": "error", "warning": "warning", "hint": "notice"}
-_IN_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
+_IN_TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = _IN_TEXT | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def annotation(finding: Finding) -> str:
@@ -20,9 +20,5 @@ def annotation(finding: Finding) -> str:
         **column,
         "title": f"{finding.rule} {finding.slug}",
     }
-    named = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {named}::{_escaped(f'{finding.message}. {finding.remedy}', _IN_TEXT)}"
-
-
-def _escaped(text: str, signs: dict[str, str]) -> str:
-    return "".join(signs.get(sign, sign) for sign in text)
+    named = ",".join(f"{name}={value.translate(_IN_PROPERTY)}" for name, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {named}::{f'{finding.message}. {finding.remedy}'.translate(_IN_TEXT)}"

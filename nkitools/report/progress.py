@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
@@ -117,32 +118,20 @@ def progress_line(run: Run, seconds: float) -> str:
 
 def _is_debugged() -> bool:
     """Return whether a debugger at a breakpoint uses the terminal."""
-    return any(_is_in_debugger(frame) for frame in list(sys._current_frames().values()))
-
-
-def _is_in_debugger(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "bdb":
-            return True
-        frame = frame.f_back
-    return False
+    frames = (frame for innermost in sys._current_frames().values() for frame, _ in walk_stack(innermost))
+    return any(frame.f_globals.get("__name__") == "bdb" for frame in frames)
 
 
 def _where() -> str:
     """Return the loop counters and the line of a kernel that runs now, in whatever thread."""
-    for frame in list(sys._current_frames().values()):
-        found = _where_in(frame)
-        if found is not None:
-            return found
-    return ""
+    return next(filter(None, map(_where_in, sys._current_frames().values())), "")
 
 
-def _where_in(frame: FrameType) -> str | None:
-    if frame.f_code.co_filename == threading.__file__:  # it waits for its turn
-        return None
-    authors = author_frames(frame)
+def _where_in(frame: FrameType) -> str:
+    is_waiting = frame.f_code.co_filename == threading.__file__  # for its turn
+    authors = [] if is_waiting else author_frames(frame)
     if not authors:
-        return None
+        return ""
     loops = [f"{name}={value}" for name, value in counters(frame).items()]
     line = f"{os.path.basename(authors[0].f_code.co_filename)}:{authors[0].f_lineno}"
     return "".join(f", {each}" for each in (*loops, line))
