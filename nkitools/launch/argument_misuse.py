@@ -10,7 +10,7 @@ from typing import Any
 
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.tensor import NkiTensor
-from nkitools.launch.nested_arguments import mapped_by_name
+from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import entries_of, is_internal, site_at
@@ -62,15 +62,8 @@ def _loaded(entry: TracebackType) -> str:
 
 def _parts(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the arguments and what is inside of them, each with its place."""
-    found: list[tuple[str, Any]] = []
-
-    def note(place: str, part: Any) -> Any:
-        found.append((place, part))
-        return part
-
     for name, value in bind("", signature_of(function), args, kwargs).arguments.items():
-        mapped_by_name(name, value, note)
-    return iter(found)
+        yield from parts_of(value, name)
 
 
 def _remedy(name: str, value: Argument) -> str:

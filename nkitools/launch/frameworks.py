@@ -12,7 +12,7 @@ import numpy as np
 from nkitools.chip.argument_types import Argument, FrameworkArray
 from nkitools.chip.dtypes import DType, UnknownDType, as_dtype
 from nkitools.chip.numerics import Array
-from nkitools.launch.nested_arguments import mapped
+from nkitools.launch.nested_arguments import parts_of
 from nkitools.rules.finding import refuse
 
 
@@ -155,12 +155,4 @@ def framework_of(value: Argument) -> Framework | None:
 
 def arrays_in(values: Argument) -> list[Any]:
     """Return the arrays of any framework in ``values`` and its containers, in order."""
-    found: list[Any] = []
-
-    def note(value: Argument) -> Any:
-        if framework_of(value) is not None:
-            found.append(value)
-        return value
-
-    mapped(values, note)
-    return found
+    return [part for _, part in parts_of(values) if framework_of(part) is not None]

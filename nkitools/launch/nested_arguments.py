@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
@@ -21,6 +21,14 @@ def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
 def mapped_by_name(name: str, value: Argument, change: Callable[[str, Any], Any]) -> Any:
     """Return the same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``."""
     return _mapped(name, value, change, frozenset())
+
+
+def parts_of(value: Argument, name: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
+    """Yield a value and every part of it, the outer ones first, each with its place as `mapped_by_name` has it."""
+    yield name, value
+    if id(value) not in seen:
+        for place, part in _parts(name, value).values():
+            yield from parts_of(part, place, seen | {id(value)})
 
 
 def _mapped(name: str, value: Argument, change: Callable[[str, Any], Any], seen: frozenset[int]) -> Any:

@@ -19,7 +19,7 @@ from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
 from nkitools.launch.frameworks import framework_of
-from nkitools.launch.nested_arguments import mapped
+from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Launch, Programs, ready, reporting
 from nkitools.launch.watch_option import probed
@@ -161,15 +161,11 @@ def _shared_among(by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Cal
 def _arrays(arguments: Argument) -> list[Array]:
     """Return the arrays that a kernel could write into."""
     found: list[Array] = []
-
-    def keep(value: Argument) -> Any:
+    for _, value in parts_of(arguments):
         framework = framework_of(value)
         if framework is not None:
             with suppress(KernelError):  # what cannot be an argument is said when it enters
                 found.append(framework.to_numpy("", value))
-        return value
-
-    mapped(arguments, keep)
     return [array for array in found if array.size and array.flags.writeable]
 
 

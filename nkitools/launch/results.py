@@ -14,7 +14,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.launch.nested_arguments import mapped
+from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -32,14 +32,10 @@ Result: TypeAlias = "Argument | Generator[Any, Any, Any] | Coroutine[Any, Any, A
 def tensors_of(result: Argument) -> list[NkiTensor]:
     """Return the tensors of a result, also those inside containers, each once."""
     found: dict[tuple[int, int, int], NkiTensor] = {}
-
-    def keep(value: Argument) -> Any:
-        tensor = tensor_of(value)
+    for _, part in parts_of(result):
+        tensor = tensor_of(part)
         if tensor is not None:
             found.setdefault((tensor.storage.id, tensor.layout.id, tensor.byte_offset), tensor)
-        return value
-
-    mapped(result, keep)
     return list(found.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
 from nkitools import options
@@ -15,10 +16,7 @@ _AWS_PRECISION = {"": "", "1": "precise", "0": "full"}
 
 def resolve_level(rules: str | None) -> str:
     """Return the rule level: the argument, else the option (``--nki-rules``, ``NKITOOLS_RULES``), else ``error``."""
-    level: Any = options.value("rules") if rules is None else rules
-    if level not in LEVELS:
-        raise ValueError(f"rules: must be one of {', '.join(LEVELS)}, it is {level!r}")
-    return str(level)
+    return _chosen("rules", rules, LEVELS)
 
 
 def resolve_seed() -> int | None:
@@ -37,22 +35,24 @@ def resolve_precision(precision: str | None, default: str = "precise") -> str:
 
     That is ``NKI_PRECISE_FP``, 1 or 0; nothing said, it is ``default``. Raises ValueError for anything else.
     """
-    chosen: Any = options.value("precision") if precision is None else precision
-    if chosen is None:
+    if precision is None and options.value("precision") is None:
         said = os.environ.get("NKI_PRECISE_FP", "")
         if said not in _AWS_PRECISION:
             raise ValueError(f"NKI_PRECISE_FP is {said!r}; choose 1 (precise, the default) or 0 (full precision).")
         return _AWS_PRECISION[said] or default
-    if chosen not in PRECISIONS:
-        raise ValueError(f"precision: must be one of {', '.join(PRECISIONS)}, it is {chosen!r}")
-    return str(chosen)
+    return _chosen("precision", precision, PRECISIONS)
 
 
 def resolve_nki_version(version: str | None) -> str:
     """Return the NKI version asked for: the argument, else the option (``--nki-version``, ``NKITOOLS_NKI_VERSION``)."""
-    chosen: Any = options.value("nki_version") if version is None else version
-    if chosen not in versions.choices():
-        raise ValueError(f"nki_version: must be one of {', '.join(versions.choices())}, it is {chosen!r}")
+    return _chosen("nki_version", version, versions.choices())
+
+
+def _chosen(name: str, argument: str | None, choices: Collection[str]) -> str:
+    """Return the argument of a name, else the option of that name. ValueError where it is none of the choices."""
+    chosen = options.value(name) if argument is None else argument
+    if chosen not in choices:
+        raise ValueError(f"{name}: must be one of {', '.join(choices)}, it is {chosen!r}")
     return str(chosen)
 
 

@@ -13,7 +13,7 @@ from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of
-from nkitools.launch.nested_arguments import mapped, mapped_by_name
+from nkitools.launch.nested_arguments import mapped, parts_of
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.precision.difference import exact
 from nkitools.record.prints.print_display import showing_prints
@@ -69,16 +69,8 @@ def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict
 
 def arrays_in(name: str, value: Argument) -> list[tuple[str, tuple[Any, Array]]]:
     """Return the arrays in a value or its containers, by their places, as they are and as NumPy sees them."""
-    found: list[tuple[str, tuple[Any, Array]]] = []
-
-    def keep(place: str, part: Argument) -> Any:
-        framework = framework_of(part)
-        if framework is not None:
-            found.append((place, (part, framework.to_numpy(place, part))))
-        return part
-
-    mapped_by_name(name, value, keep)
-    return found
+    known = ((place, part, framework_of(part)) for place, part in parts_of(value, name))
+    return [(place, (part, framework.to_numpy(place, part))) for place, part, framework in known if framework]
 
 
 def copied(value: Argument) -> Any:
