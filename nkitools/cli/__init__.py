@@ -15,19 +15,13 @@ from nkitools.cli.run import run_script
 from nkitools.cli.timeline import write_timeline
 from nkitools.cli.view import view_run
 
+_COMMANDS = (
+    run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
+    compare_targets,
+)  # fmt: skip
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="nkitools %(version)s")
 def main() -> None:
     """Test and debug AWS NKI kernels, Pallas kernels and Neuron custom operators on a laptop."""
-
-
-main.add_command(run_script)
-main.add_command(lint_paths)
-main.add_command(list_rules)
-main.add_command(explain_rule)
-main.add_command(diff_runs)
-main.add_command(write_timeline)
-main.add_command(view_run)
-main.add_command(examine_machine)
-main.add_command(compare_targets)

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from nkitools import options
+from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import console
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def compare_targets(
         place.mkdir(parents=True, exist_ok=True)
         runs = [_run_of(side, file, name, inputs, place, keeps=keep is not None) for side in sides]
         full = place / "sim.run.full"
-        found = agreement(runs[0], runs[1], _read(full) if full.exists() else None, rtol=rtol, atol=atol)
+        found = agreement(runs[0], runs[1], read_run(str(full)) if full.exists() else None, rtol=rtol, atol=atol)
     if keep is not None:
         _keep_outputs(keep, sides, runs)
     if form == "json":
@@ -104,7 +105,7 @@ def _run_of(side: str, file: str, name: str, inputs: str | None, place: Path, *,
     if status != 0 or not saved.exists():
         how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
         raise click.ClickException(f"{side} failed ({how}):\n{said}")
-    return _read(saved)
+    return read_run(str(saved))
 
 
 def _awaited(side: str, command: list[str]) -> tuple[int, str]:
@@ -132,12 +133,6 @@ def _awaited(side: str, command: list[str]) -> tuple[int, str]:
 def _words(log: IO[str]) -> str:
     log.seek(0)
     return log.read().strip()
-
-
-def _read(path: Path) -> Run:
-    from nkitools.cli.load_run import read_run
-
-    return read_run(str(path))
 
 
 def _keep_outputs(place: Path, sides: list[str], runs: list[Run]) -> None:

@@ -14,7 +14,6 @@ from nkitools import options
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 
 if TYPE_CHECKING:
-    from nkitools.lint.engine import Report
     from nkitools.lint.settings import Settings
     from nkitools.rules.finding import Finding
 
@@ -52,11 +51,15 @@ def lint_paths(
     ignore, dialect, exclude and per-file-ignores. Exit code: 0 where there are no errors and warnings (hints fail
     nothing), 1 where there are, 2 for a mistake in the command.
     """
+    from nkitools.lint.engine import lint
+    from nkitools.lint.interface import Dialects
+    from nkitools.report.run_counts import relative
+
     settings = _settings(paths[0], select, ignore, dialect)
     files = _files(paths, settings)
     with options.override(nki_version=_version(nki_version)):
-        report = _lint(files, settings)
-    found = [replace(each, file=_relative(each.file)) for each in report.findings if settings.wants(each)]
+        report = lint(files, settings.dialect, Dialects())
+    found = [replace(each, file=relative(each.file, os.getcwd())) for each in report.findings if settings.wants(each)]
     if not files:
         click.echo(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
     _show(found, form, len(files))
@@ -100,19 +103,6 @@ def _files(paths: tuple[Path, ...], settings: Settings) -> list[Path]:
                 f"(jupyter nbconvert --to script {path}) and lint that."
             )
     return python_files(paths, settings.excludes)
-
-
-def _lint(files: list[Path], settings: Settings) -> Report:
-    from nkitools.lint.engine import lint
-    from nkitools.lint.interface import Dialects
-
-    return lint(files, settings.dialect, Dialects())
-
-
-def _relative(file: str) -> str:
-    from nkitools.report.run_counts import relative
-
-    return relative(file, os.getcwd())
 
 
 def _show(findings: list[Finding], form: str, files: int) -> None:

@@ -11,7 +11,6 @@ import os
 import shutil
 import tempfile
 from contextvars import Context
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +60,7 @@ class Agreeing:
             return
         self._counts = self._compare()
         self._alone = self._ran_alone()
-        failed = self._failed_alone()
+        failed = [path.read_text(encoding="utf-8") for path in sorted(self._directory.glob("*/failed"))]
         self._lines += failed
         if (self._counts[1] or failed) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -148,9 +147,6 @@ class Agreeing:
         place = self._place(item)
         (place / "failed").write_text(f"{item.nodeid}: AWS's simulator: {why}", encoding="utf-8")
 
-    def _failed_alone(self) -> list[str]:
-        return [path.read_text(encoding="utf-8") for path in sorted(self._directory.glob("*/failed"))]
-
     def _place(self, item: pytest.Item) -> Path:
         """Return where both sides of a test keep what they have."""
         place = self._directory / hashlib.sha256(_key(item).encode()).hexdigest()[:16]
@@ -202,10 +198,7 @@ def _directory(config: pytest.Config, *, is_first: bool) -> Path:
     known = os.environ.get(_DIRECTORY)
     if known is None:
         known = tempfile.mkdtemp(prefix="nkitools-compare-")
-        os.environ[_DIRECTORY] = known  # for the processes of hardware tests and xdist's workers
-        config.add_cleanup(partial(_forget, _DIRECTORY))
+        variables = pytest.MonkeyPatch()
+        variables.setenv(_DIRECTORY, known)  # for the processes of hardware tests and xdist's workers
+        config.add_cleanup(variables.undo)
     return Path(known)
-
-
-def _forget(variable: str) -> None:
-    os.environ.pop(variable, None)

@@ -94,8 +94,9 @@ def play(request: Mapping[str, Any]) -> None:
         if request.get("keep"):
             np.savez(request["keep"], *args, **kwargs)
         # Kernels may write into their arguments: what comes after must not see that.
-        if simulates:
-            _save_full_precision(kernel, copied((args, kwargs)), request["save"] + ".full")
+        if simulates and _is_nki(kernel):
+            with options.override(precision="full"):
+                _run("sim", kernel, *copied((args, kwargs))).save(request["save"] + ".full")
         _run(side, kernel, *copied((args, kwargs))).save(request["save"])
 
 
@@ -113,15 +114,6 @@ def _unit_for(side: str) -> Iterator[None]:
 
 def _keys(side: str) -> tuple[str, ...]:
     return () if side == "hw" else (side,)
-
-
-def _save_full_precision(kernel: Kernel, given: tuple[tuple[Any, ...], dict[str, Any]], path: str) -> None:
-    from nkitools import options
-
-    if not _is_nki(kernel):
-        return
-    with options.override(precision="full"):
-        _run("sim", kernel, *given).save(path)
 
 
 def _is_nki(kernel: Kernel) -> bool:

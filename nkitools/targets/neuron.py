@@ -153,13 +153,9 @@ def _decorated(function: Kernel) -> Any:
     """Return a plain function as a kernel of the dialect that it was written in."""
     from importlib import import_module
 
-    legacy = any(name.startswith("neuronxcc") for name in _modules_named_by(function))
-    return import_module("neuronxcc.nki" if legacy else "nki").jit(function)
-
-
-def _modules_named_by(function: Kernel) -> list[str]:
     named = (getattr(value, "__name__", "") for value in getattr(function, "__globals__", {}).values())
-    return [name for name in named if isinstance(name, str)]
+    legacy = any(str(name).startswith("neuronxcc") for name in named)
+    return import_module("neuronxcc.nki" if legacy else "nki").jit(function)
 
 
 def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:
