@@ -21,7 +21,15 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from nkitools.chip.dtypes import DType, UnknownDType, as_dtype, float4_e2m1fn_x4, float8_e4m3fn_x4, float8_e5m2_x4
+from nkitools.chip.dtypes import (
+    DType,
+    DTypeLike,
+    UnknownDType,
+    as_dtype,
+    float4_e2m1fn_x4,
+    float8_e4m3fn_x4,
+    float8_e5m2_x4,
+)
 
 __all__ = ["dequantize", "gather_scales", "interleave", "matmul", "pack", "quantize", "spread_scales", "unpack"]
 
@@ -116,7 +124,9 @@ def unpack(packed: Array) -> Array:
     return elements.view(_ELEMENTS[dtype].dtype)
 
 
-def quantize(values: npt.ArrayLike, dtype: Any, rule: Literal["ocp", "quantize_mx"] = "ocp") -> tuple[Array, Array]:
+def quantize(
+    values: npt.ArrayLike, dtype: DTypeLike, rule: Literal["ocp", "quantize_mx"] = "ocp"
+) -> tuple[Array, Array]:
     """Return a tile of values [P, 4F] as packed elements [P, F] of ``dtype`` and their scales [P // 8, F].
 
     ``rule``: "ocp" is the standard's conversion, whose scale is ``2**(floor(log2(max|V|)) - Emax)``; "quantize_mx" is
@@ -170,7 +180,7 @@ def _rounded(values: Wide, mantissa_bits: int, least_exponent: int) -> Wide:
     return rounded
 
 
-def _packed_dtype(dtype: Any) -> DType:
+def _packed_dtype(dtype: DTypeLike) -> DType:
     try:
         found = as_dtype(dtype)
     except UnknownDType:

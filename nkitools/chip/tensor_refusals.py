@@ -13,6 +13,8 @@ from nkitools.rules.finding import refuse
 _NUMBERS = (int, float, np.generic)
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from nkitools.chip.strided_view import StridedView
 
 
@@ -49,7 +51,7 @@ class NotAValue:
     def __contains__(self, item: object) -> bool:
         self.__iter__()
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         self._refuse("NK601", "NumPy cannot work on ", " inside a kernel; the chip would not run it")
 
     def _no_operator(self, *others: StridedView | Number | np.generic) -> NoReturn:

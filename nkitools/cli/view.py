@@ -14,6 +14,7 @@ import click
 from nkitools import options
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument
     from nkitools.record.run import Run
 
 
@@ -96,7 +97,7 @@ def _arrays(path: Path) -> Any:
         raise click.UsageError(f"--expected: {path} is no .npy or .npz file of arrays: {error}") from None
 
 
-def _pages(runs: Sequence[Run], path: Path, expected: Any) -> list[Path]:
+def _pages(runs: Sequence[Run], path: Path, expected: Argument | None) -> list[Path]:
     """One page a run: ``giou.html``, of several runs ``giou-1.html``, ``giou-2.html``, ..."""
     from nkitools.report.page import write_page
     from nkitools.report.saved_files import numbered

@@ -6,7 +6,7 @@ AWS's package treats the rest (numbers beyond the range of a float, fractions as
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +16,9 @@ from nkitools.chip.numerics import Array
 from nkitools.dialects.absent import missing
 from nkitools.engines.microscaling_formats import FORMATS
 from nkitools.rules.finding import not_modelled, refuse
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 globals().update(DTYPES)
 
@@ -78,7 +81,7 @@ def _limits(found: DType | np.dtype[Any]) -> Any:
     return limits(_numpy(found))
 
 
-def static_cast(array: Any, dtype: Any) -> Array:
+def static_cast(array: npt.ArrayLike, dtype: DTypeLike) -> Array:
     """Return an array in another dtype; to a packed x4 dtype four elements of the last axis become one, the first
     lowest.
 

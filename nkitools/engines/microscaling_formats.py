@@ -11,7 +11,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from nkitools.chip.dtypes import DType, float4_e2m1fn_x4, float8_e4m3fn_x4, float8_e5m2_x4
 from nkitools.chip.numerics import Array, to_float32
@@ -26,7 +25,7 @@ _BIAS = 127
 class Format:
     """An element format: its dtype, and the exponent and value of its largest number."""
 
-    element: npt.DTypeLike
+    element: type[np.generic]
     largest_exponent: int
     largest: float
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, SupportsIndex, overload
+from typing import NoReturn, SupportsIndex, overload
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class LoopRange(Sequence[int]):
         self.range = numbers
 
     @classmethod
-    def of(cls, kind: str, start: Any, stop: int | None, step: Any) -> LoopRange:
+    def of(cls, kind: str, start: int, stop: int | None, step: int) -> LoopRange:
         """Return the range that ``nl.<kind>(start, stop, step)`` asks for. Errors: NK609."""
         try:
             return cls(kind, range(start) if stop is None else range(start, stop, step))
@@ -112,7 +112,7 @@ class LoopRange(Sequence[int]):
     def __getitem__(self, index: SupportsIndex) -> int: ...
     @overload
     def __getitem__(self, index: slice) -> LoopRange: ...
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> int | LoopRange:
         found = self.range[index]
         return LoopRange(self.kind, found) if isinstance(found, range) else found
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType, MethodType
-from typing import Any, cast
+from typing import Any, Generic, ParamSpec, cast
 
 import numpy as np
 
@@ -18,20 +18,22 @@ from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.rules.finding import refuse
 
+P = ParamSpec("P")  # the parameters of a kernel, as its author wrote them
 
-class KernelObject:
+
+class KernelObject(Generic[P]):
     """A kernel: keeps the function's name, signature and ``__wrapped__``; runs inline inside a running kernel.
 
     Dialects derive from it and say in ``launch`` how a call is launched.
     """
 
     __signature__: inspect.Signature
-    __call__: Callable[..., Any]
-    function: Callable[..., Any]
+    __call__: Callable[P, Any]
+    function: Callable[P, Any]
     grid: tuple[int, ...]
     options: dict[str, Any]
 
-    def __init__(self, function: Kernel, grid: tuple[int, ...] = (), **options: Argument) -> None:
+    def __init__(self, function: Callable[P, Any], grid: tuple[int, ...] = (), **options: Argument) -> None:
         # Decorated twice it is one kernel: recursion would follow otherwise, since a kernel calls what it wraps.
         while isinstance(function, KernelObject):
             grid = grid or function.grid
@@ -49,18 +51,18 @@ class KernelObject:
         grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
         return f"<{type(self).__module__.split('.')[-2]} kernel {self.__name__}{grid}>"
 
-    def __get__(self, instance: Any, owner: type | None = None) -> KernelObject:
+    def __get__(self, instance: object, owner: type | None = None) -> KernelObject[...]:
         """Return a decorated method, bound to its object; a kernel that is only kept in a class stays as it is."""
         home, _, _ = str(getattr(self.function, "__qualname__", "")).rpartition(".")
         classes = (instance if isinstance(instance, type) else type(instance)).__mro__
         is_method = isinstance(self.function, FunctionType) and home in (each.__qualname__ for each in classes)
         return self.with_function(MethodType(self.function, instance)) if is_method else self
 
-    def with_grid(self, grid: tuple[int, ...]) -> KernelObject:
+    def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
         """Return the same kernel under a launch grid."""
-        return type(self)(self.function, grid, **self.options)
+        return type(self)(self.function, grid_of(grid), **self.options)
 
-    def with_function(self, function: Callable[..., Any]) -> KernelObject:
+    def with_function(self, function: Kernel) -> KernelObject[...]:
         """Return the same launch of another function."""
         return type(self)(function, self.grid, **self.options)
 

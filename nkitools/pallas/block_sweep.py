@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
 from nkitools.pallas.calls import compiling_for, pallas_calls
 from nkitools.pallas.check_modes import Plan
@@ -16,12 +16,14 @@ from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
 from nkitools.rules.finding import Finding
 
+Block = TypeVar("Block")  # a choice, in the form that its function takes
+
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class Attempt(Generic[Block]):
     """One choice of blocks on one chip. Sizes are in bytes."""
 
-    block: Any
+    block: Block
     chip: str
     vmem: int | None
     """Vector memory by the block model, of the Pallas call that takes most: each block once a buffer, and the scratch.
@@ -69,23 +71,23 @@ class Attempt:
         return "compiles" if self.accepted else "not compiled"
 
 
-class Sweep(Sequence[Attempt]):
+class Sweep(Sequence[Attempt[Block]]):
     """The attempts of a sweep: those of the first block on each chip, then those of the next one. Prints as a table."""
 
-    def __init__(self, attempts: Iterable[Attempt]) -> None:
+    def __init__(self, attempts: Iterable[Attempt[Block]]) -> None:
         self._attempts = tuple(attempts)
 
     @overload
-    def __getitem__(self, index: int) -> Attempt: ...
+    def __getitem__(self, index: int) -> Attempt[Block]: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Attempt, ...]: ...
-    def __getitem__(self, index: int | slice) -> Attempt | tuple[Attempt, ...]:
+    def __getitem__(self, index: slice) -> tuple[Attempt[Block], ...]: ...
+    def __getitem__(self, index: int | slice) -> Attempt[Block] | tuple[Attempt[Block], ...]:
         return self._attempts[index]
 
     def __len__(self) -> int:
         return len(self._attempts)
 
-    def accepted(self, chip: str) -> list[Any]:
+    def accepted(self, chip: str) -> list[Block]:
         """Return the blocks that the compiler for ``chip`` takes, in the order in which they were given."""
         return [each.block for each in self if each.chip == chip and each.accepted]
 
@@ -110,13 +112,13 @@ class Sweep(Sequence[Attempt]):
 
 
 def sweep(
-    make_fn: Callable[[Any], Callable[..., Any]],
+    make_fn: Callable[[Block], Callable[..., Any]],
     /,
     *args: Argument,
-    blocks: Iterable[Any],
+    blocks: Iterable[Block],
     chips: str | Sequence[str] = ("v5e", "v6e", "tpu7x"),
     timeout: float = 120.0,
-) -> Sweep:
+) -> Sweep[Block]:
     """Try ``make_fn(block)(*args)`` for every block on every chip: does it fit, and does the compiler take it?
 
     - ``make_fn`` takes one of ``blocks``, of whatever form, and returns the JAX function with Pallas calls to try.
@@ -139,8 +141,8 @@ def sweep(
 
 
 def _attempt(
-    make_fn: Callable[[Any], Callable[..., Any]], block: Argument, args: tuple[Any, ...], chip: Chip, plan: Plan
-) -> Attempt:
+    make_fn: Callable[[Block], Callable[..., Any]], block: Block, args: tuple[Any, ...], chip: Chip, plan: Plan
+) -> Attempt[Block]:
     """Trace, lower and compile one choice for one chip."""
     jax = jax_module()
     try:
@@ -167,7 +169,7 @@ def _attempt(
     )
 
 
-def _noted(attempt: Attempt, notes: list[str]) -> str:
+def _noted(attempt: Attempt[Block], notes: list[str]) -> str:
     """Return the cell of an attempt, with the number of its note where there is a reason; equal reasons share one."""
     if not attempt.reason:
         return attempt.verdict()
@@ -178,7 +180,7 @@ def _noted(attempt: Attempt, notes: list[str]) -> str:
     return f"{attempt.verdict()} [{seen.index(attempt.reason) + 1}]"
 
 
-def _sizes(row: Sequence[Attempt]) -> str:
+def _sizes(row: Sequence[Attempt[Block]]) -> str:
     """Return the vector memory of one choice, from the least to the most where the function differs by chip."""
     sizes = sorted({each.vmem for each in row if each.vmem is not None})
     return " to ".join(_mib(size) for size in dict.fromkeys((*sizes[:1], *sizes[-1:]))) or "-"

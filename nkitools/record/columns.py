@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.numerics import Array
 from nkitools.record import rows
 from nkitools.record.record import Record
+from nkitools.record.rows import RecordedPlan
 
 
 class Columns:
@@ -116,7 +116,7 @@ class Columns:
         """Return whether each operand is overwritten whole."""
         return self.of_plans(overwrites)
 
-    def of_plans(self, answer: Callable[[Any], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
+    def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
         answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
         return np.asarray(np.array(answers, dtype)[self._in_plans])
@@ -133,12 +133,12 @@ class Columns:
         return np.asarray(np.arange(self.positions.size) + np.repeat(shift, self._counts))
 
 
-def adds(plan: Any) -> bool:
+def adds(plan: RecordedPlan) -> bool:
     """Return whether an instruction adds to what its destination holds, or leaves some of that as it was."""
     return bool(not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh)
 
 
-def overwrites(plan: Any) -> list[bool]:
+def overwrites(plan: RecordedPlan) -> list[bool]:
     """Return for each operand of a plan whether the instruction overwrites it whole."""
     partly = adds(plan) or bool(plan.touches) or plan.chooses is not None
     return [written and not partly for written in plan.written]

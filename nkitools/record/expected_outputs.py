@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +17,6 @@ class Reference:
     output, as in torch.testing.assert_close.
     """
 
-    values: Any
+    values: Argument
     rtol: float | None = None
     atol: float | None = None

@@ -14,7 +14,7 @@ from typing import Any
 from nkitools.chip.memory import Storage
 from nkitools.record.beside_rows import BesideRows, OperandPart
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.rows import Rows, is_destination, operand_count, with_destination
+from nkitools.record.rows import RecordedPlan, Rows, is_destination, operand_count, with_destination
 from nkitools.record.source_sites import author_frame
 
 
@@ -83,7 +83,7 @@ class OpenRows(Rows):
         return None
 
     def open_instruction(
-        self, plan: Any, site: int, operands: list[int], tile: Storage, *, is_only_writer: bool = True
+        self, plan: RecordedPlan, site: int, operands: list[int], tile: Storage, *, is_only_writer: bool = True
     ) -> OpenInstruction:
         """Return the open instruction that has written to the tile of a call; none is open before."""
         self.open = opened = OpenInstruction(plan, site, operands, self.loop, tile, is_only_writer)
@@ -132,7 +132,7 @@ class OpenRows(Rows):
         opened.operands = with_destination(opened.operands, operands)
         self._add(opened, [each for each in parts if each.operand] if parts else ())
 
-    def commit_open(self, plan: Any, site: int, operands: list[int]) -> None:
+    def commit_open(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Add an instruction, or keep it open where it writes to the tile that the running call returns."""
         if self._assigned is not None:
             self._redirect(self._assigned, operands)

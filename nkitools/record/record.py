@@ -20,7 +20,7 @@ from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_display import shown_by
 from nkitools.record.prints.print_sequence import Prints
-from nkitools.record.rows import Access, Row
+from nkitools.record.rows import Access, RecordedPlan, Row
 from nkitools.record.source_sites import Site, Sites
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Record(OpenRows):
         """Return the function that adds an instruction, from plan, site and operand words. `Core` keeps it."""
         return self._add_observed if self.observers else self.add
 
-    def _add_observed(self, plan: Any, site: int, operands: list[int]) -> None:
+    def _add_observed(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         self.add(plan, site, operands)
         row = Row(self.count - 1, plan, site, operands)
         for observer in self.observers:

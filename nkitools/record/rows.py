@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -100,11 +100,38 @@ class Access(NamedTuple):
     written: bool
 
 
+class RecordedPlan(Protocol):
+    """The part of an instruction's plan that the record reads; see `nkitools.issue.plan.Plan`."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def cycles(self) -> float: ...
+    @property
+    def written(self) -> tuple[bool, ...]: ...
+    @property
+    def names_only(self) -> bool: ...
+    @property
+    def adds_always(self) -> bool: ...
+    @property
+    def wants_fresh(self) -> bool: ...
+    @property
+    def overwrites(self) -> bool: ...
+    @property
+    def touches(self) -> Any: ...
+    @property
+    def chooses(self) -> Any: ...
+
+
 class Row(NamedTuple):
     """One instruction as its row says it."""
 
     position: int
-    plan: Any
+    plan: RecordedPlan
     site: int  # -1 for none
     words: Sequence[int]  # of the operands
 
@@ -133,11 +160,11 @@ class Row(NamedTuple):
 class Planned:
     """A plan, and the length of the rows of its instructions."""
 
-    plan: Any
+    plan: RecordedPlan
     words: int
 
     @classmethod
-    def of(cls, plan: Any) -> Planned:
+    def of(cls, plan: RecordedPlan) -> Planned:
         """Return a plan with the length of its rows."""
         return cls(plan, 1 + OPERAND_WORDS * len(plan.written))
 
@@ -159,7 +186,7 @@ class Rows:
         self.oldest = storage
         self._oldest = storage << _HALF
 
-    def add(self, plan: Any, site: int, operands: list[int]) -> None:
+    def add(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.
 
         NK611 for an operand that is older than this run. For speed those in the middle are looked at only when the run
@@ -174,12 +201,12 @@ class Rows:
         elif operands and (operands[0] < self._oldest or operands[-2] < self._oldest):
             self._check_ages(plan, operands)
 
-    def check_ages(self, plan: Any, operands: list[int]) -> None:
+    def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
         """Refuse an instruction with an operand older than this run (NK611), before it is added."""
         if operands[0] < self._oldest or operands[-2] < self._oldest or plan.id not in self.plans:
             self._check_ages(plan, operands)
 
-    def _check_ages(self, plan: Any, operands: list[int]) -> None:
+    def _check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
         for position, word in enumerate(operands[::OPERAND_WORDS]):
             if word < self._oldest:
                 layout = LAYOUTS[word & _LOW]

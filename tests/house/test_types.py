@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.house.public_api import Place, places_of, roots
 from tests.house.sources import tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
@@ -17,6 +20,14 @@ ROOMS = {
     **dict.fromkeys(("chip", "engines", "history", "isa", "language", "lint"), 0.05),
     "dialects": 0.08,
     **dict.fromkeys(("options", "rules"), 0.0),
+}
+
+# Methods whose parameters Python itself declares as object.
+OF_PYTHON = frozenset({"__contains__", "__eq__", "__exit__", "__get__", "__ne__"})
+# public place: why it has no type
+EXCEPTIONS = {
+    "nkitools.record.run_contents.RunContents.outputs": "a kernel's results, in kind: a union would refuse each use",
+    "nkitools.record.open_instruction.OpenInstruction.plan": "the plan of a room above, which gets it back as it was",
 }
 
 
@@ -65,6 +76,69 @@ def test_parameters_have_types(room: str) -> None:
     found = [each for tree in trees(room) for each in parameters(tree)]
     untyped = [where for where, annotation in found if is_untyped(annotation, NAMES)]
     assert len(untyped) <= ROOMS[room] * len(found), untyped
+
+
+def untyped_places(places: Iterable[Place]) -> list[str]:
+    """Return the public places that say nothing, but for those that Python declares so."""
+    found = [each for each in places if is_untyped(each.annotation.strip("'\""), NAMES)]
+    return [
+        each.where
+        for each in found
+        if each.annotation != "object" or each.where.rpartition(".")[2].partition("(")[0] not in OF_PYTHON
+    ]
+
+
+def test_public_interface_has_types() -> None:
+    """No public parameter or field says nothing about what it takes, except where the reason is given."""
+    places = places_of(roots())
+    assert sorted(untyped_places(places)) == sorted(EXCEPTIONS)
+    reached = {each.where for each in places}
+    assert reached >= {
+        "nkitools.customop.library.load(name)",
+        "nkitools.dialects.legacy.tiles.tensor.Tensor.__getitem__(key)",
+        "nkitools.dialects.modern.kernel.jit(fn)",
+        "nkitools.isa.collectives.all_reduce(op)",
+        "nkitools.isa.matmul.nc_matmul(stationary)",
+        "nkitools.language.creation.ndarray(shape)",
+        "nkitools.pallas.launch.run(args)",
+        "nkitools.pytest_plugin.fixtures.KernelRunner.__call__(kernel)",
+        "nkitools.record.prints.print_sequence.Prints.where(counters)",
+        "nkitools.record.run_contents.RunContents.findings",
+        "nkitools.rules.finding.Finding.message",
+        "nkitools.strategies.arrays.arrays(shape)",
+    }
+
+
+class Returned:
+    """A class that is reached as the result of a function."""
+
+    field: Any
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def method(self, key: Any, whole: int) -> None:
+        """Take a parameter without a type."""
+
+    def _internal(self, key: Any) -> None:
+        """Take a parameter that no author sees."""
+
+
+def public(value: object, /, *more: int, **named: Any) -> Returned | None:
+    """Take parameters without types."""
+
+
+def test_untyped_public_places_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: parameters, fields, and members of what a function returns."""
+    for each in (public, Returned, Returned.__eq__, Returned.method):
+        monkeypatch.setattr(each, "__module__", f"nkitools.{__name__}")
+    monkeypatch.setitem(sys.modules, f"nkitools.{__name__}", sys.modules[__name__])
+    assert [each.removeprefix(f"nkitools.{__name__}.") for each in untyped_places(places_of([public]))] == [
+        "public(value)",
+        "public(named)",
+        "Returned.field",
+        "Returned.method(key)",
+    ]
 
 
 def test_untyped_parameters_are_found() -> None:

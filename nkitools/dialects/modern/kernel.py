@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Generic, cast, overload
 
+from nkitools.chip.argument_types import Argument
 from nkitools.dialects.versions import AUTO, parameters_of
-from nkitools.launch.kernel import KernelObject, lnc_grid, print_now
+from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.schedule import Edge, Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
@@ -22,7 +23,7 @@ COMPILER_KEYWORDS = frozenset({
 })  # fmt: skip
 
 
-class Kernel(KernelObject):
+class Kernel(KernelObject[P]):
     """A kernel of the modern dialect: ``kernel[2]`` sets the LNC degree; inside a running kernel it runs inline.
 
     ``schedule``: the dependency edges of `with_schedule`, checked when a launch of the kernel has run.
@@ -31,25 +32,29 @@ class Kernel(KernelObject):
     schedule: Schedule | None
 
     def __init__(
-        self, function: Callable[..., Any], grid: tuple[int, ...] = (), schedule: Schedule | None = None, **options: Any
+        self,
+        function: Callable[P, Any],
+        grid: tuple[int, ...] = (),
+        schedule: Schedule | None = None,
+        **options: Argument,
     ) -> None:
         inner = function.schedule if isinstance(function, Kernel) else None
         super().__init__(function, grid, **options)
         self.schedule = schedule or inner
 
-    def __getitem__(self, lnc: int) -> KernelObject:
+    def __getitem__(self, lnc: int) -> KernelObject[P]:
         with AuthorsTraceback():
             return self.with_grid(lnc)
 
-    def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject:
+    def with_grid(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
         """Return the same kernel under an LNC degree. Errors: NK609, NK613."""
         return Kernel(self.function, lnc_grid(self.__name__, grid), self.schedule, **self.options)
 
-    def with_function(self, function: Callable[..., Any]) -> KernelObject:
+    def with_function(self, function: Callable[..., Any]) -> KernelObject[...]:
         """Return the same launch of another function (a method bound to its object)."""
         return Kernel(function, self.grid, self.schedule, **self.options)
 
-    def with_schedule(self, edges: Sequence[Edge]) -> KernelObject:
+    def with_schedule(self, edges: Sequence[Edge]) -> KernelObject[P]:
         """Return the same kernel with dependency edges: pairs of an instruction's ``name=`` and the names that it runs
         after.
 
@@ -74,7 +79,7 @@ class Kernel(KernelObject):
             refuse("NK610", message, remedy=remedy)
         return super().inline(args, kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
             if self.is_inside:
@@ -82,7 +87,11 @@ class Kernel(KernelObject):
             return run_launch(replace(self.launch(), echo=print_now), args, kwargs).outputs
 
 
-def jit(fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+@overload
+def jit(fn: Callable[P, Any], **kwargs: Argument) -> Kernel[P]: ...
+@overload
+def jit(fn: None = None, **kwargs: Argument) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
+def jit(fn: Callable[P, Any] | None = None, **kwargs: Argument) -> Any:
     """Make a function a kernel, with or without keywords. Without a Neuron device a call runs on the simulator.
 
     Functions, methods, ``functools.partial`` and objects with ``__call__`` can be kernels. The compiler's own keywords
@@ -93,10 +102,11 @@ def jit(fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
         if fn is None:
             return functools.partial(jit, **kwargs)
         _check_function("nki.jit decorates a function", fn)
-        return Kernel(fn, **kwargs)
+        options: dict[str, Any] = kwargs
+        return Kernel(fn, **options)
 
 
-def _check_function(sentence: str, value: Any) -> None:
+def _check_function(sentence: str, value: Argument) -> None:
     """NK609: what is called, or is a class, whose call makes an object and computes nothing."""
     if inspect.isclass(value):
         refuse("NK609", f"{sentence}, it is given the class {value.__name__}")
@@ -110,7 +120,7 @@ def platform_target() -> tuple[str, str]:
     return f"nki.jit(platform_target=...) {row.absence(AUTO)}", row.instead
 
 
-def _check_keywords(keywords: dict[str, Any]) -> None:
+def _check_keywords(keywords: Mapping[str, Argument]) -> None:
     if "platform_target" in keywords:
         message, instead = platform_target()
         refuse("NK608", message, remedy=instead)
@@ -120,28 +130,28 @@ def _check_keywords(keywords: dict[str, Any]) -> None:
         refuse("NK609", f"nki.jit does not know {', '.join(unknown)}", remedy=f"It knows {known}.")
 
 
-class Simulated:
+class Simulated(Generic[P]):
     """The result of `simulate`: the kernel as a function that runs on the simulator."""
 
-    def __init__(self, kernel: KernelObject) -> None:
+    def __init__(self, kernel: KernelObject[P]) -> None:
         functools.update_wrapper(cast("Callable[..., Any]", self), cast("Callable[..., Any]", kernel))
         self.kernel = kernel
 
     def __repr__(self) -> str:
         return f"<simulated {self.kernel!r}>"
 
-    def __getitem__(self, grid: Any) -> Simulated:
+    def __getitem__(self, grid: int) -> Simulated[P]:
         """Return the same under a launch grid: ``nki.simulate(kernel)[2]`` is ``nki.simulate(kernel[2])``."""
         with AuthorsTraceback():
             return Simulated(self.kernel.with_grid(grid))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
             return run_launch(replace(self.kernel.launch(), echo=print_now), args, kwargs).outputs
 
 
-def simulate(kernel: KernelObject | Callable[..., Any]) -> Callable[..., Any]:
+def simulate(kernel: Callable[P, Any]) -> Simulated[P]:
     """Return the kernel (a kernel object, ``kernel[2]`` or a plain function) as a function that runs on the simulator.
 
     NumPy arrays and torch tensors give results in kind, and are updated in place; so do jax arrays, which no kernel

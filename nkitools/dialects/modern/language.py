@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from nkitools.chip.argument_types import Memory
+from nkitools.chip.argument_types import Argument, Memory
 from nkitools.chip.dialect_semantics import MODERN
 from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.modern.annotation import annotation_of
@@ -46,7 +46,7 @@ class _Token:
     def __repr__(self) -> str:
         return f"nl.{self.name}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Argument, **kwargs: Argument) -> NoReturn:
         not_modelled(f"nl.{self.name} as a function is not modelled yet; it is an operator token in this version")
 
 

@@ -7,6 +7,7 @@ import inspect
 from difflib import get_close_matches
 from typing import Any
 
+from nkitools.chip.argument_types import Argument
 from nkitools.rules.finding import refuse
 
 _METHODS = (property, classmethod, staticmethod)
@@ -22,7 +23,7 @@ class NKIObject:
 
     __nki_object__ = True  # arguments of this kind are searched for arrays
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: Argument) -> None:
         """Annotate plain class attributes, so that @dataclass takes them as fields as AWS's does.
 
         Those that no dataclass takes as a default (lists, dictionaries) stay attributes of the class.
@@ -35,7 +36,7 @@ class NKIObject:
                 annotations.setdefault(name, Any)
         cls.__annotations__ = annotations
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Argument, **kwargs: Argument) -> None:
         fields = _fields(type(self))
         name = type(self).__name__
         if len(args) > len(fields):

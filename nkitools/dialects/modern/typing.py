@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Union
+from types import UnionType
+from typing import Any, TypeAlias, Union
 
 from nkitools.dialects.absent import missing
+
+Annotation: TypeAlias = "TensorAnnotation | type | UnionType | None"  # of a parameter, beside `|`
 
 
 class TensorAnnotation:
@@ -27,10 +30,10 @@ class TensorAnnotation:
     def __getitem__(self, sizes: int | tuple[int, ...]) -> TensorAnnotation:
         return TensorAnnotation(self.name, sizes if isinstance(sizes, tuple) else (sizes,))
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Annotation) -> Any:
         return Union[self, other]  # noqa: UP007 - with `|` it would ask itself again
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Annotation) -> Any:
         return Union[other, self]  # noqa: UP007
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from nkitools.record.dataflow.elements import Forms, pitches_of
 from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, MAY_WRITE, READS, UNWRITTEN, WRITES
 from nkitools.record.dataflow.pieces import Pieces, View, pieces_of
 from nkitools.record.record import Record, StorageRecord
+from nkitools.record.rows import RecordedPlan
 
 _ONE_ROW = 1 << 62  # bytes: longer than any memory
 _MOST_KEPT = 1024  # views of a memory whose pieces are kept for other runs
@@ -195,7 +196,7 @@ def _reordered(sequence: Array, counts: Array, pieces: Array, total: int) -> Pie
     return Pieces(starts, found, total)
 
 
-def _kinds(plan: Any) -> list[int]:
+def _kinds(plan: RecordedPlan) -> list[int]:
     """Return for each operand of a plan what the instruction does with its elements."""
     if plan.names_only:
         return [0] * len(plan.written)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from nkitools.record.run_listeners import collect_runs
 
 if TYPE_CHECKING:
     from nkitools.chip.numerics import Array
     from nkitools.record.prints.device_print import Print
-    from nkitools.record.prints.print_sequence import Prints
+    from nkitools.record.prints.print_sequence import Prints, Wanted
     from nkitools.record.run import Run
 
 
@@ -56,7 +56,7 @@ class LivePrints(Sequence["Print"]):
     def __iter__(self) -> Iterator[Print]:
         return iter(self.now)
 
-    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Any) -> Prints:
+    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Wanted) -> Prints:
         """Those whose loop counters have these values, see `Prints.where`."""
         return self.now.where(condition, **counters)
 

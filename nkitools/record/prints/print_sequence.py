@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, SupportsIndex, overload
+from typing import SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from nkitools.record.prints.summaries import corners_of
 
 _IN_ALL = 16  # so many values of the size of the limit are kept of one run
 _LISTED = 12  # prints that the repr lists
+
+Wanted: TypeAlias = int | Collection[int]  # the value of a loop counter, or several
 
 
 class Prints(list[Print]):
@@ -46,7 +48,7 @@ class Prints(list[Print]):
         except IndexError:
             raise IndexError(self._no_such(which.__index__())) from None
 
-    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Any) -> Prints:
+    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Wanted) -> Prints:
         """Those whose loop counters have these values: ``where(m=0)``, ``where(m=range(2), n=1)``.
 
         Counters that Python cannot name are given as ``where(**{"tile.m": 0})``. ``condition`` is called with each
@@ -168,6 +170,6 @@ def is_file(path: str, asked: str) -> bool:
     return path == wanted or path.endswith(os.sep + wanted)
 
 
-def is_among(value: int | None, wanted: Any) -> bool:
+def is_among(value: int | None, wanted: Wanted) -> bool:
     """Return whether a counter has the value that is wanted, or one of several."""
     return value in wanted if isinstance(wanted, Collection) else value == wanted

@@ -23,7 +23,7 @@ from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.record import Meeting, Record, StorageRecord
-from nkitools.record.rows import Access, Planned
+from nkitools.record.rows import Access, Planned, RecordedPlan
 from nkitools.record.saved.beside_packing import beside_from, packed_beside
 from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields, field_names
 from nkitools.record.source_sites import Site
@@ -144,7 +144,7 @@ def _column(values: Array, compress: bool) -> dict[str, Any]:
     return encoded_array(values.astype(next(fits, np.int64)), compress=compress)
 
 
-def _plan(plan: Any) -> dict[str, Any]:
+def _plan(plan: RecordedPlan) -> dict[str, Any]:
     known = {name: getattr(plan, name) for name in field_names(SavedPlan) if name != "id"}
     known |= {"written": tuple(map(bool, plan.written)), "touches": bool(plan.touches)}
     saved = SavedPlan(**known | {"chooses": None if plan.chooses is None else True})

@@ -10,7 +10,7 @@ import difflib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import EllipsisType
@@ -20,7 +20,7 @@ import numpy as np
 
 from nkitools.record.loop_counters import moment_of
 from nkitools.record.prints.device_print import Print
-from nkitools.record.prints.print_sequence import is_among, is_file
+from nkitools.record.prints.print_sequence import Wanted, is_among, is_file
 from nkitools.record.record import Record
 from nkitools.record.run import Run
 from nkitools.record.run_listeners import attend_runs
@@ -35,7 +35,7 @@ _FORM = 'Say watch="preds", watch=["preds", "giou.py:57"] or watch={"preds": "*"
 
 
 # Which writes of a watch count: "*", True or ... for all, loop counters with their values, or a function of the print.
-Condition: TypeAlias = bool | str | EllipsisType | Mapping[str, int | Collection[int]] | Callable[[Print], object]
+Condition: TypeAlias = bool | str | EllipsisType | Mapping[str, Wanted] | Callable[[Print], object]
 Watch: TypeAlias = str | Iterable[str] | Mapping[str, Condition]
 
 

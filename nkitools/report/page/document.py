@@ -12,6 +12,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from nkitools.chip.argument_types import Argument
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
 from nkitools.report.page.page_data import Gathering
@@ -23,7 +24,7 @@ _EXPORT = re.compile(r"^export (function|const) (\w+)", re.MULTILINE)
 
 
 def page(
-    run: Run, expected: Any = None, *, rtol: float | None = None, atol: float | None = None, title: str = ""
+    run: Run, expected: Argument | None = None, *, rtol: float | None = None, atol: float | None = None, title: str = ""
 ) -> str:
     """Return the page of a run as one HTML text, which needs nothing from outside.
 
@@ -52,7 +53,7 @@ def page(
 def write_page(
     run: Run,
     path: str | os.PathLike[str],
-    expected: Any = None,
+    expected: Argument | None = None,
     *,
     rtol: float | None = None,
     atol: float | None = None,

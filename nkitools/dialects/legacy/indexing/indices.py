@@ -160,7 +160,7 @@ class Index:
         )
         refuse("NK602", message, remedy="Pass the condition as mask= to the calls that it concerns.")
 
-    def __setitem__(self, key: Subscript, value: Any) -> NoReturn:
+    def __setitem__(self, key: Subscript, value: float | np.generic) -> NoReturn:
         message = "an index does not support item assignment (err_cannot_assign_to_index)"
         refuse("NK603", message, remedy="Make a tile of it with nisa.iota(index, dtype=nl.int32) and assign to that.")
 
@@ -244,7 +244,7 @@ class NonAffine:
     def _same(self, other: IndexLike | None = None) -> NonAffine:
         return self
 
-    def _in_mask(self, other: object) -> NoReturn:
+    def _in_mask(self, other: IndexLike) -> NoReturn:
         not_affine(f"it holds {self.reason}")
 
     def __bool__(self) -> NoReturn:
@@ -256,7 +256,7 @@ class NonAffine:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _same
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = _same
     __lt__ = __le__ = __gt__ = __ge__ = _in_mask
-    __eq__ = __ne__ = _in_mask
+    __eq__ = __ne__ = _in_mask  # type: ignore[assignment]
 
 
 def _line(first: int, end: int, step: int) -> Index:

@@ -133,7 +133,7 @@ class Mask:
             found += (each.equality, expression.constant, expression.coefficients, expression.shape)
         return tuple(found)
 
-    def __and__(self, other: Any) -> Mask:
+    def __and__(self, other: Mask | bool | np.bool_) -> Mask:
         if isinstance(other, Mask):
             return Mask(self.constraints + other.constraints, self.never or other.never)
         if isinstance(other, (bool, np.bool_)):
@@ -142,13 +142,13 @@ class Mask:
 
     __rand__ = __and__
 
-    def _no_operator(self, other: Any = None) -> NoReturn:
+    def _no_operator(self, other: MaskLike | Affine = None) -> NoReturn:
         not_affine("it is joined or changed by another operator")
 
     __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __add__ = __sub__ = __mul__ = __neg__ = _no_operator
-    __eq__ = __ne__ = _no_operator
+    __eq__ = __ne__ = _no_operator  # type: ignore[assignment]
 
-    def __setitem__(self, key: Subscript, value: Any) -> NoReturn:
+    def __setitem__(self, key: Subscript, value: float | np.generic) -> NoReturn:
         refuse("NK603", "a mask does not support item assignment (err_cannot_assign_to_index)")
 
     def __bool__(self) -> bool:

@@ -56,11 +56,11 @@ class DynamicIndex:
 
     __mul__ = __rmul__ = __rsub__ = __floordiv__ = __mod__ = __truediv__ = __neg__ = _other_operator
 
-    def _in_mask(self, other: object) -> NoReturn:
+    def _in_mask(self, other: IndexLike) -> NoReturn:
         not_affine("it compares an offset that is known only when the kernel runs")
 
     __lt__ = __le__ = __gt__ = __ge__ = _in_mask
-    __eq__ = __ne__ = _in_mask
+    __eq__ = __ne__ = _in_mask  # type: ignore[assignment]
 
     def __bool__(self) -> NoReturn:
         refuse("NK602", "control flow depends on a dynamic offset (err_dynamic_control_flow_not_supported)")

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
+from nkitools.chip.argument_types import Argument
 from nkitools.dialects.legacy.aws_names.typing import FakeInput
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import with_codes
@@ -17,7 +18,7 @@ from nkitools.dialects.legacy.kernels.kernel_state import switches_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.launch.kernel import KernelObject, grid_of, print_now
+from nkitools.launch.kernel import KernelObject, P, print_now
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
@@ -59,12 +60,12 @@ class BenchmarkResult:
         self.nc_latency = Latency()
 
 
-class Kernel(KernelObject):
+class Kernel(KernelObject[P]):
     """A kernel of the legacy dialect. ``kernel[4, 2]`` sets the launch grid; inside a running kernel it runs inline."""
 
-    def __getitem__(self, grid: int | tuple[int, ...]) -> KernelObject:
+    def __getitem__(self, grid: int | tuple[int, ...]) -> KernelObject[P]:
         with AuthorsTraceback():
-            return self.with_grid(grid_of(grid))
+            return self.with_grid(grid)
 
     @property
     def mode(self) -> str:
@@ -104,7 +105,7 @@ class Kernel(KernelObject):
         launch = replace(self.launch(), echo=print_now, usual_precision=usual_precision, results_as_declared=True)
         return run_launch(launch, real, named).outputs
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         __tracebackhide__ = True
         with AuthorsTraceback():
             if self.is_inside:
@@ -114,7 +115,7 @@ class Kernel(KernelObject):
             return self.simulate(args, kwargs, usual_precision=FULL if self.mode == "simulation" else "precise")
 
 
-def _real(value: Any) -> Any:
+def _real(value: Argument) -> Argument:
     return value.array() if isinstance(value, FakeInput) else value
 
 
@@ -157,7 +158,11 @@ def _decorated(name: str, function: Callable[..., Any] | None, mode: str, kwargs
         return Kernel(function, mode=mode, declared=declared, **kwargs)
 
 
-def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **kwargs: Keyword) -> Any:
+@overload
+def jit(func: Callable[P, Any], mode: str = "auto", **kwargs: Keyword) -> Kernel[P]: ...
+@overload
+def jit(func: None = None, mode: str = "auto", **kwargs: Keyword) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
+def jit(func: Callable[P, Any] | None = None, mode: str = "auto", **kwargs: Keyword) -> Any:
     """Make a function a kernel, with or without keywords.
 
     ``mode``: ``auto jax torchxla baremetal benchmark simulation``, which here all run the simulator, or ``trace``.
@@ -191,7 +196,7 @@ def profile(func: Callable[..., Any] | None = None, **kwargs: Keyword) -> Any:
     return _decorated("profile", func, "profile", kwargs)
 
 
-def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+def simulate_kernel(kernel: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any:
     """Run a kernel (or ``kernel[grid]``, or a plain function) on the simulator; returns what the kernel returns.
 
     A kernel that takes its outputs by reference writes them into the arrays passed. Values of bfloat16, float16 and

@@ -45,8 +45,8 @@ _RANGES = {"affine_range": AffineRange, "sequential_range": TracedRange, "static
 
 
 def _range(kind: str, args: tuple[Any, ...]) -> LoopRange:
-    numbers = [whole(arg) for arg in args]
-    if not 1 <= len(args) <= 3 or None in numbers:
+    numbers = [number for arg in args if (number := whole(arg)) is not None]
+    if not 1 <= len(args) <= 3 or len(numbers) < len(args):
         refuse("NK609", f"nl.{kind} takes one to three integers, it is given {args!r}")
     if any(isinstance(arg, ParDim) for arg in args):
         message = (

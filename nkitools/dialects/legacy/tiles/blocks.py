@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.tensor_repr import named, state
 from nkitools.dialects.legacy.indexing.access import out_of_bounds
 from nkitools.dialects.legacy.indexing.indices import whole
-from nkitools.dialects.legacy.indexing.masks import Box, Subscript
+from nkitools.dialects.legacy.indexing.masks import Box
 from nkitools.dialects.legacy.tiles.assignment import assign
 from nkitools.dialects.legacy.tiles.dtypes import element_type
-from nkitools.dialects.legacy.tiles.tensor import Tensor
+from nkitools.dialects.legacy.tiles.tensor import Key, Operand, Tensor
 from nkitools.rules.finding import refuse, report
 
 
@@ -80,7 +80,7 @@ class BlockTensor(Tensor):
             remedy=f"Index the block dimensions first: tensor[{', '.join('ijkl'[: len(self.leading)])}].",
         )
 
-    def __getitem__(self, key: Subscript) -> Tensor:
+    def __getitem__(self, key: Key) -> Tensor:
         items = list(key) if isinstance(key, tuple) else [key]
         if Ellipsis in items[: len(self.leading)] and items.index(Ellipsis) == len(items) - 1:
             items.pop()
@@ -100,7 +100,7 @@ class BlockTensor(Tensor):
         tile = Tensor(self.blocks[start])
         return tile[tuple(items[1:])] if items[1:] else tile
 
-    def __setitem__(self, key: Subscript, value: Any) -> None:
+    def __setitem__(self, key: Key, value: Operand) -> None:
         assign(self[key], value)
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from nkitools.language.broadcast import broadcast
 from nkitools.record.open_instruction import OpenInstruction
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here, not_modelled, refuse
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class Tensor:
@@ -138,7 +141,7 @@ class Tensor:
 
     # --- indexing --------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Tensor:
+    def __getitem__(self, key: Key) -> Tensor:
         base = self.base
         if key.__class__ is tuple and self.access is None and self.is_plain and base.__class__ is NkiTensor:
             view = known_view(base, key)
@@ -159,7 +162,7 @@ class Tensor:
         access = access_of(self.resolved(), items)
         return Tensor(access.inside()) if access.violation() is None else Tensor.beyond(access)
 
-    def __setitem__(self, key: Subscript, value: Any) -> None:
+    def __setitem__(self, key: Key, value: Operand) -> None:
         assign(self if key is Ellipsis and self.access is None else self[key], value)
 
     # --- shape and dtype -------------------------------------------------------------------------------------------
@@ -335,7 +338,7 @@ class Tensor:
             "NK601", f"{describe(self.base)} cannot be iterated over", about=(self.base,), remedy="Index it in a loop."
         )
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         refuse(
             "NK601",
             f"NumPy cannot work on {describe(self.base)} inside a kernel; the chip would not run it",
@@ -402,3 +405,5 @@ class MaskedOperand(Tensor):
 
 # What computes with tiles and numbers takes.
 Operand: TypeAlias = Tensor | float | np.generic
+# What may stand in the brackets behind a tensor: a mask makes an operand of a matmul, a tile chooses what is addressed.
+Key: TypeAlias = "Subscript | Index | NonAffine | Mask | Tensor | DynamicIndex"
