@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nkitools.chip.dtypes import float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import MaskLike
 from nkitools.dialects.legacy.kernels.keywords import Keyword
-from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, new_result
+from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, new_result, write_by
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import new_tile
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import OPERATORS, OperatorToken, token_name
 from nkitools.isa import elementwise as _elementwise
@@ -40,20 +42,8 @@ def scalar_tensor_tensor(
     what = "nisa.scalar_tensor_tensor"
     check_tile(what, "operand1", operand1)
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
-
-    def into(target: NkiTensor, tile: NkiTensor, first: EngineOperand, second: NkiTensor) -> None:
-        _fused.scalar_tensor_tensor(
-            dst=target,
-            data=tile,
-            op0=op0,
-            operand0=first,
-            op1=op1,
-            operand1=second,
-            reverse0=bool(reverse0),
-            reverse1=bool(reverse1),
-        )
-
-    write_lanes(into, dst, (data, operand0, operand1), lanes)
+    call = partial(_fused.scalar_tensor_tensor, op0=op0, op1=op1, reverse0=bool(reverse0), reverse1=bool(reverse1))
+    write_by(call, dst, lanes, data=data, operand0=operand0, operand1=operand1)
     return Tensor.made(dst, lanes)
 
 
@@ -76,24 +66,11 @@ def tensor_tensor_scan(
     leaves. Errors: those of nkitools.isa.fused.tensor_tensor_scan, NK604.
     """
     what = "nisa.tensor_tensor_scan"
-    for role, tile in (("data0", data0), ("data1", data1)):
-        check_tile(what, role, tile)
+    check_tiles(what, data0=data0, data1=data1)
     dst, lanes = new_result(what, data0, dtype, mask, kwargs, data1)
     check_box(what, lanes)
-
-    def into(target: NkiTensor, first: NkiTensor, second: NkiTensor, start: NkiTensor | float) -> None:
-        _fused.tensor_tensor_scan(
-            dst=target,
-            data0=first,
-            data1=second,
-            initial=start,
-            op0=op0,
-            op1=op1,
-            reverse0=bool(reverse0),
-            reverse1=bool(reverse1),
-        )
-
-    write_lanes(into, dst, (data0, data1, initial), defined(lanes, data0, data1, initial))
+    call = partial(_fused.tensor_tensor_scan, op0=op0, op1=op1, reverse0=bool(reverse0), reverse1=bool(reverse1))
+    write_by(call, dst, defined(lanes, data0, data1, initial), data0=data0, data1=data1, initial=initial)
     return Tensor.made(dst, lanes)
 
 
@@ -120,23 +97,10 @@ def tensor_scalar_reduce(
     dst, lanes = new_result(what, data, dtype, mask, kwargs)
     check_box(what, lanes)
     check_tile(what, "reduce_res", reduce_res)
-    subtracts = token_name(reduce_op) == "subtract"
-
-    def into(target: NkiTensor, tile: NkiTensor, operand: EngineOperand, result: NkiTensor) -> None:
-        if subtracts:
-            _reduce_by_subtracting(target, tile, op0, operand, result, reverse0)
-        else:
-            _fused.tensor_scalar_reduce(
-                dst=target,
-                data=tile,
-                op0=op0,
-                operand0=operand,
-                reduce_op=reduce_op,
-                reduce_res=result,
-                reverse0=bool(reverse0),
-            )
-
-    write_lanes(into, dst, (data, operand0, reduce_res), defined(lanes, data, operand0))
+    by_one_instruction = partial(_fused.tensor_scalar_reduce, reduce_op=reduce_op)
+    call = _reduce_by_subtracting if token_name(reduce_op) == "subtract" else by_one_instruction
+    operands = {"data": data, "operand0": operand0, "reduce_res": reduce_res}
+    write_by(partial(call, op0=op0, reverse0=bool(reverse0)), dst, defined(lanes, data, operand0), **operands)
     return Tensor.made(dst, lanes)
 
 
@@ -145,6 +109,6 @@ def _reduce_by_subtracting(
 ) -> None:
     """Reduce the results in float32, before they are cast."""
     results = new_tile(data.shape, float32)
-    _elementwise.tensor_scalar(dst=results, data=data, op0=op0, operand0=operand0, reverse0=bool(reverse0))
+    _elementwise.tensor_scalar(dst=results, data=data, op0=op0, operand0=operand0, reverse0=reverse0)
     tensor_reduce(dst=reduce_res, op=OPERATORS["subtract"], data=results, axis=tuple(range(1, results.ndim)))
     tensor_copy(dst=dst, src=results)

@@ -11,10 +11,9 @@ from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
-from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
-from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, rows_of
+from nkitools.dialects.legacy.kernels.keywords import Keyword
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, check_tiles, checked, in_place_lanes, rows_of
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reshaping import converted_value
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
@@ -41,8 +40,7 @@ def local_gather(
     Errors: those of nkitools.isa.gather.local_gather, NK604.
     """
     what = "nisa.local_gather"
-    for role, tile in (("src_buffer", src_buffer), ("index", index)):
-        check_tile(what, role, tile)
+    check_tiles(what, src_buffer=src_buffer, index=index)
     lanes = _partitions(what, mask, index.shape)
     each, valid = whole(num_elem_per_idx), whole(num_valid_indices)
     if each is None or (valid is None and num_valid_indices is not None):
@@ -123,9 +121,8 @@ def gather_flattened(
     ``indices``. Errors: those of nkitools.isa.gather.nc_n_gather, NK110, NK604.
     """
     what = "nl.gather_flattened"
-    check_keywords(what, kwargs)
+    checked(what, kwargs, data=data, indices=indices)
     for role, tile in (("data", data), ("indices", indices)):
-        check_tile(what, role, tile)
         if not 2 <= len(tile.shape) <= 4:
             refuse("NK110", f"{what}: `{role}` must have 2 to 4 dimensions, it is {describe(tile.base)}")
     lanes = lanes_of(mask, indices.shape, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nkitools.chip.argument_types import Shape
@@ -18,14 +19,23 @@ from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import OffsetAccess, RowAccess
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
-from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
-from nkitools.dialects.legacy.nisa.value_calls import box_lanes, in_place_lanes, memory_of, sbuf
+from nkitools.dialects.legacy.kernels.keywords import Keyword
+from nkitools.dialects.legacy.nisa.value_calls import (
+    box_lanes,
+    check_tiles,
+    checked,
+    in_place_lanes,
+    memory_of,
+    moved_by,
+    sbuf,
+    write_by,
+)
 from nkitools.dialects.legacy.nl.transfer import check_in_hbm, copy_lanes
 from nkitools.dialects.legacy.tiles import accumulating
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reshaping import converted_value
-from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OperatorToken
 from nkitools.isa import move as _move
@@ -33,8 +43,6 @@ from nkitools.isa.dma import AXES
 from nkitools.isa.dma import dma_transpose as _dma_transpose
 from nkitools.language.creation import checked_shape, ndarray
 from nkitools.rules.finding import refuse
-
-# --- filling ---------------------------------------------------------------------------------------------------------
 
 
 def memset(
@@ -86,9 +94,6 @@ def iota(expr: Index | NonAffine | int, dtype: ResultDType, *, mask: MaskLike = 
     return Tensor.made(dst, lanes)
 
 
-# --- copies to and from run-time addresses on chip -------------------------------------------------------------------
-
-
 def tensor_copy_dynamic_src(
     src: Tensor,
     *,
@@ -107,7 +112,7 @@ def tensor_copy_dynamic_src(
     check_tile(what, "src", src)
     lanes = lanes_of(mask, src.shape, what)
     dst = value_tile(src.shape, result_type(dtype, what, src), memory)
-    write_lanes(_copying(engine), dst, (_Moved(src),), lanes)
+    write_by(partial(_move.tensor_copy, engine=translated(engine)), dst, lanes, src=_Moved(src))
     return Tensor.made(dst, lanes)
 
 
@@ -125,12 +130,7 @@ def tensor_copy_dynamic_dst(
     ``dtype``, where given, is that of ``dst``. Errors: as tensor_copy_dynamic_src.
     """
     lanes = in_place_lanes("nisa.tensor_copy_dynamic_dst", dst, mask, dtype, kwargs, src=src)
-    write_lanes(_copying(engine), _Moved(dst), (src,), lanes)
-
-
-def _copying(engine: engines) -> Any:
-    chosen = translated(engine)
-    return lambda target, tile: _move.tensor_copy(dst=target, src=tile, engine=chosen)
+    write_by(partial(_move.tensor_copy, engine=translated(engine)), _Moved(dst), lanes, src=src)
 
 
 class _Moved:
@@ -157,9 +157,6 @@ class _Moved:
         return found
 
 
-# --- DMA -------------------------------------------------------------------------------------------------------------
-
-
 def dma_copy(
     *,
     dst: Tensor,
@@ -176,8 +173,7 @@ def dma_copy(
     Errors: those of nkitools.isa.move.dma_copy and nkitools.isa.dma.dma_compute, NK306, NK402, NK406, NK604, NK609.
     """
     what = "nisa.dma_copy"
-    for role, tile in (("dst", dst), ("src", src)):
-        check_tile(what, role, tile)
+    check_tiles(what, dst=dst, src=src)
     check_writable(what, dst)
     lanes = lanes_of(mask, dst.shape, what)
     if dst_rmw_op is None:
@@ -236,12 +232,7 @@ def transposed_by_dma(
     dst = value_tile(tuple(src.shape[axis] for axis in order), src.element)
     chosen = translated(mode if mode is dge_modes.hwdge or not isinstance(mode, dge_modes) else dge_modes.unknown)
     kept = None if lanes is None else Lanes(tuple(lanes.box[axis] for axis in order))
-    if lanes is None or kept is None:
-        _dma_transpose(dst=dst, src=src.resolved(), axes=given, dge_mode=chosen)
-    elif not lanes.empty:
-        _dma_transpose(
-            dst=part(dst, dst.shape, kept.box), src=src.within(src.shape, lanes.box), axes=given, dge_mode=chosen
-        )
+    moved_by(partial(_dma_transpose, axes=given, dge_mode=chosen), dst, kept, lanes, src=src)
     kind = result_type(dtype, what, src)
     return Tensor.made(dst if kind is src.element else converted_value(dst, kind), kept)
 
@@ -252,8 +243,7 @@ def load_transpose2d(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType =
     Errors: those of nkitools.isa.dma.dma_transpose, NK110, NK201, NK603, NK604.
     """
     what = "nl.load_transpose2d"
-    check_keywords(what, kwargs)
-    check_tile(what, "src", src)
+    checked(what, kwargs, src=src)
     check_in_hbm(what, "src", src)
     if len(src.shape) != 2:
         refuse("NK110", f"{what}: `src` must have 2 dimensions, it is {describe(src.base)}", about=(src.base,))

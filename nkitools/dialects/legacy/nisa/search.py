@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from nkitools.chip.argument_types import Number
@@ -10,18 +11,18 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, not_affine
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import (
-    box_lanes,
     check_box,
     defined,
     first_in_row,
-    memory_of,
     new_result,
     per_partition,
     rows_of,
+    taken,
+    write_by,
 )
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import copy_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.isa import search as _search
 from nkitools.isa.search import FOUND, SEARCHED_DIMENSIONS
@@ -33,15 +34,12 @@ def max8(*, src: Tensor, mask: MaskLike = None, dtype: ResultDType = None, **kwa
     ``src``: 8 to 16384 elements per partition, in up to five dimensions. Errors: those of nkitools.isa.search.max8,
     NK604.
     """
-    what = "nisa.max8"
-    memory = memory_of(what, kwargs)
-    check_tile(what, "src", src)
-    lanes = box_lanes(what, mask, src.shape)
+    memory, lanes = taken("nisa.max8", mask, kwargs, src=src)
 
-    def into(dst: NkiTensor, tile: NkiTensor) -> None:
-        _search.max8(dst=dst, src=_folded(tile))
+    def into(dst: NkiTensor, src: NkiTensor) -> None:
+        _search.max8(dst=dst, src=_folded(src))
 
-    return per_partition(what, into, src, (FOUND,), result_type(dtype, what, src), lanes, memory)
+    return per_partition(into, FOUND, result_type(dtype, "nisa.max8", src), lanes, memory, src=src)
 
 
 def nc_find_index8(
@@ -55,18 +53,14 @@ def nc_find_index8(
     and have the index of all ones here, as in NKI 0.6. Errors: those of nkitools.isa.search.nc_find_index8, NK604.
     """
     what = "nisa.nc_find_index8"
-    memory = memory_of(what, kwargs)
-    for role, tile in (("data", data), ("vals", vals)):
-        check_tile(what, role, tile)
-    lanes = box_lanes(what, mask, data.shape)
-    if first_in_row(what, lanes, data.shape):
-        not_affine(f"{what}: places are counted from the first element of a partition, which the mask leaves out")
+    memory, lanes = taken(what, mask, kwargs, data=data, vals=vals)
+    _begins_a_row(what, lanes, data)
 
-    def into(dst: NkiTensor, tile: NkiTensor, wanted: NkiTensor) -> None:
-        _search.nc_find_index8(dst=dst, data=_folded(tile), vals=wanted)
+    def into(dst: NkiTensor, data: NkiTensor, vals: NkiTensor) -> None:
+        _search.nc_find_index8(dst=dst, data=_folded(data), vals=vals)
 
     kind = uint32 if dtype is None else element_type(dtype)
-    return per_partition(what, into, data, (FOUND,), kind, lanes, memory, vals)
+    return per_partition(into, FOUND, kind, lanes, memory, data=data, vals=vals)
 
 
 def nc_match_replace8(
@@ -94,19 +88,19 @@ def nc_match_replace8(
     check_box(what, lanes)
     if dst_idx is not None:
         check_tile(what, "dst_idx", dst_idx)
-        if first_in_row(what, lanes, data.shape):
-            not_affine(f"{what}: places are counted from the first element of a partition, which the mask leaves out")
-
+        _begins_a_row(what, lanes, data)
     issued = defined(lanes, data, vals)
-    others = [_on_partitions(each, issued) for each in (vals, dst_idx)]
+    others = {"vals": _on_partitions(vals, issued), "dst_idx": _on_partitions(dst_idx, issued)}
     if lanes is not None and data.access is None:
         copy_tile(dst, data, None)
-
-    def into(target: NkiTensor, tile: NkiTensor) -> None:
-        _search.nc_match_replace8(dst=target, data=tile, vals=others[0], imm=imm, dst_idx=others[1])
-
-    write_lanes(into, dst, (data,), issued)
+    write_by(partial(_search.nc_match_replace8, imm=imm, **others), dst, issued, data=data)
     return Tensor.made(dst, lanes)
+
+
+def _begins_a_row(what: str, lanes: Lanes | None, data: Tensor) -> None:
+    """NK604: what a mask leaves begins at the first element of a partition."""
+    if first_in_row(what, lanes, data.shape):
+        not_affine(f"{what}: places are counted from the first element of a partition, which the mask leaves out")
 
 
 def _on_partitions(tile: Tensor | None, lanes: Lanes | None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from nkitools.chip.dtypes import int32, uint32
@@ -14,7 +16,15 @@ from nkitools.dialects.legacy.aws_names.limits import fp32
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
 from nkitools.dialects.legacy.indexing.masks import Constraint, Mask, MaskLike, not_affine
 from nkitools.dialects.legacy.kernels.keywords import Keyword
-from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, first_in_row, in_place_lanes, new_result
+from nkitools.dialects.legacy.nisa.value_calls import (
+    check_box,
+    check_tiles,
+    defined,
+    first_in_row,
+    in_place_lanes,
+    new_result,
+    write_by,
+)
 from nkitools.dialects.legacy.tiles import reshaping
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
@@ -22,7 +32,6 @@ from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import OPERATORS, OperatorToken
 from nkitools.isa import select as _select
-from nkitools.issue.plan import Operand as EngineOperand
 from nkitools.rules.finding import refuse
 
 
@@ -51,23 +60,15 @@ def affine_select(
     expression = predicate.expression
     comparison = OPERATORS["equal" if predicate.equality else "greater_equal"]
     firsts = [0] * len(dst.shape) if lanes is None else [first for first, _ in lanes.box]
-    start = expression.constant + sum(
-        slope * first for slope, first in zip(expression.coefficients, firsts, strict=True)
-    )
+    across, *slopes = expression.coefficients
+    start = expression.constant + sum(slope * first for slope, first in zip((across, *slopes), firsts, strict=True))
+    call = partial(_select.affine_select, channel_multiplier=across, on_false_value=on_false_value, cmp_op=comparison)
 
     def into(target: NkiTensor, tile: NkiTensor) -> None:
-        pattern = tuple(zip(expression.coefficients[1:], target.shape[1:], strict=True))
+        pattern = tuple(zip(slopes, target.shape[1:], strict=True))
         if tile.buffer is MemoryRegion.psum:
             tile = reshaping.converted(tile, tile.dtype)
-        _select.affine_select(
-            dst=target,
-            pattern=pattern,
-            channel_multiplier=expression.coefficients[0],
-            on_true_tile=tile,
-            on_false_value=on_false_value,
-            cmp_op=comparison,
-            offset=start,
-        )
+        call(dst=target, pattern=pattern, on_true_tile=tile, offset=start)
 
     write_lanes(into, dst, (on_true_tile,), lanes)
     return Tensor.made(dst, lanes)
@@ -119,31 +120,16 @@ def range_select(
     Errors: those of nkitools.isa.select.range_select, NK604.
     """
     what = "nisa.range_select"
-    for role, tile in (("on_true_tile", on_true_tile), ("bound0", bound0), ("bound1", bound1)):
-        check_tile(what, role, tile)
+    check_tiles(what, on_true_tile=on_true_tile, bound0=bound0, bound1=bound1)
     dst, lanes = new_result(what, on_true_tile, dtype, mask, kwargs)
     check_box(what, lanes)
     first = first_in_row(what, lanes, dst.shape)
     start = range_start + first if first else range_start
     command = commands.reset_reduce if reduce_cmd is commands.idle and reduce_res is not None else reduce_cmd
-
-    def into(target: NkiTensor, tile: NkiTensor, low: NkiTensor, high: NkiTensor, result: NkiTensor | None) -> None:
-        _select.range_select(
-            dst=target,
-            on_true_tile=tile,
-            comp_op0=comp_op0,
-            comp_op1=comp_op1,
-            bound0=low,
-            bound1=high,
-            reduce_cmd=translated(command),
-            reduce_res=result,
-            reduce_op=reduce_op,
-            range_start=start,
-            on_false_value=on_false_value,
-        )
-
-    issued = defined(lanes, on_true_tile, bound0, bound1)
-    write_lanes(into, dst, (on_true_tile, bound0, bound1, reduce_res), issued)
+    call = partial(_select.range_select, comp_op0=comp_op0, comp_op1=comp_op1, reduce_cmd=translated(command))
+    call = partial(call, reduce_op=reduce_op, range_start=start, on_false_value=on_false_value)
+    tiles = {"on_true_tile": on_true_tile, "bound0": bound0, "bound1": bound1}
+    write_by(call, dst, defined(lanes, *tiles.values()), **tiles, reduce_res=reduce_res)
     return Tensor.made(dst, lanes)
 
 
@@ -168,27 +154,13 @@ def select_reduce(
     """
     what = "nisa.select_reduce"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate, on_true=on_true)
-    reduces = translated(reduce_cmd) is not translated(commands.idle) or reduce_res is not None
+    command = translated(reduce_cmd)
+    reduces = command is not translated(commands.idle) or reduce_res is not None
     if reduces:
         check_box(what, lanes)
-
-    def into(
-        target: NkiTensor, choice: NkiTensor, first: NkiTensor, second: EngineOperand, result: NkiTensor | None
-    ) -> None:
-        command = translated(reduce_cmd)
-        _select.select_reduce(
-            dst=target,
-            predicate=choice,
-            on_true=first,
-            on_false=second,
-            reduce_res=result,
-            reduce_cmd=command,
-            reduce_op=reduce_op,
-            reverse_pred=bool(reverse_pred),
-        )
-
     issued = defined(lanes, predicate, on_true) if reduces else lanes
-    write_lanes(into, dst, (predicate, on_true, on_false, reduce_res), issued)
+    call = partial(_select.select_reduce, reduce_cmd=command, reduce_op=reduce_op, reverse_pred=bool(reverse_pred))
+    write_by(call, dst, issued, predicate=predicate, on_true=on_true, on_false=on_false, reduce_res=reduce_res)
 
 
 def tensor_copy_predicated(
@@ -208,11 +180,8 @@ def tensor_copy_predicated(
     """
     what = "nisa.tensor_copy_predicated"
     lanes = in_place_lanes(what, dst, mask, dtype, kwargs, predicate=predicate)
-
-    def into(target: NkiTensor, values: NkiTensor | float, choice: NkiTensor) -> None:
-        _select.tensor_copy_predicated(dst=target, src=values, predicate=choice, reverse_pred=bool(reverse_pred))
-
-    write_lanes(into, dst, (src, predicate), lanes)
+    call = partial(_select.tensor_copy_predicated, reverse_pred=bool(reverse_pred))
+    write_by(call, dst, lanes, src=src, predicate=predicate)
 
 
 def sequence_bounds(*, segment_ids: Tensor, dtype: ResultDType = None) -> Tensor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nkitools.chip.tensor import NkiTensor
+from functools import partial
+
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, not_affine
 from nkitools.dialects.legacy.kernels.keywords import Keyword
-from nkitools.dialects.legacy.nisa.value_calls import box_lanes, memory_of, per_partition
+from nkitools.dialects.legacy.nisa.value_calls import moved_by, per_partition, taken
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile
+from nkitools.dialects.legacy.tiles.result_tiles import value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OperatorToken
 from nkitools.isa import statistics as _statistics
@@ -23,18 +23,12 @@ def bn_stats(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, 
     nkitools.isa.statistics.bn_stats, NK604.
     """
     what = "nisa.bn_stats"
-    memory = memory_of(what, kwargs)
-    check_tile(what, "data", data)
-    lanes = box_lanes(what, mask, data.shape)
+    memory, lanes = taken(what, mask, kwargs, data=data)
     whole = tuple((0, size) for size in data.shape[1:])
     if lanes is not None and not lanes.empty and lanes.box[1:] != whole:
         not_affine(f"{what}: it chooses among the elements of a partition, which bn_stats does not support")
     kind = result_type(dtype, what, data)
-
-    def into(dst: NkiTensor, tile: NkiTensor) -> None:
-        _statistics.bn_stats(dst=dst, data=tile)
-
-    return per_partition(what, into, data, (MOMENTS,), kind, lanes, memory)
+    return per_partition(partial(_statistics.bn_stats), MOMENTS, kind, lanes, memory, data=data)
 
 
 def bn_aggr(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwargs: Keyword) -> Tensor:
@@ -42,15 +36,9 @@ def bn_aggr(data: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, *
 
     Errors: those of nkitools.isa.statistics.bn_aggr, NK604.
     """
-    what = "nisa.bn_aggr"
-    memory = memory_of(what, kwargs)
-    check_tile(what, "data", data)
-    lanes = box_lanes(what, mask, data.shape)
-
-    def into(dst: NkiTensor, tile: NkiTensor) -> None:
-        _statistics.bn_aggr(dst=dst, data=tile)
-
-    return per_partition(what, into, data, (2,), result_type(dtype, what, data), lanes, memory)
+    memory, lanes = taken("nisa.bn_aggr", mask, kwargs, data=data)
+    kind = result_type(dtype, "nisa.bn_aggr", data)
+    return per_partition(partial(_statistics.bn_aggr), 2, kind, lanes, memory, data=data)
 
 
 def tensor_partition_reduce(
@@ -61,18 +49,8 @@ def tensor_partition_reduce(
     Errors: those of nkitools.isa.statistics.tensor_partition_reduce, NK604.
     """
     what = "nisa.tensor_partition_reduce"
-    memory = memory_of(what, kwargs)
-    check_tile(what, "data", data)
-    lanes = box_lanes(what, mask, data.shape)
+    memory, lanes = taken(what, mask, kwargs, data=data)
     dst = value_tile((1, *data.shape[1:]), result_type(dtype, what, data), memory)
-
-    def into(target: NkiTensor, tile: NkiTensor) -> None:
-        _statistics.tensor_partition_reduce(dst=target, op=op, data=tile)
-
-    if lanes is None:
-        into(dst, data.resolved())
-        return Tensor.made(dst)
-    kept = Lanes(((0, 0 if lanes.empty else 1), *lanes.box[1:]))
-    if not lanes.empty:
-        into(part(dst, dst.shape, kept.box), data.within(data.shape, lanes.box))
+    kept = None if lanes is None else Lanes(((0, 0 if lanes.empty else 1), *lanes.box[1:]))
+    moved_by(partial(_statistics.tensor_partition_reduce, op=op), dst, kept, lanes, data=data)
     return Tensor.made(dst, kept)

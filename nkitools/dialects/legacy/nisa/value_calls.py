@@ -4,6 +4,7 @@ rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, n
 from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import Into, part, value_tile
+from nkitools.dialects.legacy.tiles.result_tiles import Tile, part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.language.creation import region
 from nkitools.rules.finding import refuse
@@ -48,15 +49,55 @@ def new_result(
     return value_tile(data.shape, result_type(dtype, what, data, *operands), memory), lanes
 
 
+def write_by(call: Callable[..., Any], dst: NkiTensor | Tile, lanes: Lanes | None, **operands: Any) -> None:
+    """Issue ``call(dst=dst, **operands)``, an instruction with its other arguments, on the lanes of a mask."""
+
+    def into(target: NkiTensor, *parts: Any) -> None:
+        call(dst=target, **dict(zip(operands, parts, strict=True)))
+
+    write_lanes(into, dst, tuple(operands.values()), lanes)
+
+
+def moved_by(
+    call: Callable[..., Any], dst: NkiTensor, kept: Lanes | None, lanes: Lanes | None, **operand: Tensor
+) -> None:
+    """Issue ``call(dst=dst, **operand)`` on the ``lanes`` of one operand, which come to the lanes ``kept`` of ``dst``.
+
+    Both are boxes of their tiles; None is all of them.
+    """
+    ((role, tile),) = operand.items()
+    if lanes is None or kept is None:
+        call(dst=dst, **{role: tile.resolved()})
+    elif not lanes.empty:
+        call(dst=part(dst, dst.shape, kept.box), **{role: tile.within(tile.shape, lanes.box)})
+
+
+def check_tiles(what: str, **tiles: Any) -> None:
+    """NK609: operands are tensors of this dialect."""
+    for role, tile in tiles.items():
+        check_tile(what, role, tile)
+
+
+def checked(what: str, kwargs: dict[str, Any], **tiles: Any) -> None:
+    """NK609: the keywords of a call are known, and its operands are tensors of this dialect."""
+    check_keywords(what, kwargs)
+    check_tiles(what, **tiles)
+
+
+def taken(what: str, mask: MaskLike, kwargs: dict[str, Any], **tiles: Tensor) -> tuple[MemoryRegion, Lanes | None]:
+    """Return the memory of ``buffer=``, and the lanes that a mask leaves of the first of the tiles: a box (NK604)."""
+    memory = memory_of(what, kwargs)
+    check_tiles(what, **tiles)
+    return memory, box_lanes(what, mask, next(iter(tiles.values())).shape)
+
+
 def in_place_lanes(
     what: str, dst: Tensor, mask: MaskLike, dtype: ResultDType, kwargs: dict[str, Any], **tiles: Tensor
 ) -> Lanes | None:
     """Return the lanes of ``dst`` that a mask leaves, after a look at what an instruction that returns nothing is
     given.
     """
-    check_keywords(what, kwargs)
-    for role, tile in (("dst", dst), *tiles.items()):
-        check_tile(what, role, tile)
+    checked(what, kwargs, dst=dst, **tiles)
     if dtype is not None and element_type(dtype) is not dst.element:
         message = f"{what}: `dtype` is {element_type(dtype)}, but the result goes into {describe(dst.base)}"
         refuse("NK301", message, about=(dst.base,))
@@ -120,33 +161,25 @@ def defined(lanes: Lanes | None, *inputs: Any) -> Lanes | None:
 
 
 def per_partition(
-    what: str,
-    into: Into,
-    data: Tensor,
-    columns: tuple[int, ...],
-    dtype: DType,
-    lanes: Lanes | None,
-    memory: MemoryRegion,
-    *operands: Operand | None,
+    into: Callable[..., Any], columns: int, dtype: DType, lanes: Lanes | None, memory: MemoryRegion, **tiles: Tensor
 ) -> Tensor:
-    """Return a new tile of ``columns`` elements per partition, which ``into(dst, data, *operands)`` writes.
+    """Return a new tile of ``columns`` elements per partition, which ``into(dst=, **tiles)`` writes.
 
-    ``lanes`` are those of ``data`` and leave a box; of the result and of the operands, which have dimensions of their
-    own, only its partitions.
+    ``lanes`` are those of the first tile and leave a box; of the result and of the other tiles, which have dimensions
+    of their own, only its partitions.
     """
-    check_box(what, lanes)
-    dst = value_tile((data.shape[0], *columns), dtype, memory)
-    whole = tuple((0, size) for size in columns)
-    kept = None if lanes is None else Lanes(((0, 0) if lanes.empty else lanes.box[0], *whole))
-    issued = defined(lanes, data, *operands)
+    (role, data), *others = tiles.items()
+    dst = value_tile((data.shape[0], columns), dtype, memory)
+    kept = None if lanes is None else Lanes(((0, 0) if lanes.empty else lanes.box[0], (0, columns)))
+    issued = defined(lanes, *tiles.values())
     if issued is None:
-        into(dst, data.resolved(), *(each.resolved() if isinstance(each, Tensor) else each for each in operands))
-    if issued is not None:
-        inherit(dst.storage, (data, *operands))
-    if issued is not None and not issued.empty:
+        into(dst=dst, **{name: tile.resolved() for name, tile in tiles.items()})
+        return Tensor.made(dst, kept)
+    inherit(dst.storage, tuple(tiles.values()))
+    if not issued.empty:
         rows = issued.box[0]
-        others = [rows_of(each, rows) if isinstance(each, Tensor) else each for each in operands]
-        into(part(dst, dst.shape, (rows, *whole)), data.within(data.shape, issued.box), *others)
+        views = {role: data.within(data.shape, issued.box), **{name: rows_of(tile, rows) for name, tile in others}}
+        into(dst=part(dst, dst.shape, (rows, (0, columns))), **views)
     return Tensor.made(dst, kept)
 
 

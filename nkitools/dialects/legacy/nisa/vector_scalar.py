@@ -14,7 +14,7 @@ from nkitools.dialects.legacy.aws_names.enums import engine, reduce_cmd, transla
 from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
-from nkitools.dialects.legacy.nisa.value_calls import check_box, defined, memory_of, new_result
+from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, memory_of, new_result, write_by
 from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
@@ -27,7 +27,6 @@ from nkitools.isa import activation_fused as _fused
 from nkitools.isa import elementwise as _elementwise
 from nkitools.isa import move as _move
 from nkitools.isa import reduce as _reduce
-from nkitools.issue.plan import Operand as EngineOperand
 from nkitools.rules.finding import report
 
 _BIAS = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
@@ -54,24 +53,9 @@ def activation(
     if reduce_op is not None or reduce_res is not None:
         check_box("nisa.activation", lanes)
     _check_bias("nisa.activation", bias)
-    command = translated(reduce_cmd)
-
-    def into(
-        target: NkiTensor, tile: NkiTensor, bias: EngineOperand | None, scale: EngineOperand, result: NkiTensor | None
-    ) -> None:
-        _activation.activation(
-            dst=target,
-            op=op,
-            data=tile,
-            bias=bias,
-            scale=scale,
-            reduce_op=reduce_op,
-            reduce_res=result,
-            reduce_cmd=command,
-        )
-
+    call = partial(_activation.activation, op=op, reduce_op=reduce_op, reduce_cmd=translated(reduce_cmd))
     issued = lanes if reduce_op is None else defined(lanes, data)
-    write_lanes(into, dst, (data, bias, scale, reduce_res), issued)
+    write_by(call, dst, issued, data=data, bias=bias, scale=scale, reduce_res=reduce_res)
     return Tensor.made(dst, lanes)
 
 
@@ -109,22 +93,15 @@ def activation_reduce(
     check_box(what, lanes)
     check_tile(what, "reduce_res", reduce_res)
     _check_bias(what, bias)
-
-    def into(
-        target: NkiTensor, tile: NkiTensor, result: NkiTensor | None, bias: EngineOperand | None, scale: EngineOperand
-    ) -> None:
-        _fused.activation_reduce(
-            dst=target, op=op, data=tile, reduce_op=reduce_op, reduce_res=result, bias=bias, scale=scale
-        )
-
-    write_lanes(into, dst, (data, reduce_res, bias, scale), defined(lanes, data))
+    call = partial(_fused.activation_reduce, op=op, reduce_op=reduce_op)
+    write_by(call, dst, defined(lanes, data), data=data, reduce_res=reduce_res, bias=bias, scale=scale)
     return Tensor.made(dst, lanes)
 
 
 def reciprocal(data: Tensor, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """``1 / data`` on the Vector Engine. Errors: those of nkitools.isa.elementwise.reciprocal, NK604."""
     dst, lanes = new_result("nisa.reciprocal", data, dtype, mask, kwargs)
-    write_lanes(lambda target, tile: _elementwise.reciprocal(dst=target, data=tile), dst, (data,), lanes)
+    write_by(partial(_elementwise.reciprocal), dst, lanes, data=data)
     return Tensor.made(dst, lanes)
 
 
@@ -133,8 +110,7 @@ def tensor_copy(
 ) -> Tensor:
     """Return a copy on chip, in SBUF. Errors: those of nkitools.isa.move.tensor_copy, NK604."""
     dst, lanes = new_result("nisa.tensor_copy", src, dtype, mask, kwargs)
-    chosen = translated(engine)
-    write_lanes(lambda target, tile: _move.tensor_copy(dst=target, src=tile, engine=chosen), dst, (src,), lanes)
+    write_by(partial(_move.tensor_copy, engine=translated(engine)), dst, lanes, src=src)
     return Tensor.made(dst, lanes)
 
 
@@ -159,22 +135,18 @@ def tensor_tensor(
     if again is not None:
         return again
     memory = memory_of(what, kwargs)
-    check_tile(what, "data1", data1)
-    check_tile(what, "data2", data2)
+    check_tiles(what, data1=data1, data2=data2)
     shape = _broadcast(data1.shape, data2.shape)
     dst = value_tile(shape, result_type(dtype, what, data1, data2), memory)
     lanes = lanes_of(mask, shape, what)
-    chosen = translated(engine)
+    call = partial(_elementwise.tensor_tensor, op=op, engine=translated(engine))
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
-        _elementwise.tensor_tensor(
-            dst=target, data1=_spread(first, target), data2=_spread(second, target), op=op, engine=chosen
-        )
+        call(dst=target, data1=_spread(first, target), data2=_spread(second, target))
 
     write_lanes(into, dst, (data1, data2), lanes)
     value = Tensor.made(dst, lanes)
     if is_usual and data1.shape == data2.shape:
-        call = partial(_elementwise.tensor_tensor, op=op, engine=chosen)
         keep_form(form, (data1, data2), value, call, ("data1", "data2"))
     return value
 
@@ -219,23 +191,9 @@ def tensor_scalar(
     Errors: those of the instruction, NK604.
     """
     dst, lanes = new_result("nisa.tensor_scalar", data, dtype, mask, kwargs)
-
-    chosen = translated(engine)
-
-    def into(target: NkiTensor, tile: NkiTensor, first: EngineOperand, second: EngineOperand) -> None:
-        _elementwise.tensor_scalar(
-            dst=target,
-            data=tile,
-            op0=op0,
-            operand0=first,
-            reverse0=bool(reverse0),
-            op1=op1,
-            operand1=second,
-            reverse1=bool(reverse1),
-            engine=chosen,
-        )
-
-    write_lanes(into, dst, (data, operand0, operand1), lanes)
+    call = partial(_elementwise.tensor_scalar, op0=op0, op1=op1, engine=translated(engine))
+    call = partial(call, reverse0=bool(reverse0), reverse1=bool(reverse1))
+    write_by(call, dst, lanes, data=data, operand0=operand0, operand1=operand1)
     return Tensor.made(dst, lanes)
 
 

@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.aws_names.enums import translated
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
-from nkitools.dialects.legacy.nisa.value_calls import box_lanes, first_in_row
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, checked, first_in_row, moved_by
 from nkitools.dialects.legacy.tiles import reshaping
 from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type
@@ -219,20 +219,16 @@ def nc_transpose(
     With a mask only the part that it leaves is transposed. Errors: those of nkitools.isa.matmul.nc_transpose, NK604.
     """
     what = "nisa.nc_transpose"
-    check_keywords(what, kwargs)
-    check_tile(what, "data", data)
+    checked(what, kwargs, data=data)
     lanes = box_lanes(what, mask, data.shape)
     chosen = translated(engine)
     memory = MemoryRegion.sbuf if chosen is modern_engines.vector else MemoryRegion.psum
     dst = value_tile((math.prod(data.shape[1:]), data.shape[0]), data.element, memory)
     kept = None
-    if lanes is None:
-        _nc_transpose(dst=dst, data=data.resolved(), engine=chosen)
-    else:
+    if lanes is not None:
         first = first_in_row(what, lanes, data.shape)
         count = math.prod(end - start for start, end in lanes.box[1:])
         kept = Lanes(((first, first + count), lanes.box[0]))
-        if not lanes.empty:
-            _nc_transpose(dst=part(dst, dst.shape, kept.box), data=data.within(data.shape, lanes.box), engine=chosen)
+    moved_by(partial(_nc_transpose, engine=chosen), dst, kept, lanes, data=data)
     kind = data.element if dtype is None else element_type(dtype)
     return Tensor.made(dst if kind is data.element else reshaping.converted_value(dst, kind), kept)

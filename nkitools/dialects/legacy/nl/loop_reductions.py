@@ -17,11 +17,11 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.indices import Index, whole
 from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
-from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
+from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.kernels.loop_dependences import note_update
+from nkitools.dialects.legacy.nisa.value_calls import checked
 from nkitools.dialects.legacy.nl.programs import ProgramId, num_programs
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS, OperatorToken, token_name
@@ -50,8 +50,7 @@ def loop_reduce(
     Errors: NK101, NK109, NK201, NK306, NK604, NK609.
     """
     what = "nl.loop_reduce"
-    check_keywords(what, kwargs)
-    check_tile(what, "x", x)
+    checked(what, kwargs, x=x)
     operator = _operator(what, op)
     given = loop_indices if isinstance(loop_indices, (list, tuple)) else (loop_indices,)
     if not given or any(whole(each) is None for each in given):
@@ -145,8 +144,7 @@ def all_reduce(
     Errors: NK201, NK306, NK504, NK604, NK607, NK609, NK611.
     """
     what = "nl.all_reduce"
-    check_keywords(what, kwargs)
-    check_tile(what, "x", x)
+    checked(what, kwargs, x=x)
     operator = _operator(what, op)
     for role, value in (("parallel_reduce", parallel_reduce), ("asynchronous", asynchronous)):
         if not isinstance(value, (bool, np.bool_)):

@@ -12,10 +12,10 @@ from nkitools.chip.dtypes import DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
+from nkitools.dialects.legacy.nisa.value_calls import checked
 from nkitools.dialects.legacy.tiles import elementwise
 from nkitools.dialects.legacy.tiles.call_forms import value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.reductions import reduce, reduce_into, trailing
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
@@ -146,8 +146,7 @@ def where(
     NK604, NK609.
     """
     what = "nl.where"
-    check_keywords(what, kwargs)
-    check_tile(what, "condition", condition)
+    checked(what, kwargs, condition=condition)
     shapes = [elementwise.common_shape(what, condition, each, partitions=True) for each in (x, y)]
     elementwise.common_shape(what, x, y, partitions=True)
     shape = tuple(builtins.max(sizes) for sizes in zip(*shapes, strict=True))
@@ -171,8 +170,7 @@ def _reduction(name: str, operator: str, doc: str) -> Function:
         keepdims: bool = False,
         **kwargs: Keyword,
     ) -> Tensor:
-        check_keywords(f"nl.{name}", kwargs)
-        check_tile(f"nl.{name}", "x", x)
+        checked(f"nl.{name}", kwargs, x=x)
         kind = result_type(dtype, f"nl.{name}", x)
 
         def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
@@ -194,8 +192,7 @@ prod = _reduction("prod", "multiply", "The product")
 
 def all(x: Tensor, axis: Axes, *, dtype: DTypeLike = bool, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """Return whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
-    check_keywords("nl.all", kwargs)
-    check_tile("nl.all", "x", x)
+    checked("nl.all", kwargs, x=x)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
         reduce_into(dst, "logical_and", tile, axes)
@@ -213,8 +210,7 @@ def mean(
     **kwargs: Keyword,
 ) -> Tensor:
     """Return the mean along free dimensions; float32 for integers. Errors: NK112, NK201, NK301, NK604, NK609."""
-    check_keywords("nl.mean", kwargs)
-    check_tile("nl.mean", "x", x)
+    checked("nl.mean", kwargs, x=x)
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.mean", x)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:

@@ -8,10 +8,10 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import MaskLike
-from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
-from nkitools.dialects.legacy.nisa.value_calls import box_lanes, defined
+from nkitools.dialects.legacy.kernels.keywords import Keyword
+from nkitools.dialects.legacy.nisa.value_calls import box_lanes, checked, defined
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, is_number, result_type
-from nkitools.dialects.legacy.tiles.elementwise import check_tile, common_shape, spread
+from nkitools.dialects.legacy.tiles.elementwise import common_shape, spread
 from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduce_into, reduced_lanes, reduction_axes
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
@@ -38,8 +38,7 @@ def softmax(
 
     Errors: NK112, NK201, NK301, NK604, NK609.
     """
-    check_keywords("nl.softmax", kwargs)
-    check_tile("nl.softmax", "x", x)
+    checked("nl.softmax", kwargs, x=x)
     axes = reduction_axes("nl.softmax", x, axis)
     lanes, _ = reduced_lanes("nl.softmax", mask, x.shape, axes)
     dst = value_tile(
@@ -72,9 +71,7 @@ def rms_norm(
     Errors: NK101, NK109, NK112, NK201, NK301, NK604, NK609.
     """
     what = "nl.rms_norm"
-    check_keywords(what, kwargs)
-    for role, tile in (("x", x), ("w", w)):
-        check_tile(what, role, tile)
+    checked(what, kwargs, x=x, w=w)
     if not is_number(n) or n <= 0 or not is_number(epsilon) or epsilon < 0:
         message = f"{what}: `n` must be a number above 0 and `epsilon` one from 0 on, they are {n!r}, {epsilon!r}"
         refuse("NK609", message)
