@@ -10,8 +10,7 @@ import numpy as np
 
 from nkitools.chip.array_text import elided, short
 from nkitools.chip.numerics import Array
-from nkitools.record.prints.large_values import summary_by_blocks
-from nkitools.record.prints.summaries import Summary
+from nkitools.record.prints.summaries import Summary, summary_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +82,7 @@ class Print:
 
         Masked elements and unwritten ones count as ``unwritten`` and as nothing else.
         """
-        return self.reduced or summary_by_blocks(self.value, missing_of(self.mask, self.unwritten))
+        return self.reduced or summary_of(self.value, missing_of(self.mask, self.unwritten))
 
     @property
     def min(self) -> float | None:

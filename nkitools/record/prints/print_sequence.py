@@ -13,8 +13,7 @@ import numpy as np
 from nkitools import options
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.device_print import Print, missing_of
-from nkitools.record.prints.large_values import summary_by_blocks
-from nkitools.record.prints.summaries import corners_of
+from nkitools.record.prints.summaries import corners_of, summary_of
 
 _IN_ALL = 16  # so many values of the size of the limit are kept of one run
 _LISTED = 12  # prints that the repr lists
@@ -144,7 +143,7 @@ class Prints(list[Print]):
         return True
 
     def _reduced(self, one: Print) -> Print:
-        summary = summary_by_blocks(one.value, missing_of(one.mask, one.unwritten))
+        summary = summary_of(one.value, missing_of(one.mask, one.unwritten))
         mask, unwritten = (None if each is None else corners_of(each) for each in (one.mask, one.unwritten))
         return replace(one, value=summary.corners, mask=mask, unwritten=unwritten, reduced=summary)
 

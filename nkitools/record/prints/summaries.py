@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from nkitools.chip.array_text import corners_of as corners_of
 from nkitools.chip.numerics import Array
 
 _CELLS = 32  # rows and columns of the coarse picture, at most
+_AT_ONCE = 1 << 18  # elements that are read together, so that 4 GiB cost no further 4 GiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,61 +54,97 @@ class Summary:
     blocks: Blocks
 
 
+class Counts(NamedTuple):
+    """The numbers of some elements: of the finite ones the smallest, the largest and the sum, and how many are what."""
+
+    low: float  # inf where there is no finite element
+    high: float
+    total: float
+    finite: int
+    nan: int
+    inf: int
+    unwritten: int
+
+
 def as_matrix(values: Array) -> Array:
     """Return the array in two dimensions: the first one (on chip the partitions) by all others."""
     return values.reshape(values.shape[0], -1) if values.ndim else values.reshape(1, 1)
 
 
 def as_numbers(values: Array) -> Array:
-    """Return the elements as numbers for NumPy: float32 (float64 as it is), of packed dtypes the codes."""
+    """Return the elements as numbers that NumPy reckons with exactly, of packed dtypes the codes."""
     if values.dtype.names:
         values = values.view(f"u{values.dtype.itemsize}")
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
+    if values.dtype in (np.float32, np.float64):
+        return values
+    return values.astype(np.float64 if values.dtype.kind in "iub" else np.float32)
+
+
+def counts_of(numbers: Array, unwritten: Array | None = None) -> Counts:
+    """Return the counts of some numbers, ``unwritten`` being a mask of the elements that hold nothing."""
+    with np.errstate(all="ignore"):  # what is no number is what is counted here
+        total = float(np.sum(numbers, dtype=np.float64))
+        if unwritten is None and numbers.size and math.isfinite(total):
+            low, high = float(numbers.min()), float(numbers.max())
+            if math.isfinite(low) and math.isfinite(high):
+                return Counts(low, high, total, numbers.size, 0, 0, 0)
+        known = numbers if unwritten is None else numbers[~unwritten]
+        some, nan = known[np.isfinite(known)], int(np.count_nonzero(np.isnan(known)))
+        low, high = float(some.min(initial=np.inf)), float(some.max(initial=-np.inf))
+        total = float(np.sum(some, dtype=np.float64))
+        return Counts(low, high, total, some.size, nan, known.size - some.size - nan, numbers.size - known.size)
 
 
 def summary_of(values: Array, unwritten: Array | None = None, *, means_only: bool = False) -> Summary:
     """Return the summary of an array, ``unwritten`` being a mask of the elements that hold nothing.
 
-    ``means_only``: of the blocks, as `blocks_of` says.
+    A little of the array is read at a time, without a copy of it. A dimension that repeats one element (stride 0) is
+    looked at once, whatever its size. ``means_only``: of the blocks, as `blocks_of` says.
     """
-    if unwritten is None:
-        with np.errstate(all="ignore"):
-            plain = _plain_summary(values, means_only=means_only)
-        if plain is not None:
-            return plain
-    with np.errstate(all="ignore"):  # what is no number is what is counted here
-        numbers = as_numbers(values)
-        nan, finite = np.isnan(numbers), np.isfinite(numbers)
-        infinite = ~(finite | nan)
-        if unwritten is not None:
-            nan, infinite, finite = nan & ~unwritten, infinite & ~unwritten, finite & ~unwritten
-        count = int(np.count_nonzero(finite))
-        total = float(np.sum(numbers, where=finite, dtype=np.float64))
-    blocks = blocks_of(values, unwritten, _CELLS, _CELLS)
+    seen = np.atleast_1d(_once(values) if unwritten is None else values)
+    hidden = None if unwritten is None else np.atleast_1d(unwritten)
+    repeats = values.size // seen.size if seen.size else 1
+    rows, columns = seen.shape[0], math.prod(seen.shape[1:])
+    down, across, sizes = _cut(rows, columns, _CELLS, _CELLS)
+    pictures = [np.full(sizes.shape, np.nan, np.float32) for _ in range(3)]
+    pictures += [np.zeros(sizes.shape, np.bool_) for _ in range(3)]
+    counts: list[Counts] = []
+    for above, some in _stretches(down, rows, columns):
+        slab = as_matrix(seen[some])
+        gone = None if hidden is None else as_matrix(hidden[some])
+        for beside, part in _stretches(across, columns, len(slab)):
+            numbers, missing = as_numbers(slab[:, part]), None if gone is None else gone[:, part]
+            counts.append(counts_of(numbers, missing))
+            cut = (down[above] - some.start, across[beside] - part.start, sizes[above, beside])
+            for picture, found in zip(pictures, _pictures(numbers, missing, *cut, means_only=means_only), strict=True):
+                picture[above, beside] = found
+    finite = sum(each.finite for each in counts)
     return Summary(
-        minimum=float(np.nanmin(blocks.low)) if count else None,
-        maximum=float(np.nanmax(blocks.high)) if count else None,
-        mean=total / count if count else None,
-        nan=int(np.count_nonzero(nan)),
-        inf=int(np.count_nonzero(infinite)),
-        unwritten=0 if unwritten is None else int(np.count_nonzero(unwritten)),
+        minimum=min(each.low for each in counts) if finite else None,
+        maximum=max(each.high for each in counts) if finite else None,
+        mean=sum(each.total for each in counts) / finite if finite else None,
+        nan=sum(each.nan for each in counts) * repeats,
+        inf=sum(each.inf for each in counts) * repeats,
+        unwritten=sum(each.unwritten for each in counts),
         size=values.size,
         corners=corners_of(values),
-        blocks=blocks,
+        blocks=Blocks(down, across, *pictures),
     )
 
 
-def _plain_summary(values: Array, *, means_only: bool) -> Summary | None:
-    """Return the same at less cost where every element is a finite number; None where one is not."""
-    numbers = as_numbers(values)
-    total = float(np.sum(numbers, dtype=np.float64))
-    if not values.size or not math.isfinite(total):
-        return None
-    low, high = float(numbers.min()), float(numbers.max())
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return None
-    blocks = blocks_of(values, None, _CELLS, _CELLS, means_only=means_only)
-    return Summary(low, high, total / values.size, 0, 0, 0, values.size, corners_of(values), blocks)
+def _once(values: Array) -> Array:
+    """Return the array without repetitions of its elements."""
+    repeated = [size > 1 and stride == 0 for size, stride in zip(values.shape, values.strides, strict=True)]
+    return values[tuple(slice(0, 1) if each else slice(None) for each in repeated)]
+
+
+def _stretches(starts: Array, size: int, others: int) -> Iterator[tuple[slice, slice]]:
+    """Yield which blocks of an axis are read together, and their elements; ``others``: of the other axis."""
+    several = max(1, _AT_ONCE * starts.size // max(1, size * others))
+    ends = [*starts.tolist(), size]
+    for first in range(0, starts.size if size else 0, several):
+        last = min(first + several, starts.size)
+        yield slice(first, last), slice(ends[first], ends[last])
 
 
 def starts_of(size: int, blocks: int) -> Array:
@@ -122,17 +161,22 @@ def blocks_of(values: Array, unwritten: Array | None, rows: int, columns: int, *
     numbers = as_numbers(as_matrix(values))
     down, across, sizes = _cut(*numbers.shape, rows, columns)
     missing = None if unwritten is None else as_matrix(unwritten)
+    return Blocks(down, across, *_pictures(numbers, missing, down, across, sizes, means_only=means_only))
+
+
+def _pictures(
+    numbers: Array, missing: Array | None, down: Array, across: Array, sizes: Array, *, means_only: bool
+) -> tuple[Array, ...]:
+    """Return the fields of `Blocks` behind its rows and columns."""
     with np.errstate(all="ignore"):
         total = _reduced(np.add, numbers, down, across)
-        plain = missing is None and bool(np.isfinite(total).all())
-        if plain:
-            none = np.zeros(total.shape, np.bool_)
-            mean = _single(total / sizes)
-            if means_only:
-                return Blocks(down, across, mean, mean, mean, none, none, none)
-            low, high = _reduced(np.minimum, numbers, down, across), _reduced(np.maximum, numbers, down, across)
-            return Blocks(down, across, _single(low), mean, _single(high), none, none, none)
-        return _careful_blocks(numbers, missing, down, across)
+        if missing is not None or not np.isfinite(total).all():
+            return _careful_pictures(numbers, missing, down, across)
+        none, mean = np.zeros(total.shape, np.bool_), _single(total / sizes)
+        if means_only:
+            return mean, mean, mean, none, none, none
+        low, high = _reduced(np.minimum, numbers, down, across), _reduced(np.maximum, numbers, down, across)
+        return _single(low), mean, _single(high), none, none, none
 
 
 @lru_cache(maxsize=256)
@@ -145,7 +189,7 @@ def _cut(rows: int, columns: int, down: int, across: int) -> tuple[Array, Array,
     return first, second, sizes
 
 
-def _careful_blocks(numbers: Array, missing: Array | None, down: Array, across: Array) -> Blocks:
+def _careful_pictures(numbers: Array, missing: Array | None, down: Array, across: Array) -> tuple[Array, ...]:
     """Return the same where some elements are no numbers."""
     counts = np.isfinite(numbers) if missing is None else np.isfinite(numbers) & ~missing
     nan, infinite = np.isnan(numbers), np.isinf(numbers)
@@ -160,9 +204,7 @@ def _careful_blocks(numbers: Array, missing: Array | None, down: Array, across: 
     high = _reduced(np.maximum, np.where(counts, numbers, -np.inf), down, across)
     nothing = several == 0
     low[nothing] = high[nothing] = np.nan
-    return Blocks(
-        down,
-        across,
+    return (
         _single(low),
         _single(np.where(nothing, np.nan, total / several)),
         _single(high),

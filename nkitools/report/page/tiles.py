@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.record.prints.summaries import Summary, as_matrix, as_numbers, blocks_of
+from nkitools.record.prints.summaries import Summary, as_matrix, as_numbers, blocks_of, counts_of
 
 BUDGET = 3 << 20  # bytes of all tiles of a page; base64 makes a third more of them
 
@@ -166,30 +166,17 @@ def numbers_of(shown: Shown) -> list[Any]:
     """Minimum, maximum, mean, counts of NaN, infinite and unwritten elements; then where the first NaN (else infinite)
     element is and where the largest, as places in the flattened array, -1 where that is not known."""
     if shown.value is None:
-        return _plain(_of(shown.reduced))
-    numbers = as_numbers(as_matrix(shown.value))
-    with np.errstate(all="ignore"):
-        total = float(numbers.sum(dtype=np.float64)) if numbers.size else 0.0
-        if shown.unwritten is None and math.isfinite(total) and numbers.size:
-            low, high = float(numbers.min()), float(numbers.max())
-            if math.isfinite(low) and math.isfinite(high):
-                return [low, high, total / numbers.size, 0, 0, 0, -1, int(numbers.argmax())]
-        return _careful(numbers.reshape(-1), shown.unwritten)
-
-
-def _careful(numbers: Array, unwritten: Array | None) -> list[Any]:
-    known = np.ones(numbers.size, np.bool_) if unwritten is None else ~unwritten.reshape(-1)
-    nan, infinite = np.isnan(numbers) & known, np.isinf(numbers) & known
-    finite = known & ~nan & ~infinite
-    strange = nan if nan.any() else infinite
-    counts = [int(np.count_nonzero(each)) for each in (nan, infinite, ~known)]
-    first = int(np.argmax(strange)) if strange.any() else -1
-    some = numbers[finite]
-    if not some.size:
-        return [None, None, None, *counts, first, -1]
-    largest = int(np.argmax(np.where(finite, numbers, -np.inf)))
-    return [float(some.min()), float(some.max()), float(some.mean(dtype=np.float64)), *counts, first, largest]
-
-
-def _plain(summary: Summary) -> list[Any]:
-    return [summary.minimum, summary.maximum, summary.mean, summary.nan, summary.inf, summary.unwritten, -1, -1]
+        kept = _of(shown.reduced)
+        return [kept.minimum, kept.maximum, kept.mean, kept.nan, kept.inf, kept.unwritten, -1, -1]
+    numbers = as_numbers(as_matrix(shown.value)).reshape(-1)
+    unwritten = None if shown.unwritten is None else shown.unwritten.reshape(-1)
+    found = counts_of(numbers, unwritten)
+    if found.finite == numbers.size > 0:
+        return [found.low, found.high, found.total / found.finite, 0, 0, 0, -1, int(numbers.argmax())]
+    known = True if unwritten is None else ~unwritten
+    strange = (np.isnan(numbers) if found.nan else np.isinf(numbers)) & known
+    counts = [found.nan, found.inf, found.unwritten, int(np.argmax(strange)) if found.nan or found.inf else -1]
+    if not found.finite:
+        return [None, None, None, *counts, -1]
+    largest = int(np.argmax(np.where(np.isfinite(numbers) & known, numbers, -np.inf)))
+    return [found.low, found.high, found.total / found.finite, *counts, largest]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from nkitools.record.prints import summaries
 from nkitools.record.prints.summaries import blocks_of, corners_of, summary_of
 
 FLOATS = hnp.arrays(
@@ -61,3 +63,26 @@ def test_corners_are_the_ends_of_each_axis() -> None:
     """Three from each end, or all where there are no more than six."""
     values = np.arange(10 * 4).reshape(10, 4)
     np.testing.assert_array_equal(corners_of(values), values[[0, 1, 2, 7, 8, 9]])
+
+
+@pytest.mark.parametrize("shape", [(90, 70), (1, 200), (200,), (3, 5, 40)])
+def test_an_array_read_a_little_at_a_time_has_the_same_summary(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]
+) -> None:
+    """Numbers and blocks are NumPy's, whatever is read together."""
+    generator = np.random.default_rng(3)
+    values = generator.normal(size=shape).astype(np.float32)
+    values.flat[::17], values.flat[5::29] = np.nan, np.inf
+    unwritten = generator.random(shape) < 0.1
+    monkeypatch.setattr(summaries, "_AT_ONCE", 50)
+    summary = summary_of(values, unwritten)
+    finite = np.isfinite(values) & ~unwritten
+    assert (summary.nan, summary.inf) == ((np.isnan(values) & ~unwritten).sum(), (np.isinf(values) & ~unwritten).sum())
+    assert (summary.minimum, summary.maximum) == (values[finite].min(), values[finite].max())
+    np.testing.assert_allclose(summary.mean, values[finite].mean(dtype=np.float64), rtol=1e-9)
+    blocks, matrix, known = summary.blocks, values.reshape(shape[0], -1), finite.reshape(shape[0], -1)
+    for i, rows in enumerate(np.split(np.arange(matrix.shape[0]), blocks.rows[1:])):
+        for j, columns in enumerate(np.split(np.arange(matrix.shape[1]), blocks.columns[1:])):
+            some = matrix[np.ix_(rows, columns)][known[np.ix_(rows, columns)]]
+            assert np.array_equal(blocks.low[i, j], some.min() if some.size else np.float32(np.nan), equal_nan=True)
+            assert blocks.unwritten[i, j] == unwritten.reshape(shape[0], -1)[np.ix_(rows, columns)].any()
