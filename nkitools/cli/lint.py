@@ -109,7 +109,7 @@ def _show(findings: list[Finding], form: str, files: int) -> None:
     from nkitools import __version__
 
     if form == "json":
-        from nkitools.report.json import as_json
+        from nkitools.report.findings import as_json
 
         click.echo(as_json(findings, version=__version__, files=files))
     elif form == "sarif":

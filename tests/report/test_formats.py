@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from nkitools.report.findings import as_json
 from nkitools.report.github import annotation
-from nkitools.report.json import as_json
 from nkitools.report.sarif import as_sarif, sarif_log
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
