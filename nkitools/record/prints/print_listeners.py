@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
+from nkitools.record.prints.device_print import Print
+from nkitools.record.prints.print_sequence import PrintFilters, Prints, joined
 from nkitools.record.run_listeners import collect_runs
 
 if TYPE_CHECKING:
-    from nkitools.chip.numerics import Array
-    from nkitools.record.prints.device_print import Print
-    from nkitools.record.prints.print_sequence import Prints, Wanted
     from nkitools.record.run import Run
 
 
-class LivePrints(Sequence["Print"]):
+class LivePrints(PrintFilters, Sequence[Print]):
     """The device prints of some runs so far, one run after the other: a view, which grows while they print.
 
     Like the sequence that it has at the moment (`Prints`): index, slice, ``prints["preds"]``, ``where``, ``program``,
@@ -31,8 +30,6 @@ class LivePrints(Sequence["Print"]):
     @property
     def now(self) -> Prints:
         """The prints so far, as a sequence of their own."""
-        from nkitools.record.prints.print_sequence import joined
-
         return joined(run.prints for run in self._runs()) if self._kept is None else self._kept
 
     def end(self) -> None:
@@ -55,32 +52,6 @@ class LivePrints(Sequence["Print"]):
 
     def __iter__(self) -> Iterator[Print]:
         return iter(self.now)
-
-    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Wanted) -> Prints:
-        """Those whose loop counters have these values, see `Prints.where`."""
-        return self.now.where(condition, **counters)
-
-    def program(self, *index: int) -> Prints:
-        """Those of one program."""
-        return self.now.program(*index)
-
-    def rank(self, rank: int) -> Prints:
-        """Those of one of the communicating ranks."""
-        return self.now.rank(rank)
-
-    def at(self, place: int | str) -> Prints:
-        """Those of one line: ``at(57)`` or ``at("giou.py:57")``."""
-        return self.now.at(place)
-
-    @property
-    def values(self) -> list[Array]:
-        """The values alone, one array a print."""
-        return self.now.values
-
-    @property
-    def prefixes(self) -> list[str]:
-        """The prefixes, each once, in the order in which they were first printed."""
-        return self.now.prefixes
 
     def __eq__(self, other: object) -> bool:
         return self.now == list(other) if isinstance(other, Sequence) else NotImplemented

@@ -21,7 +21,56 @@ _LISTED = 12  # prints that the repr lists
 Wanted: TypeAlias = int | Collection[int]  # the value of a loop counter, or several
 
 
-class Prints(list[Print]):
+class PrintFilters:
+    """The filters of a sequence of device prints."""
+
+    @property
+    def now(self) -> Prints:
+        """The prints so far, as a sequence of their own."""
+        raise NotImplementedError
+
+    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Wanted) -> Prints:
+        """Those whose loop counters have these values: ``where(m=0)``, ``where(m=range(2), n=1)``.
+
+        Counters that Python cannot name are given as ``where(**{"tile.m": 0})``. ``condition`` is called with each
+        print: ``where(lambda one: one.nan_count)``.
+        """
+
+        def fits(one: Print) -> bool:
+            if condition is not None and not condition(one):
+                return False
+            return all(is_among(one.loops.get(name), value) for name, value in counters.items())
+
+        said = [f"{name}={value!r}" for name, value in counters.items()]
+        return self.now._those(fits, f"where {', '.join([*said, *(['the condition holds'] if condition else [])])}")
+
+    def program(self, *index: int) -> Prints:
+        """Those of one program: ``program(1)``, of a grid of two dimensions ``program(0, 1)``."""
+        return self.now._those(lambda one: (one.program or (0,)) == index, f"of program {', '.join(map(str, index))}")
+
+    def rank(self, rank: int) -> Prints:
+        """Those of one of the communicating ranks."""
+        return self.now._those(lambda one: one.rank == rank, f"of rank {rank}")
+
+    def at(self, place: int | str) -> Prints:
+        """Those of one line: ``at(57)`` or ``at("giou.py:57")``."""
+        file, _, line = str(place).rpartition(":")
+        return self.now._those(
+            lambda one: str(one.line) == line and (not file or is_file(one.file, file)), f"at line {place}"
+        )
+
+    @property
+    def values(self) -> list[Array]:
+        """The values alone, one array a print: ``np.testing.assert_allclose(prints["x"].values, expected)``."""
+        return [one.value for one in self.now]
+
+    @property
+    def prefixes(self) -> list[str]:
+        """The prefixes, each once, in the order in which they were first printed."""
+        return list(dict.fromkeys(one.prefix for one in self.now))
+
+
+class Prints(PrintFilters, list[Print]):
     """Device prints in order. Like a list, and ``prints["preds"]`` are those of one prefix.
 
     The filters give what fits, in a sequence of the same kind, which is empty where nothing does:
@@ -47,35 +96,10 @@ class Prints(list[Print]):
         except IndexError:
             raise IndexError(self._no_such(which.__index__())) from None
 
-    def where(self, condition: Callable[[Print], object] | None = None, /, **counters: Wanted) -> Prints:
-        """Those whose loop counters have these values: ``where(m=0)``, ``where(m=range(2), n=1)``.
-
-        Counters that Python cannot name are given as ``where(**{"tile.m": 0})``. ``condition`` is called with each
-        print: ``where(lambda one: one.nan_count)``.
-        """
-
-        def fits(one: Print) -> bool:
-            if condition is not None and not condition(one):
-                return False
-            return all(is_among(one.loops.get(name), value) for name, value in counters.items())
-
-        said = [f"{name}={value!r}" for name, value in counters.items()]
-        return self._those(fits, f"where {', '.join([*said, *(['the condition holds'] if condition else [])])}")
-
-    def program(self, *index: int) -> Prints:
-        """Those of one program: ``program(1)``, of a grid of two dimensions ``program(0, 1)``."""
-        return self._those(lambda one: (one.program or (0,)) == index, f"of program {', '.join(map(str, index))}")
-
-    def rank(self, rank: int) -> Prints:
-        """Those of one of the communicating ranks."""
-        return self._those(lambda one: one.rank == rank, f"of rank {rank}")
-
-    def at(self, place: int | str) -> Prints:
-        """Those of one line: ``at(57)`` or ``at("giou.py:57")``."""
-        file, _, line = str(place).rpartition(":")
-        return self._those(
-            lambda one: str(one.line) == line and (not file or is_file(one.file, file)), f"at line {place}"
-        )
+    @property
+    def now(self) -> Prints:
+        """The sequence itself."""
+        return self
 
     def _those(self, fits: Callable[[Print], bool], asked: str) -> Prints:
         found = Prints(one for one in self if fits(one))
@@ -83,16 +107,6 @@ class Prints(list[Print]):
         if not found:
             found._why_empty = f"{asked}; {self._there_are()}" if self else self._why_empty or "(there are no prints)"
         return found
-
-    @property
-    def values(self) -> list[Array]:
-        """The values alone, one array a print: ``np.testing.assert_allclose(prints["x"].values, expected)``."""
-        return [one.value for one in self]
-
-    @property
-    def prefixes(self) -> list[str]:
-        """The prefixes, each once, in the order in which they were first printed."""
-        return list(dict.fromkeys(one.prefix for one in self))
 
     def __add__(self, other: Iterable[Print]) -> Prints:  # type: ignore[override]
         return Prints([*self, *other])
