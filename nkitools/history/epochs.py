@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import inf
 
-from nkitools.history.shared_accesses import Program
 from nkitools.record.record import Meeting
+
+Program = tuple[int, ...]
 
 
 class Eras:

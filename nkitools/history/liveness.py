@@ -25,7 +25,7 @@ import numpy as np
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns, nbytes_of
+from nkitools.record.columns import Columns, nbytes_of, programs_at
 from nkitools.record.record import Record, StorageRecord
 
 
@@ -215,6 +215,6 @@ class Liveness:
         if len(numbers) > 1:
             tiles, positions, _, _ = self._accesses
             firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
-            begun, program = np.array([(at, numbers[each]) for at, each in record.programs], np.int64).T
-            owners[tiles[firsts]] = program[np.searchsorted(begun, positions[firsts], "right") - 1]
+            program = np.array([numbers[each] for _, each in record.programs])
+            owners[tiles[firsts]] = program[programs_at(record, positions[firsts])]
         return owners

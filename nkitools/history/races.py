@@ -6,20 +6,25 @@ storage in shared HBM, the meetings that order them, and the bytes that they tou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
-from nkitools.history.epochs import Eras, between
-from nkitools.history.overlap import grain, mark, picture_of_two, reach
-from nkitools.history.shared_accesses import Program, SharedAccess, shared_accesses
+from nkitools.chip.pictures import picture_of
+from nkitools.history.epochs import Eras, Program, between
+from nkitools.history.shared_accesses import SharedAccess, SharedStorage, shared_storages
+from nkitools.record.columns import Columns
+from nkitools.record.dataflow.accesses import row_lengths
+from nkitools.record.dataflow.cells import cells_of, touched_elements
+from nkitools.record.dataflow.pieces import View
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import Site
-from nkitools.rules.finding import report
+from nkitools.rules.finding import Picture, report
 
 _TOUCHED, _WRITTEN = 1, 3
 
@@ -47,110 +52,76 @@ class Race(NamedTuple):
         return (*self.lines(record), self.first.written, self.second.written)
 
 
-class _Group(NamedTuple):
-    """The accesses of one program to a storage in one era, with their first and last bytes."""
-
-    low: int
-    high: int
-    accesses: list[SharedAccess]
-
-
-def report_races(record: Record, reporter: Reporter) -> None:
+def report_races(record: Record, columns: Columns, reporter: Reporter) -> None:
     """NK502 for each pair of lines that race for a storage, at the read, or at the later program's write.
 
     NK508 for each line by which all programs write the same values to the same place.
     """
     seen: set[Any] = set()
-    for storage, accesses in shared_accesses(record).items():
-        programs = sorted({access.program for access in accesses})
-        if len(programs) < 2 or not any(access.written for access in accesses):
-            continue
-        marked = _with_replicated(accesses, programs)
-        _report_replicated(record, reporter, storage, marked)
-        for race in _races(record, storage, marked, programs):
+    for shared in shared_storages(record, columns):
+        programs = sorted({access.program for access in shared.accesses})
+        marked = shared._replace(accesses=_with_replicated(shared.accesses, programs))
+        _report_replicated(record, reporter, marked)
+        for race in _races(record, marked, programs):
             lines = race.lines(record)
             if lines not in seen:
                 seen.add(lines)
                 _report(record, reporter, race)
 
 
-def _races(record: Record, storage: int, accesses: list[SharedAccess], programs: list[Program]) -> Iterator[Race]:
-    eras = Eras(record.meetings, storage, programs)
+def _races(record: Record, shared: SharedStorage, programs: list[Program]) -> Iterator[Race]:
+    eras = Eras(record.meetings, shared.storage, programs)
     groups: dict[tuple[Program, int], list[SharedAccess]] = {}
-    for access in accesses:
+    for access in shared.accesses:
         groups.setdefault((access.program, eras.of(access.program, access.position)), []).append(access)
-    spans = {key: _span(group) for key, group in groups.items()}
     for keys in eras.side_by_side():
         found: dict[Any, Race] = {}
-        for cluster in _clusters([spans[key] for key in keys if key in spans]):
-            for race in _clashes(record, storage, cluster):
-                known = found.setdefault(race.kind(record), race)
-                if known is not race:
-                    found[race.kind(record)] = known._replace(nbytes=known.nbytes + race.nbytes)
+        for race in _clashes(record, shared, [groups[key] for key in keys if key in groups]):
+            known = found.setdefault(race.kind(record), race)
+            if known is not race:
+                found[race.kind(record)] = known._replace(nbytes=known.nbytes + race.nbytes)
         yield from found.values()
 
 
-def _span(accesses: list[SharedAccess]) -> _Group:
-    ends = [reach(access) for access in accesses]
-    return _Group(min(low for low, _ in ends), max(high for _, high in ends), accesses)
+class _Chart:
+    """A storage in parts that each access touches as a whole or not at all: those that programs touch side by side.
 
+    ``groups``: the accesses of one program in one era each.
+    ``numbers``: the parts that these touch, ascending.
+    ``places``: of each view, where its parts stand among these.
+    """
 
-def _clusters(groups: list[_Group]) -> Iterator[list[_Group]]:
-    """Yield the groups that may have bytes in common, judged by their first and last bytes."""
-    cluster: list[_Group] = []
-    end = 0
-    for group in sorted(groups, key=lambda each: each[:2]):
-        if cluster and group.low >= end:
-            yield from _contested(cluster)
-            cluster = []
-        cluster.append(group)
-        end = max(end, group.high)
-    yield from _contested(cluster)
+    def __init__(self, groups: Sequence[Sequence[SharedAccess]], parts: Mapping[View, Array]) -> None:
+        self.groups = groups
+        views = dict.fromkeys(each.view for group in groups for each in group)
+        several = [parts[view] for view in views]
+        self.numbers, places = np.unique(np.concatenate(several), return_inverse=True)
+        cuts = np.cumsum([each.size for each in several])[:-1]
+        self.places = dict(zip(views, np.split(places.reshape(-1), cuts), strict=True))
 
-
-def _contested(cluster: list[_Group]) -> Iterator[list[_Group]]:
-    if len(cluster) == 2:  # of two, only what reaches into the other matters
-        first, second = cluster
-        low, high = second.low, min(first.high, second.high)
-        near = [[access for access in each.accesses if _meets(access, low, high)] for each in cluster]
-        cluster = [_span(accesses) for accesses in near if accesses]
-    if len(cluster) > 1 and any(access.written for group in cluster for access in group.accesses):
-        yield cluster
-
-
-def _meets(access: SharedAccess, low: int, high: int) -> bool:
-    first, end = reach(access)
-    return first < high and end > low
-
-
-class _Map(NamedTuple):
-    """The bytes of a storage that a cluster touches, in units that are touched as a whole or not at all."""
-
-    origin: int
-    unit: int
-    units: int
-
-    @classmethod
-    def of(cls, cluster: list[_Group]) -> _Map:
-        """Return the map of a cluster."""
-        origin = min(group.low for group in cluster)
-        unit = grain((access for group in cluster for access in group.accesses), origin)
-        return cls(origin, unit, (max(group.high for group in cluster) - origin) // unit)
-
-    def of_all(self, accesses: Sequence[SharedAccess]) -> Array:
-        """For each unit whether one of the accesses touches it (1), or writes it (3)."""
-        flags: Array = np.zeros(self.units, np.uint8)
-        for access in accesses:
-            mark(flags, _WRITTEN if access.written else _TOUCHED, access, self.origin, self.unit)
+    def of_all(self, accesses: Iterable[SharedAccess]) -> Array:
+        """Return for each part whether one of the accesses touches it (1), or writes it (3)."""
+        flags: Array = np.zeros(self.numbers.size, np.uint8)
+        for each in accesses:
+            flags[self.places[each.view]] |= _WRITTEN if each.written else _TOUCHED
         return flags
+
+    def views_of(self, chosen: Array) -> list[View]:
+        """Return the views that touch chosen parts."""
+        return [view for view, places in self.places.items() if chosen[places].any()]
+
+    def touching(self, part: int) -> list[SharedAccess]:
+        """Return the accesses that touch a part, by program and position."""
+        there = [each for group in self.groups for each in group if part in self.places[each.view]]
+        return sorted(there, key=lambda access: (access.program, access.position))
 
 
 def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> list[SharedAccess]:
     """Return the accesses, with those marked by which all programs write the same values to one view."""
-    values: dict[tuple[Any, int], dict[Program, list[tuple[int, ...]]]] = {}
+    values: dict[View, dict[Program, list[tuple[int, ...]]]] = {}
     for each in accesses:
-        if each.written and each.lanes is None and each.rows is None:
-            values.setdefault((each.layout, each.byte_offset), {}).setdefault(each.program, []).append(each.values)
+        if each.written and each.view.part is None:
+            values.setdefault(each.view, {}).setdefault(each.program, []).append(each.values)
     same = {
         view
         for view, of_programs in values.items()
@@ -158,52 +129,52 @@ def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> l
         and all(of_programs[programs[0]])
         and all(each == of_programs[programs[0]] for each in of_programs.values())
     }
-    return [
-        each._replace(replicated=True)
-        if each.written and each.lanes is None and each.rows is None and (each.layout, each.byte_offset) in same
-        else each
-        for each in accesses
-    ]
+    return [each._replace(replicated=each.written and each.view in same) for each in accesses]
 
 
-def _clashes(record: Record, storage: int, cluster: list[_Group]) -> Iterator[Race]:
-    """Yield the races in a cluster: one for each pair of lines, at the first bytes that they race for."""
-    chart = _Map.of(cluster)
-    left = _contested_units(chart, cluster)
+def _clashes(record: Record, shared: SharedStorage, groups: Sequence[list[SharedAccess]]) -> Iterator[Race]:
+    """Yield the races between groups: one for each pair of lines, at the first bytes that they race for."""
+    if len(groups) < 2 or not any(access.written for group in groups for access in group):
+        return
+    chart = _Chart(groups, shared.pieces)
+    left = _contested(chart)
+    if not left.any():
+        return
+    cells = cells_of(chart.views_of(left), row_lengths(record.storages[shared.storage]))
+    chart = _Chart([[each for each in group if each.view in cells.by_view] for group in groups], cells.by_view)
+    left = _contested(chart)
     while left.any():
-        unit = int(np.argmax(left))
-        first, second = _pair(chart, cluster, unit)
+        part = int(np.argmax(left))
+        first, second = _pair(chart, part)
         both = left.copy()
         for one in (first, second):
-            both &= chart.of_all(list(_like(record, one, cluster))).astype(np.bool_)
-        byte = chart.origin + unit * chart.unit
-        yield Race(storage, first, second, byte, int(np.count_nonzero(both)) * chart.unit)
+            both &= chart.of_all(_like(record, one, chart)) > 0
+        byte = cells.first_byte(int(chart.numbers[part]))
+        yield Race(shared.storage, first, second, byte, cells.count_bytes(chart.numbers[both]))
         left &= ~both
 
 
-def _like(record: Record, access: SharedAccess, cluster: list[_Group]) -> Iterator[SharedAccess]:
+def _like(record: Record, access: SharedAccess, chart: _Chart) -> Iterator[SharedAccess]:
     """Yield what the same program does the same way by the same line."""
     site = record.site_at(access.position)
-    for group in cluster:
-        for each in group.accesses:
+    for group in chart.groups:
+        for each in group:
             same = each.program == access.program and each.written == access.written
             if same and record.site_at(each.position) == site:
                 yield each
 
 
-def _contested_units(chart: _Map, cluster: list[_Group]) -> Array:
-    """Return the units that programs race for.
+def _contested(chart: _Chart) -> Array:
+    """Return whether programs race for each part.
 
     What all of them write alike they may write in any order. It clashes with what one of them writes besides; and with
     what another one reads where it changes, since the reader may see it before or after its time.
     """
-    touched: Array = np.zeros(chart.units, np.uint16)
-    alike: Array = np.zeros(chart.units, np.uint16)
-    changing: Array = np.zeros(chart.units, np.uint16)
-    written: Array = np.zeros(chart.units, np.bool_)
+    touched, alike, changing = (np.zeros(chart.numbers.size, np.uint16) for _ in range(3))
+    written: Array = np.zeros(chart.numbers.size, np.bool_)
     own = []
-    for group in cluster:
-        flags = chart.of_all([each for each in group.accesses if not each.replicated])
+    for group in chart.groups:
+        flags = chart.of_all(each for each in group if not each.replicated)
         touched += flags > 0
         written |= flags == _WRITTEN
         values = _values_of(chart, group)
@@ -217,13 +188,13 @@ def _contested_units(chart: _Map, cluster: list[_Group]) -> Array:
     return np.asarray(contested)
 
 
-def _values_of(chart: _Map, group: _Group) -> Array:
-    """Return how many values the writes that all programs have alike give to each unit, one after the other."""
-    views: dict[tuple[Any, int], list[SharedAccess]] = {}
-    for each in group.accesses:
+def _values_of(chart: _Chart, group: Sequence[SharedAccess]) -> Array:
+    """Return how many values the writes that all programs have alike give to each part, one after the other."""
+    views: dict[View, list[SharedAccess]] = {}
+    for each in group:
         if each.replicated:
-            views.setdefault((each.layout, each.byte_offset), []).append(each)
-    count: Array = np.zeros(chart.units, np.uint16)
+            views.setdefault(each.view, []).append(each)
+    count: Array = np.zeros(chart.numbers.size, np.uint16)
     for accesses in views.values():
         written = {value for each in accesses for value in each.values}
         count += (chart.of_all(accesses[:1]) > 0).astype(np.uint16) * len(written)
@@ -235,12 +206,9 @@ def _clash(first: SharedAccess, second: SharedAccess) -> bool:
     return not (first.replicated and second.replicated) and (first.written or second.written)
 
 
-def _pair(chart: _Map, cluster: list[_Group], unit: int) -> tuple[SharedAccess, SharedAccess]:
-    """Two accesses of different programs that race for a unit; two writes where there are two."""
-    byte = chart.origin + unit * chart.unit
-    near = [each for group in cluster for each in group.accesses if _meets(each, byte, byte + 1)]
-    there = [each for each in near if chart.of_all([each])[unit]]
-    there.sort(key=lambda access: (access.program, access.position))
+def _pair(chart: _Chart, part: int) -> tuple[SharedAccess, SharedAccess]:
+    """Return two accesses of different programs that race for a part; two writes where there are two."""
+    there = chart.touching(part)
     pairs = [
         (first, second)
         for first in there
@@ -274,29 +242,38 @@ def _report(record: Record, reporter: Reporter, race: Race) -> None:
             "NK502",
             message,
             remedy=_DIVIDE if _is_replicated(record, race) else "",
-            picture=lambda: picture_of_two(there, here, known.shape, itemsize),
+            picture=lambda: _picture(there, here, known.shape, itemsize),
         )
 
 
-def _report_replicated(record: Record, reporter: Reporter, storage: int, accesses: list[SharedAccess]) -> None:
+def _picture(first: SharedAccess, second: SharedAccess, shape: tuple[int, ...], itemsize: int) -> Picture:
+    """Return the elements of a storage that two accesses touch, apart and together."""
+    codes: Array = np.zeros(prod(shape), np.uint8)
+    signs = {0: (".", "neither"), 3: ("#", "both")}
+    for code, access in enumerate((first, second), start=1):
+        codes |= touched_elements(access.view, codes.size, itemsize) * np.uint8(code)
+        signs[code] = ("ab"[code - 1], f"{_named(access.program)} {'writes' if access.written else 'reads'}")
+    return picture_of(codes.reshape(shape), dict(sorted(signs.items())))
+
+
+def _report_replicated(record: Record, reporter: Reporter, shared: SharedStorage) -> None:
     said: set[Site] = set()
-    first = min(access.program for access in accesses)
-    for access in accesses:
+    first = min(access.program for access in shared.accesses)
+    for access in shared.accesses:
         site = record.site_at(access.position)
         if not access.replicated or access.program == first or site in said:
             continue
         said.add(site)
+        tensor = _tensor(record, shared.storage)
         with reporter.placed(site, program=access.program, loops=record.loops(record.states[access.position])):
-            report(
-                "NK508",
-                f"{_named(access.program)} writes the same values to {_tensor(record, storage)} as {_named(first)}",
-            )
+            report("NK508", f"{_named(access.program)} writes the same values to {tensor} as {_named(first)}")
 
 
 def _is_replicated(record: Record, race: Race) -> bool:
     """Return whether both programs write the same view by the same line, as if there were one program only."""
     first, second = race.first, race.second
-    if not (first.written and second.written) or first[2:4] != second[2:4]:
+    places = {((each.view.part or each.view).layout, each.view.byte) for each in (first, second)}
+    if not (first.written and second.written) or len(places) > 1:
         return False
     return record.site_at(first.position) == record.site_at(second.position)
 

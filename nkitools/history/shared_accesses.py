@@ -2,71 +2,77 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from nkitools.chip.layout import Layout
-from nkitools.chip.memory import MemoryRegion
+import numpy as np
+
+from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.history.epochs import Program
+from nkitools.record.columns import Columns, programs_at
+from nkitools.record.dataflow.accesses import Accesses, distinct, pieces_of_storage
+from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
+from nkitools.record.dataflow.pieces import View
 from nkitools.record.record import Record
-from nkitools.record.rows import Row
-
-Program = tuple[int, ...]
+from nkitools.record.rows import Access
 
 
 class SharedAccess(NamedTuple):
-    """An instruction's access to shared HBM: by whom, when, to which view, and of that which elements.
-
-    ``lanes`` is a mask over the view, ``rows`` chooses in its dimension 0; None: all of it. ``values``: checksums of
-    what was written one after the other, where they are known; ``replicated``: all programs write the same to this
-    view.
-    """
+    """An instruction's access to a storage in shared HBM."""
 
     program: Program
     position: int
-    layout: Layout
-    byte_offset: int
+    view: View
     written: bool
-    lanes: Array | None = None
-    rows: Array | None = None
-    values: tuple[int, ...] = ()
-    replicated: bool = False
+    values: tuple[int, ...]  # checksums of what was written one after the other, where they are known
+    replicated: bool = False  # all programs write the same to this view
 
 
-def shared_accesses(record: Record) -> dict[int, list[SharedAccess]]:
-    """Return the accesses to each storage in shared HBM, in the order of the record.
+class SharedStorage(NamedTuple):
+    """A storage that several programs access, one of them writing."""
 
-    Of equal ones of a program that no meeting separates only the first is there.
+    storage: int
+    accesses: list[SharedAccess]  # in the order of the record
+    pieces: dict[View, Array]  # of each view: numbers of what all views touch as a whole or not at all
+
+
+def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]:
+    """Yield the storages in shared HBM that programs may race for.
+
+    Of equal accesses of a program that no meeting separates only the first is there.
     """
-    found: dict[int, dict[Any, SharedAccess]] = {}
-    shared: dict[int, tuple[int, ...]] = {}  # by plan: its operands that matter
-    meetings = [meeting.position for meeting in record.meetings]
-    for row in record.rows_between():
-        position = row.position
-        operands = shared.get(row.plan.id)
-        if operands is None:
-            operands = shared[row.plan.id] = _shared_operands(row)
-        if operands:
-            program, stretch = record.program_at(position), bisect_right(meetings, position)
-        for operand in operands:
-            access = row.access(operand)
-            part = record.beside.part_as_run(position, operand)
-            known = found.setdefault(access.storage, {})
-            if part is not None:
-                lanes, chosen = part.lanes, part.rows
-                whole = SharedAccess(program, position, part.layout, access.byte_offset, access.written, lanes, chosen)
-                known[position, operand] = whole
-                continue
-            key = (stretch, program, access)
-            if key not in known:
-                values = tuple(record.values.get(key, ())) if access.written else ()
-                known[key] = SharedAccess(program, position, *access[1:], values=values)
-    return {storage: list(accesses.values()) for storage, accesses in sorted(found.items())}
+    name = MEMORY_NAMES[MemoryRegion.shared_hbm]
+    shared = [storage for storage, known in record.storages.items() if known.memory == name]
+    accesses = Accesses(record, columns, as_run=True)
+    accesses.take(np.flatnonzero(np.isin(accesses.storages, shared)))
+    written = (accesses.kinds & (WRITES | MAY_WRITE)) != 0
+    numbers = {program: number for number, (_, program) in enumerate(record.programs)}
+    programs = np.array([numbers[program] for _, program in record.programs])[programs_at(record, accesses.positions)]
+    stretches = np.searchsorted([meeting.position for meeting in record.meetings], accesses.positions, "right")
+    for storage in np.unique(accesses.storages[written]).tolist():
+        mine = np.flatnonzero(accesses.storages == storage)
+        if np.unique(programs[mine]).size < 2:
+            continue
+        which = accesses.views.which[mine]
+        firsts, _ = distinct((stretches[mine], programs[mine], which, written[mine]))
+        members = np.unique(which)
+        shown = accesses.shown(members, accesses.views.byte_offsets[members])
+        pieces = pieces_of_storage(record.storages[storage], shown)
+        views = dict(zip(members.tolist(), shown, strict=True))
+        rows = np.stack((accesses.positions[mine], which, written[mine], stretches[mine]), axis=1)[np.sort(firsts)]
+        yield SharedStorage(
+            storage,
+            [
+                _access(record, storage, position, views[view], bool(is_written), stretch)
+                for position, view, is_written, stretch in rows.tolist()
+            ],
+            pieces.by_view(shown),
+        )
 
 
-def _shared_operands(row: Row) -> tuple[int, ...]:
-    """Return the operands in shared HBM of an instruction, which are the same in all rows of its plan."""
-    if row.plan.names_only:
-        return ()
-    accesses = enumerate(row.accesses())
-    return tuple(number for number, access in accesses if access.layout.memory is MemoryRegion.shared_hbm)
+def _access(record: Record, storage: int, position: int, view: View, written: bool, stretch: int) -> SharedAccess:
+    program, values = record.program_at(position), list[int]()
+    if written and view.part is None:
+        values = record.values.get((stretch, program, Access(storage, view.layout, view.byte, written=True)), [])
+    return SharedAccess(program, position, view, written, tuple(values))

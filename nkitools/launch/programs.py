@@ -18,7 +18,6 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import AUTO
 from nkitools.history.after_run_rules import judge
-from nkitools.history.races import report_races
 from nkitools.launch import settings
 from nkitools.launch.argument_misuse import check_use
 from nkitools.launch.arguments import Arguments
@@ -193,8 +192,6 @@ class Programs:
 
     def finish(self, results: list[Any]) -> Any:
         """Return what history shows when all have ended; program 0's result in kind."""
-        if self.record.keeps_parts:
-            report_races(self.record, self.reporter)
         judge(self.record, self.reporter, self.generation, spills=self.launch.dialect.spills)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)

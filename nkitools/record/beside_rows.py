@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -153,9 +154,13 @@ class BesideRows:
         key = position * _OPERANDS + operand
         return self._as_run.get(key, self._parts.get(key))
 
-    def parts(self) -> Iterable[tuple[int, int, Part]]:
-        """Yield every part with the position of its instruction and the number of its operand."""
-        for key, part in self._parts.items():
+    def parts(self, *, as_run: bool = False) -> Iterable[tuple[int, int, Part]]:
+        """Yield every part with the position of its instruction and the number of its operand.
+
+        ``as_run``: those that data have chosen in this run come after the parts of the same operands that hold for any
+        data.
+        """
+        for key, part in chain(self._parts.items(), self._as_run.items() if as_run else ()):
             yield *divmod(key, _OPERANDS), part
 
     def depends(self, position: int, sources: Sequence[int]) -> None:

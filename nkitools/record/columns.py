@@ -148,3 +148,9 @@ def nbytes_of(layouts: Array) -> Array:
     """Return the bytes of the views that some layouts (by number) show."""
     distinct, which = np.unique(layouts, return_inverse=True)
     return np.array([LAYOUTS[int(number)].nbytes for number in distinct], np.int64)[which]
+
+
+def programs_at(record: Record, positions: Array) -> Array:
+    """Return which of the entries of ``record.programs`` issued each instruction; -1 where none is known."""
+    begun = np.array([position for position, _ in record.programs], np.int64)
+    return np.asarray(np.searchsorted(begun, positions, "right") - 1)

@@ -15,13 +15,12 @@ from nkitools.chip.numerics import Array
 from nkitools.record import rows
 from nkitools.record.beside_rows import BesideRows, Part
 from nkitools.record.columns import Columns, adds
-from nkitools.record.dataflow.elements import Forms, pitches_of
+from nkitools.record.dataflow.elements import ONE_ROW, Forms, pitches_of
 from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, MAY_WRITE, READS, UNWRITTEN, WRITES
 from nkitools.record.dataflow.pieces import Pieces, View, pieces_of
 from nkitools.record.record import Record, StorageRecord
 from nkitools.record.rows import RecordedPlan
 
-_ONE_ROW = 1 << 62  # bytes: longer than any memory
 _MOST_KEPT = 1024  # views of a memory whose pieces are kept for other runs
 
 
@@ -44,9 +43,10 @@ class Accesses:
     ``owners``: which operand of the record an access is; from the number of operands on, which index.
     ``positions``: the instruction. ``kinds``: what it does (`nkitools.record.dataflow.last_accesses`).
     ``storages``, ``layouts``, ``byte_offsets``: the view, and ``numbers`` which of `parts` of it, -1 for all.
+    ``as_run``: where data have chosen elements, the parts are those of this run, as far as they were kept.
     """
 
-    def __init__(self, record: Record, columns: Columns) -> None:
+    def __init__(self, record: Record, columns: Columns, *, as_run: bool = False) -> None:
         self.record = record
         indices = np.array(record.beside.indices, np.int64).reshape(-1, 3)
         self.owners = np.arange(columns.positions.size + len(indices))
@@ -56,17 +56,18 @@ class Accesses:
         self.byte_offsets = np.concatenate((columns.byte_offsets, indices[:, 2]))
         self.kinds = np.concatenate((columns.of_plans(_kinds, np.uint8), np.full(len(indices), READS, np.uint8)))
         self.numbers = np.full(self.positions.size, -1, np.int64)
-        self.parts = self._numbered_parts(columns)
+        self.parts = self._numbered_parts(columns, as_run=as_run)
         if len(indices):
-            self._take(np.argsort(self.positions, kind="stable"))
+            self.take(np.argsort(self.positions, kind="stable"))
         if not self.kinds.all():
-            self._take(np.flatnonzero(self.kinds))
+            self.take(np.flatnonzero(self.kinds))
 
-    def _take(self, order: Array) -> None:
+    def take(self, order: Array) -> None:
+        """Go on with some of the accesses, in this order."""
         for name in ("owners", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"):
             setattr(self, name, getattr(self, name)[order])
 
-    def _numbered_parts(self, columns: Columns) -> list[Part]:
+    def _numbered_parts(self, columns: Columns, *, as_run: bool) -> list[Part]:
         """Return the parts, and number them at the operands that they belong to."""
         record, known = self.record, dict[Part, int]()
         firsts = columns.first_operands
@@ -74,7 +75,7 @@ class Accesses:
             rows_of_plan = firsts[:-1][columns.plans == plan]
             for operand, part in parts:
                 self.numbers[rows_of_plan + operand] = known.setdefault(part, len(known))
-        for position, operand, part in record.beside.parts():
+        for position, operand, part in record.beside.parts(as_run=as_run):
             self.numbers[firsts[position] + operand] = known.setdefault(part, len(known))
         empty = [number for part, number in known.items() if part.is_empty]
         self.kinds[np.isin(self.numbers, empty)] = 0  # nothing is read or written
@@ -84,7 +85,7 @@ class Accesses:
     def views(self) -> Views:
         """The distinct views, those of one storage one after the other."""
         columns = (self.storages, self.layouts, self.byte_offsets, self.numbers)
-        firsts, which = _distinct(columns)
+        firsts, which = distinct(columns)
         storages, layouts, byte_offsets, parts = (each[firsts] for each in columns)
         return Views(storages, layouts, byte_offsets, parts, which)
 
@@ -135,18 +136,22 @@ class Accesses:
     def _cut(self, members: Array, starts: Array, known: dict[bytes, Pieces], forms: Forms) -> Pieces:
         """Return the pieces of the views of one memory; ``known``: those of memories that look the same."""
         storages, which = self._storages
-        pitches = (*_pitches(storages[which[members[0]]]), _ONE_ROW)
+        pitches = tuple(row_lengths(storages[which[members[0]]]))
         layouts, parts = self.views.layouts[members], self.views.parts[members]
         if members.size <= _MOST_KEPT and (parts < 0).all():
             return _cut_whole(layouts.tobytes(), starts.tobytes(), pitches)
         key = np.concatenate((layouts, starts, parts, pitches)).tobytes()
         if key not in known:
-            shown = [
-                View(LAYOUTS[layout], start, None if part < 0 else self.parts[part])
-                for layout, start, part in zip(layouts.tolist(), starts.tolist(), parts.tolist(), strict=True)
-            ]
-            known[key] = pieces_of(shown, pitches, forms)
+            known[key] = pieces_of(self.shown(members, starts), pitches, forms)
         return known[key]
+
+    def shown(self, members: Array, starts: Array) -> list[View]:
+        """Return what some of the views show, each beginning at a byte."""
+        layouts, parts = self.views.layouts[members], self.views.parts[members]
+        return [
+            View(LAYOUTS[layout], start, None if part < 0 else self.parts[part])
+            for layout, start, part in zip(layouts.tolist(), starts.tolist(), parts.tolist(), strict=True)
+        ]
 
 
 @lru_cache(256)  # the same kernel makes the same views in every run
@@ -170,7 +175,12 @@ def _begins(values: Array) -> Array:
 
 def pieces_of_storage(storage: StorageRecord, views: Sequence[View]) -> Pieces:
     """Return the pieces of some distinct views of one storage, from its first byte on."""
-    return pieces_of(views, [*_pitches(storage), _ONE_ROW], Forms())
+    return pieces_of(views, row_lengths(storage), Forms())
+
+
+def row_lengths(storage: StorageRecord | None) -> list[int]:
+    """Return the lengths of rows that a memory may be cut into, the last one for all views."""
+    return [*_pitches(storage), ONE_ROW]
 
 
 def _pitches(storage: StorageRecord | None) -> Sequence[int]:
@@ -228,7 +238,7 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
     return found
 
 
-def _distinct(columns: Sequence[Array]) -> tuple[Array, Array]:
+def distinct(columns: Sequence[Array]) -> tuple[Array, Array]:
     """Return where each distinct row of some columns stands first, and which of them each row is; sorted."""
     joined, room = np.zeros(columns[0].size, np.int64), 1
     for column in columns:

@@ -16,6 +16,8 @@ from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.record.beside_rows import Part
 
+ONE_ROW = 1 << 62  # bytes: longer than any memory
+
 
 class Runs(NamedTuple):
     """Numbers in stretches that do not touch each other: the first of each stretch, and the one behind its last."""

@@ -5,7 +5,7 @@ What is asked of elements, who wrote them last, is then asked of pieces: mostly 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -34,17 +34,25 @@ class Pieces(NamedTuple):
     pieces: Array
     total: int
 
+    def by_view(self, views: Iterable[View]) -> dict[View, Array]:
+        """Return the pieces of each view; ``views``: all of them, in their order."""
+        return dict(zip(views, np.split(self.pieces, self.starts[1:-1]), strict=True))
+
 
 def pieces_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> Pieces:
     """Return the pieces that some distinct views of a memory are made of; ``pitches``: rows that it may be cut into."""
+    _, boxes = boxes_of(views, pitches, forms)
+    return _of_plain(boxes) or _cut(boxes)
+
+
+def boxes_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> tuple[int, list[list[Box]]]:
+    """Return the first length of rows by which all views are boxes, and the boxes of each view."""
     for pitch in pitches:
         boxes = [forms.boxes(each.layout, each.part, each.byte, pitch) for each in views]
         known = [each for each in boxes if each is not None]
         if len(known) == len(boxes):
-            break
-    else:
-        raise ValueError("the last pitch takes every view")
-    return _of_plain(known) or _cut(known)
+            return pitch, known
+    raise ValueError("the last pitch takes every view")
 
 
 def _of_plain(boxes: Sequence[Sequence[Box]]) -> Pieces | None:

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nkitools.chip.generations import Generation
-from nkitools.chip.numerics import Array
 from nkitools.history.liveness import Liveness, Tiles, partition_bytes
-from nkitools.record.columns import Columns
+from nkitools.record.columns import Columns, programs_at
 from nkitools.record.record import Record
 
 _MOST = 20_000  # lives of a memory that are laid out
@@ -109,9 +108,3 @@ def capacities(chip: Generation) -> dict[str, dict[str, Any]]:
         "SBUF": {"partitions": chip.partitions, "bytes": sbuf, "usable": chip.sbuf_usable_bytes},
         "PSUM": {"partitions": chip.partitions, "bytes": psum, "usable": psum},
     }
-
-
-def programs_at(record: Record, positions: Array) -> Array:
-    """Return which of the entries of ``record.programs`` issued each instruction; -1 where none is known."""
-    begun = np.array([position for position, _ in record.programs], np.int64)
-    return np.asarray(np.searchsorted(begun, positions, "right") - 1)

@@ -13,7 +13,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import generation_of
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.record.columns import Columns
+from nkitools.record.columns import Columns, programs_at
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
 from nkitools.record.record import Record
@@ -24,7 +24,7 @@ from nkitools.record.source_sites import UNKNOWN, Site
 from nkitools.record.watch.written import Written
 from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
-from nkitools.report.page.occupancy import capacities, lives_of, programs_at
+from nkitools.report.page.occupancy import capacities, lives_of
 from nkitools.report.page.tables import Table, loops_row, number
 from nkitools.report.page.tiles import Pack, Shown, numbers_of, shares
 

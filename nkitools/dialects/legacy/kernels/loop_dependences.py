@@ -190,9 +190,9 @@ class _Elements:
     """The iteration that wrote each piece of a storage, which all accesses touch as a whole or not at all."""
 
     def __init__(self, known: StorageRecord, accesses: _Accesses) -> None:
-        views = dict.fromkeys(each.view for each in (*accesses.writes, *accesses.reads))
-        pieces = pieces_of_storage(known, list(views))
-        self.pieces = dict(zip(views, np.split(pieces.pieces, pieces.starts[1:-1]), strict=True))
+        views = list(dict.fromkeys(each.view for each in (*accesses.writes, *accesses.reads)))
+        pieces = pieces_of_storage(known, views)
+        self.pieces = pieces.by_view(views)
         self.owners: Array = np.full(pieces.total, -1, np.int32)
         self.kinds: Array = np.zeros(pieces.total, np.int8)
         self.shared: Array = np.zeros(pieces.total, np.bool_)

@@ -1,0 +1,71 @@
+"""A memory cut into a grid at the edges of views: where the elements of views lie, and how many bytes they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.record.dataflow.elements import ONE_ROW, Forms, Runs
+from nkitools.record.dataflow.pieces import View, boxes_of
+
+
+class Cells(NamedTuple):
+    """Rectangles of a memory that each of some views touches as a whole or not at all, numbered by their first bytes.
+
+    ``pitch``: the bytes of a row of the memory.
+    ``rows``, ``columns``: where the rectangles begin, and where the last ones end: in rows, and in bytes of a row.
+    ``by_view``: the numbers of each view's cells.
+    """
+
+    pitch: int
+    rows: Array
+    columns: Array
+    by_view: dict[View, Array]
+
+    def first_byte(self, cell: int) -> int:
+        """Return the first byte of a cell."""
+        row, column = divmod(cell, self.columns.size)
+        return int(self.rows[row]) * self.pitch + int(self.columns[column])
+
+    def count_bytes(self, cells: Array) -> int:
+        """Return the bytes of some cells together."""
+        rows, columns = np.divmod(cells, self.columns.size)
+        return int((np.diff(self.rows)[rows] * np.diff(self.columns)[columns]).sum())
+
+
+def cells_of(views: Sequence[View], pitches: Sequence[int]) -> Cells:
+    """Return the cells of some views; ``pitches``: lengths of rows that the memory may be cut into."""
+    pitch, boxes = boxes_of(views, pitches, Forms())
+    runs = [[(_moved(box.rows, box.row), _moved(box.columns, box.column)) for box in each] for each in boxes]
+    rows, columns = (
+        np.unique(np.concatenate([edges for each in runs for box in each for edges in box[axis]])) for axis in (0, 1)
+    )
+    cells = [
+        [_between(rows, down)[:, None] * columns.size + _between(columns, across) for down, across in each]
+        for each in runs
+    ]
+    by_view = {view: np.concatenate(each, axis=None) for view, each in zip(views, cells, strict=True)}
+    return Cells(pitch, rows, columns, by_view)
+
+
+def touched_elements(view: View, count: int, itemsize: int) -> Array:
+    """Return for each of the first ``count`` elements of a memory whether a view touches bytes of it."""
+    _, ((box,),) = boxes_of([view], (ONE_ROW,), Forms())
+    runs = _moved(box.columns, box.column)
+    changes = np.bincount(runs.starts // itemsize, minlength=count + 1)
+    changes -= np.bincount(-(-runs.ends // itemsize), minlength=count + 1)
+    return np.asarray(np.cumsum(changes[:count]) > 0)
+
+
+def _moved(runs: Runs, by: int) -> Runs:
+    return Runs(runs.starts + by, runs.ends + by)
+
+
+def _between(edges: Array, runs: Runs) -> Array:
+    """Return the numbers of the stretches between edges that lie in runs."""
+    firsts, ends = (np.searchsorted(edges, each) for each in runs)
+    lengths = ends - firsts
+    return np.asarray(np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths))
