@@ -49,15 +49,6 @@ class Part:
         chosen = self.rows if self.columns is None else self.columns
         return not any(self.bits) if self.bits is not None else chosen is not None and not chosen.size
 
-    def touches(self, index: tuple[int, ...]) -> bool:
-        """Return whether the element of the view at ``index`` is touched."""
-        if self.rows is not None:
-            return index[0] in self.rows
-        if self.columns is not None:
-            return index[1] in self.columns
-        lanes = self.lanes
-        return lanes is None or bool(lanes[index])
-
 
 class Transfer(NamedTuple):
     """An instruction that has received what other programs sent, by a collective or sendrecv.

@@ -112,7 +112,7 @@ def test_the_rows_of_a_scatter_are_known() -> None:
     assert run.instructions[found.position].line == line_of(scattered, "dst=chosen")
     assert other is not None
     assert (other.is_certain, other.position, other.index) == (True, 0, (3, 0))
-    last = last_writers(run.record, Columns(run.record), output, 8 * 4 * 4)
+    last = last_writers(run.record, Columns(run.record), output)
     assert last.tolist() == [[found.position if row in (1, 5) else 0] * 4 for row in range(8)]
 
 

@@ -25,6 +25,14 @@ class Cells(NamedTuple):
     columns: Array
     by_view: dict[View, Array]
 
+    def at(self, bytes_: Array) -> tuple[Array, Array]:
+        """Return the row and the column of the cell that each of some bytes lies in, of `rows` and `columns`.
+
+        A byte before all cells, or behind them, has the last row or column, which is no cell's.
+        """
+        rows, columns = np.divmod(bytes_, self.pitch)
+        return np.searchsorted(self.rows, rows, "right") - 1, np.searchsorted(self.columns, columns, "right") - 1
+
     def first_byte(self, cell: int) -> int:
         """Return the first byte of a cell."""
         row, column = divmod(cell, self.columns.size)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.expected_outputs import Reference
@@ -104,11 +103,8 @@ def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
 
 def wrong_tiles(record: Record, columns: Columns, output: Access, wrong: Array) -> list[tuple[int, int]]:
     """Return the instructions that wrote wrong elements last, in order: position and how many of them."""
-    storage = record.storages[output.storage]
-    nbytes = int(np.prod(storage.shape)) * as_dtype(storage.dtype).itemsize
-    if not nbytes or output.layout.on_chip:
+    if not output.layout.elements or output.layout.on_chip:
         return []
-    writers = last_writers(record, columns, output, nbytes)
-    positions, counts = np.unique(writers[wrong], return_counts=True)
+    positions, counts = np.unique(last_writers(record, columns, output)[wrong], return_counts=True)
     known = positions >= 0
     return [(int(at), int(count)) for at, count in zip(positions[known], counts[known], strict=True)][:_TILES]
