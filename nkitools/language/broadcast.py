@@ -11,7 +11,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.isa.move import dma_copy, tensor_copy
 from nkitools.language.creation import checked_shape, ndarray, sbuf
-from nkitools.language.math import spread
+from nkitools.language.math import check_tile, spread
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
@@ -41,8 +41,7 @@ def broadcast_to(x: NkiTensor, shape: Shape, dtype: DTypeLike | None = None) -> 
     instructions AWS makes of it is not published: here partitions are spread by DMA and the rest is one tensor_copy.
     Errors: NK101, NK109, NK201, NK301, NK609. Source: nki.language.broadcast_to (NKI 0.6).
     """
-    if not isinstance(x, NkiTensor):
-        refuse("NK609", f"nl.broadcast_to: x must be a tile, it is {type(x).__name__}")
+    check_tile("broadcast_to", "x", x)
     if not x.on_chip:
         refuse("NK201", f"nl.broadcast_to: `x` must be in SBUF or PSUM, it is {describe(x)}", about=(x,))
     wide, target = broadcast(x, shape), result_dtype(dtype, x)

@@ -15,6 +15,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.isa.move import dma_copy
 from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.math import check_tile
 from nkitools.language.promotion import known_dtype
 from nkitools.rules.finding import refuse, report
 
@@ -133,8 +134,7 @@ def _size(n: int) -> int:
 
 def _checked(dst: NkiTensor, size: int) -> NkiTensor:
     """NK609, NK201, NK109: a tile for the matrix."""
-    if not isinstance(dst, NkiTensor):
-        refuse("NK609", f"nl.shared_identity_matrix: dst must be a tile, it is {type(dst).__name__}")
+    check_tile("shared_identity_matrix", "dst", dst)
     if dst.buffer is not MemoryRegion.sbuf:
         refuse("NK201", f"nl.shared_identity_matrix: `dst` must be in SBUF, it is {describe(dst)}", about=(dst,))
     if dst.shape != (size, size):

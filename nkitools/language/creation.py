@@ -10,10 +10,10 @@ import numpy as np
 
 from nkitools.chip.argument_types import Memory, Number, Shape
 from nkitools.chip.core import CORE, current_core
-from nkitools.chip.dtypes import DTypeLike
+from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.memory import ON_CHIP, MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from nkitools.isa.move import dma_copy, memset
+from nkitools.isa.move import dma_copy, memset, tensor_copy
 from nkitools.language.promotion import known_dtype
 from nkitools.rules.catalogue import removed_memory
 from nkitools.rules.finding import refuse, report
@@ -91,6 +91,15 @@ def ndarray(
         refuse("NK110", message, remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).")
     storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address))
     return NkiTensor.whole(storage)
+
+
+def converted(tile: NkiTensor, dtype: DType, buffer: MemoryRegion = sbuf) -> NkiTensor:
+    """Return a tile itself where it is of this dtype, else a copy that is."""
+    if tile.dtype is dtype:
+        return tile
+    copied = ndarray(tile.shape, dtype, buffer)
+    tensor_copy(dst=copied, src=tile)
+    return copied
 
 
 def full(shape: Shape, fill_value: Number, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "") -> NkiTensor:

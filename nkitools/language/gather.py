@@ -5,8 +5,7 @@ from __future__ import annotations
 from nkitools.chip.dtypes import DTypeLike
 from nkitools.chip.tensor import NkiTensor
 from nkitools.isa.gather import nc_n_gather
-from nkitools.isa.move import tensor_copy
-from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.creation import converted, ndarray, sbuf
 from nkitools.language.math import check_tile
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import not_modelled, refuse
@@ -34,8 +33,4 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, dtype: 
     target = result_dtype(dtype, data)
     gathered = ndarray(indices.shape, data.dtype, sbuf)
     nc_n_gather(dst=gathered, data=data, indices=indices)
-    if target is data.dtype:
-        return gathered
-    converted = ndarray(indices.shape, target, sbuf)
-    tensor_copy(dst=converted, src=gathered)
-    return converted
+    return converted(gathered, target)

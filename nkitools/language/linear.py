@@ -7,16 +7,15 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.isa.matmul import nc_matmul, nc_transpose
 from nkitools.isa.move import tensor_copy
-from nkitools.language.creation import ndarray, psum, sbuf
-from nkitools.language.math import flag
+from nkitools.language.creation import converted, ndarray, psum, sbuf
+from nkitools.language.math import check_tile, flag
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
 
 def _two_dimensional(what: str, **tiles: NkiTensor) -> None:
     for role, tile in tiles.items():
-        if not isinstance(tile, NkiTensor):
-            refuse("NK609", f"nl.{what}: {role} must be a tile, it is {type(tile).__name__}")
+        check_tile(what, role, tile)
         if tile.ndim != 2:
             refuse("NK110", f"nl.{what}: `{role}` must have 2 dimensions, it is {describe(tile)}", about=(tile,))
 
@@ -29,12 +28,7 @@ def transpose(x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor:
     _two_dimensional("transpose", x=x)
     swapped = ndarray((x.shape[1], x.shape[0]), x.dtype, psum)
     nc_transpose(dst=swapped, data=x)
-    target = result_dtype(dtype, x)
-    if target is x.dtype:
-        return swapped
-    converted = ndarray(swapped.shape, target, psum)
-    tensor_copy(dst=converted, src=swapped)
-    return converted
+    return converted(swapped, result_dtype(dtype, x), psum)
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:

@@ -42,6 +42,14 @@ class OfOne(Protocol):
     def __call__(self, x: NkiTensor, dtype: DTypeLike | None = None) -> NkiTensor: ...
 
 
+class Reduction(Protocol):
+    """A function that reduces a tile along its last free dimensions."""
+
+    def __call__(
+        self, x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False
+    ) -> NkiTensor: ...
+
+
 def is_number(value: Any) -> bool:
     """Return whether a value is an immediate rather than a tile."""
     return isinstance(value, _NUMBERS)
@@ -232,9 +240,6 @@ logical_not = _unary(
 )
 
 
-# --- reductions ------------------------------------------------------------------------------------------------------
-
-
 def flag(what: str, role: str, value: bool) -> bool:
     """NK609: True or False, or the number that stands for it."""
     if not isinstance(value, (bool, np.bool_, int)):
@@ -277,40 +282,20 @@ def reduced(
     return dst
 
 
-@token("add")
-def sum(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the sum along the last free dimension(s), in float32.
+def _reduction(name: str, operator: str, sentence: str) -> Reduction:
+    def function(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
+        return reduced(name, operator, x, axis, dtype, keepdims)
 
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.sum (NKI 0.6).
-    """
-    return reduced("sum", "add", x, axis, dtype, keepdims)
-
-
-@token("maximum")
-def max(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the maximum along the last free dimension(s).
-
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.max (NKI 0.6).
-    """
-    return reduced("max", "maximum", x, axis, dtype, keepdims)
+    function.__name__ = function.__qualname__ = name
+    errors = "Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609."
+    function.__doc__ = f"{sentence}\n\n{errors} Source: nki.language.{name} (NKI 0.6)."
+    return token(operator)(function)
 
 
-@token("minimum")
-def min(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the minimum along the last free dimension(s).
-
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.min (NKI 0.6).
-    """
-    return reduced("min", "minimum", x, axis, dtype, keepdims)
-
-
-@token("multiply")
-def prod(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
-    """Return the product along the last free dimension(s), in float32.
-
-    Errors: NK101, NK107, NK108, NK110, NK112, NK201, NK301, NK609. Source: nki.language.prod (NKI 0.6).
-    """
-    return reduced("prod", "multiply", x, axis, dtype, keepdims)
+sum = _reduction("sum", "add", "Return the sum along the last free dimension(s), in float32.")
+max = _reduction("max", "maximum", "Return the maximum along the last free dimension(s).")
+min = _reduction("min", "minimum", "Return the minimum along the last free dimension(s).")
+prod = _reduction("prod", "multiply", "Return the product along the last free dimension(s), in float32.")
 
 
 def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:

@@ -13,8 +13,8 @@ from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa import random
 from nkitools.isa.elementwise import tensor_scalar
-from nkitools.isa.move import dma_copy, tensor_copy
-from nkitools.language.creation import ndarray, sbuf
+from nkitools.isa.move import dma_copy
+from nkitools.language.creation import converted, ndarray, sbuf
 from nkitools.language.math import check_tile, is_number
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
@@ -92,8 +92,4 @@ def dropout(x: NkiTensor, rate: TileOrNumber, dtype: DTypeLike | None = None) ->
     target = result_dtype(dtype, x)
     kept = ndarray(x.shape, x.dtype, sbuf)
     random.dropout(dst=kept, data=x, prob=rate)
-    if target is x.dtype:
-        return kept
-    converted = ndarray(x.shape, target, sbuf)
-    tensor_copy(dst=converted, src=kept)
-    return converted
+    return converted(kept, target)

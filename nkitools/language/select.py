@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from nkitools.chip.dtypes import DType, DTypeLike, bool_, uint8, uint16, uint32
+from nkitools.chip.dtypes import DTypeLike, bool_, uint8, uint16, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor, TileOrNumber
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa.elementwise import tensor_scalar
 from nkitools.isa.move import fill, tensor_copy
 from nkitools.isa.select import tensor_copy_predicated
-from nkitools.language.creation import ndarray, sbuf
-from nkitools.language.math import broadcast_shape, is_number, spread
+from nkitools.language.creation import converted, ndarray, sbuf
+from nkitools.language.math import broadcast_shape, check_tile, is_number, spread
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse
 
@@ -37,7 +37,8 @@ def where(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLi
 def where_into(dst: NkiTensor, condition: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> None:
     """``dst`` = ``x`` where ``condition`` is not 0, else ``y``; ``dst`` has the broadcast shape, and is no operand."""
     predicate = spread(_predicate(condition), dst.shape)
-    chosen = spread(_converted(x, dst.dtype), dst.shape) if isinstance(x, NkiTensor) else x
+    # A predicated copy converts nothing.
+    chosen = spread(converted(x, dst.dtype), dst.shape) if isinstance(x, NkiTensor) else x
     if isinstance(y, NkiTensor):
         tensor_copy(dst=dst, src=spread(y, dst.shape))
     else:
@@ -47,8 +48,7 @@ def where_into(dst: NkiTensor, condition: NkiTensor, x: TileOrNumber, y: TileOrN
 
 def _shape(condition: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> tuple[int, ...]:
     """NK609, NK102, NK109, NK111: the shape of the tiles, broadcast."""
-    if not isinstance(condition, NkiTensor):
-        refuse("NK609", f"nl.where: condition must be a tile, it is {type(condition).__name__}")
+    check_tile("where", "condition", condition)
     for role, value in (("x", x), ("y", y)):
         if not isinstance(value, NkiTensor) and not is_number(value):
             refuse("NK609", f"nl.where: {role} must be a tile or a number, it is {type(value).__name__}")
@@ -69,12 +69,3 @@ def _predicate(condition: NkiTensor) -> NkiTensor:
     predicate = ndarray(condition.shape, uint8, sbuf)
     tensor_scalar(dst=predicate, data=condition, op0=OPERATORS["not_equal"], operand0=0.0)
     return predicate
-
-
-def _converted(x: NkiTensor, dtype: DType) -> NkiTensor:
-    """``x``, or a copy of it in ``dtype``: a predicated copy converts nothing."""
-    if x.dtype is dtype:
-        return x
-    converted = ndarray(x.shape, dtype, sbuf)
-    tensor_copy(dst=converted, src=x)
-    return converted

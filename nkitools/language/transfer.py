@@ -10,7 +10,7 @@ from nkitools.engines.operators import token
 from nkitools.isa.dma import dma_transpose
 from nkitools.isa.move import dma_copy, tensor_copy
 from nkitools.issue.guards import HBM
-from nkitools.language.creation import ndarray, sbuf
+from nkitools.language.creation import converted, ndarray, sbuf
 from nkitools.language.programs import current_generation
 from nkitools.language.promotion import result_dtype
 from nkitools.rules.finding import refuse, report
@@ -51,11 +51,7 @@ def load_transpose2d(src: NkiTensor, dtype: DTypeLike | None = None) -> NkiTenso
     target = result_dtype(dtype, src)
     tile = _tile("nl.load_transpose2d", src, (src.shape[1], src.shape[0]), src.dtype)
     dma_transpose(dst=tile, src=src)
-    if target is src.dtype:
-        return tile
-    converted = ndarray(tile.shape, target, sbuf)
-    tensor_copy(dst=converted, src=tile)
-    return converted
+    return converted(tile, target)
 
 
 def _in_hbm(what: str, src: NkiTensor, remedy: str) -> NkiTensor:
