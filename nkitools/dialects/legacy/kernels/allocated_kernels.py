@@ -18,8 +18,23 @@ from nkitools.dialects.legacy.kernels.kernel_state import Form
 from nkitools.launch.results import tensors_of
 from nkitools.rules.finding import report
 
-_TRANSPOSE = "err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel"
-_BIAS = "err_bias_tensor_must_be_specified_in_allocation"
+# What an instruction needs a tensor for that no allocation has placed: the sentence, and what to do about it.
+_TRANSPOSE = (
+    "nc_transpose on the Tensor Engine reads an identity matrix without an allocation "
+    "(err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel)",
+    "Load an identity matrix of your own and call nisa.nc_matmul(tile, identity); up to 32 x 32 pass "
+    "engine=nisa.vector_engine; call nl.matmul with transpose_x=True.",
+)
+_BIAS = (
+    "{name} without `bias` reads a bias of zeros without an allocation "
+    "(err_bias_tensor_must_be_specified_in_allocation)",
+    "Call nisa.activation with bias=, an allocated (partitions, 1) tile that you have filled with 0.",
+)
+_IMPLICIT = (
+    "{name} writes to a tensor {tensor} that the call made without an allocation",
+    "Assign the call's result at once to an allocated tensor, tile[...] = nl.load(x); write calls that "
+    "need tensors in between (nl.softmax and the like) as nisa calls.",
+)
 
 
 def check_allocated(form: Form, result: Any) -> None:
@@ -66,42 +81,20 @@ def _check_instructions(form: Form, declared: set[int]) -> None:
         plan, site = row.plan, row.site
         if plan.name == "nc_transpose" and plan.engine == "tensor":
             reported.update(row.storages())
-            _report_transpose(site)
+            _report(site, _TRANSPOSE)
             continue
         unbiased = plan.written.count(False) == 1 or row.position in form.unbiased
         if plan.name.startswith("activation") and unbiased:
-            _report_bias(site, plan.name)
+            _report(site, _BIAS, name=plan.name)
         for storage, layout, _, written in row.accesses():
             is_expected = storage in declared or storage in reported or storage in form.assigned
             if written and layout.on_chip and not is_expected:
                 reported.add(storage)
-                _report_implicit(
-                    site, plan.name, f"({layout.memory.name.upper()}, {layout.dtype} {list(layout.shape)})"
-                )
+                tensor = f"({layout.memory.name.upper()}, {layout.dtype} {list(layout.shape)})"
+                _report(site, _IMPLICIT, name=plan.name, tensor=tensor)
 
 
-def _report_transpose(site: int) -> None:
+def _report(site: int, told: tuple[str, str], **named: str) -> None:
+    sentence, remedy = told
     with _at(site):
-        report(
-            "NK614",
-            f"nc_transpose on the Tensor Engine reads an identity matrix without an allocation ({_TRANSPOSE})",
-            remedy="Load an identity matrix of your own and call nisa.nc_matmul(tile, identity); up to 32 x 32 pass "
-            "engine=nisa.vector_engine; call nl.matmul with transpose_x=True.",
-        )
-
-
-def _report_bias(site: int, name: str) -> None:
-    with _at(site):
-        message = f"{name} without `bias` reads a bias of zeros without an allocation ({_BIAS})"
-        remedy = "Call nisa.activation with bias=, an allocated (partitions, 1) tile that you have filled with 0."
-        report("NK614", message, remedy=remedy)
-
-
-def _report_implicit(site: int, name: str, tensor: str) -> None:
-    with _at(site):
-        report(
-            "NK614",
-            f"{name} writes to a tensor {tensor} that the call made without an allocation",
-            remedy="Assign the call's result at once to an allocated tensor, tile[...] = nl.load(x); write calls that "
-            "need tensors in between (nl.softmax and the like) as nisa calls.",
-        )
+        report("NK614", sentence.format(**named), remedy=remedy)

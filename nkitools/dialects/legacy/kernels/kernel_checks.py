@@ -27,7 +27,6 @@ from nkitools.dialects.legacy.kernels.kernel_state import (
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.results import tensors_of
 from nkitools.launch.tracebacks import hands_over
-from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report
 
 
@@ -87,7 +86,7 @@ def _before(function: Callable[..., Any], code: CodeType | None, switches: froze
         return
     report_source(function)
     if STACK_ALLOCATOR in switches and SKIP_MIDDLE_END not in switches:
-        with placed(_site(place_of(function).function)):
+        with placed(place_of(function).function):
             message = "nki.compiler.enable_stack_allocator must be used together with skip_middle_end_transformations"
             report("NK614", message, remedy="Put @nki.compiler.skip_middle_end_transformations below it.")
 
@@ -109,8 +108,7 @@ def _check_returned(form: Form, result: Any, mutable: dict[str, set[int]], funct
     returned = {tensor.storage.id for tensor in tensors_of(result)}
     for name, storages in mutable.items():
         if storages - returned:
-            place = place_of(function)
-            with placed(_site(place.returned or place.function)):
+            with placed(place_of(function).end):
                 report("NK407", f"parameter `{name}` is annotated nt.mutable_tensor and is not returned")
 
 
@@ -118,8 +116,7 @@ def _check_in_hbm(result: Any, function: Callable[..., Any]) -> None:
     """NK209: on chip there is nothing that could be handed to the host."""
     for tensor in tensors_of(result):
         if tensor.on_chip:
-            place = place_of(function)
-            with placed(_site(place.returned or place.function)):
+            with placed(place_of(function).end):
                 report("NK209", f"the kernel returns {describe(tensor)}", about=(tensor,))
 
 
@@ -127,7 +124,7 @@ def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
     """NK403: a kernel that returns nothing has written to some argument at least."""
     if tensors_of(result) or _writes_inputs():
         return
-    with placed(_site(place_of(function).function)):
+    with placed(place_of(function).function):
         report(
             "NK403",
             "the kernel returns no tensor and has written to none of its arguments",
@@ -144,8 +141,3 @@ def _writes_inputs() -> bool:
         for row in core.record.rows_between()
         for storage, written in zip(row.storages(), row.plan.written, strict=True)
     )
-
-
-def _site(place: tuple[str, int, str]) -> Site:
-    file, line, function = place
-    return Site(file, line, None, function)

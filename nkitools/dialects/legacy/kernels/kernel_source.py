@@ -66,23 +66,23 @@ def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
 
 @dataclass(frozen=True)
 class Place:
-    """The place where a function begins, and where it returns, if it does so in one place: (file, line, function)."""
+    """The place where a function begins, and where it ends: its return, where there is only one."""
 
-    function: tuple[str, int, str]
-    returned: tuple[str, int, str] | None = None
+    function: Site
+    end: Site
 
 
 def place_of(function: Callable[..., Any]) -> Place:
     """Return the lines of ``def`` and of the only ``return``; line 0 of no file for an object without code."""
     plain = plain_function(function)
     if plain is None:
-        return Place(("<unknown>", 0, ""))
+        return Place(*(Site("<unknown>", 0, None, ""),) * 2)
     code = plain.__code__
     file, name = code.co_filename, code.co_name
     found = functions_of(source_of(file)).get((code.co_firstlineno, name))
     if found is None:
-        return Place((file, code.co_firstlineno, name))
+        return Place(*(Site(file, code.co_firstlineno, None, name),) * 2)
     node = found[0]
     returns = [each.lineno for each in own_nodes(node.body) if isinstance(each, ast.Return)]
-    returned = (file, returns[0], name) if len(returns) == 1 else None
-    return Place((file, node.lineno, name), returned)
+    lines = (node.lineno, returns[0] if len(returns) == 1 else node.lineno)
+    return Place(*(Site(file, line, None, name) for line in lines))

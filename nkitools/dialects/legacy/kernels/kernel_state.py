@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import update_wrapper
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -86,14 +87,8 @@ def switched(function: Any, name: str) -> Any:
         copied = FunctionType(
             function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
         )
-        copied.__kwdefaults__ = function.__kwdefaults__
-        copied.__annotations__ = function.__annotations__
-        copied.__dict__.update(function.__dict__)
-        copied.__qualname__, copied.__doc__, copied.__module__ = (
-            function.__qualname__,
-            function.__doc__,
-            function.__module__,
-        )
+        update_wrapper(copied, function)
+        copied.__kwdefaults__, copied.__dict__ = function.__kwdefaults__, {**function.__dict__}
         function = copied
     function.nki_switches = getattr(function, "nki_switches", frozenset()) | {name}
     return function
