@@ -135,8 +135,6 @@ class Storage:
         self.truth: Callable[[Any], bool | None] | None = None
         self.twin: Storage | None = None
 
-    # --- bytes ---------------------------------------------------------------------------------------------------
-
     def _move_in(self, physical: PhysicalMemory) -> None:
         self.partition_bytes = physical.partition_bytes
         self._raw = physical.bytes
@@ -159,8 +157,6 @@ class Storage:
             and self.start_byte < other.start_byte + other.free_bytes
             and other.start_byte < self.start_byte + self.free_bytes
         )
-
-    # --- written state -------------------------------------------------------------------------------------------
 
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
         """Remember that a view was written (``where``: only its true lanes)."""

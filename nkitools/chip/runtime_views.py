@@ -282,9 +282,6 @@ class VectorTensor(IndirectTensor):
         return np.asarray(chosen) if chosen.any() else None
 
 
-# --- how tensors make such views -------------------------------------------------------------------------------------
-
-
 def at_index(window: NkiTensor, index: Place, stride: int, limit: int, what: str) -> DynamicTensor:
     """``window``, moved by ``index`` times ``stride`` bytes when it is used."""
     return DynamicTensor.of(window, Term(checked_source(window, index, what), stride, limit))

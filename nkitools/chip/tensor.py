@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip import indexing, view_checks
 from nkitools.chip.argument_types import Number, Pattern, Shape
-from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
+from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.indexing import DynamicSlice as DynamicSlice
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory import Storage
@@ -69,7 +69,7 @@ class NkiTensor(NotAValue, StridedView):
 
         ``buffer`` and ``name`` are a placeholder's; a storage has its own.
         """
-        kind = _known_dtype(dtype)
+        kind = view_checks.known_dtype(dtype)
         sizes = tuple(int(size) for size in shape)
         if storage is None:
             storage = Storage(sizes, kind, MemoryRegion("private_hbm" if buffer == "hbm" else buffer), name=name)
@@ -85,8 +85,6 @@ class NkiTensor(NotAValue, StridedView):
         if self.on_chip:
             strides[0] = storage.partition_bytes
         self._set(storage, storage.window(sizes, kind, 0, tuple(strides)), kind, 0)
-
-    # --- indexing --------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Key) -> Self:
         # A tile's key, t[a:b, c:d], is NumPy's as it stands once its bounds are known to be good: kernels' hot path.
@@ -202,13 +200,15 @@ class NkiTensor(NotAValue, StridedView):
         """
         dim = view_checks.dimension(self, dim)
         if isinstance(index, (NkiTensor, VirtualRegister)):
-            return cast("Self", self._selected(dim, index))
+            if self.on_chip and dim == 0:
+                view_checks.keep_partition(self, "a dynamic select along dimension 0")
+            window, limit = NkiTensor._indexed(self, (*[slice(None)] * dim, 0)), self.shape[dim] - 1
+            step = self.array.strides[dim]
+            return cast("Self", RUNTIME_VIEWS.at_index(window, index, step, limit, "select's index"))
         position = view_checks.integer(self, index, "select's index")
         if position < 0:
             view_checks.out_of_bounds(self, dim, str(position), position, position)
         return self._indexed((*[slice(None)] * dim, position))
-
-    # --- shape -----------------------------------------------------------------------------------------------------
 
     def permute(self, dims: Sequence[int]) -> Self:
         """Dimensions in another order; on chip dimension 0 stays first."""
@@ -311,11 +311,9 @@ class NkiTensor(NotAValue, StridedView):
             view_checks.keep_partition(self, view_checks.shown(call))
         return self._reshaped(plan.split, call).permute(plan.order)._reshaped(plan.merged, call)
 
-    # --- reinterpretation ------------------------------------------------------------------------------------------
-
     def view(self, dtype: DTypeLike) -> Self:
         """Return the same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
-        target = _known_dtype(dtype, self)
+        target = view_checks.known_dtype(dtype, self)
         if target.itemsize == self.dtype.itemsize:
             return self._view(self.array.view(target.dtype), self.byte_offset, target)
         shape, strides = view_checks.recast(self, target)
@@ -341,7 +339,7 @@ class NkiTensor(NotAValue, StridedView):
         """
         if scalar_offset is None and vector_offset is None and indirect_dim != 0:
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
-        target = self.dtype if dtype is None else _known_dtype(dtype, self)
+        target = self.dtype if dtype is None else view_checks.known_dtype(dtype, self)
         pairs = view_checks.pairs_of(self, pattern)
         more = 0 if offset is None else view_checks.integer(self, offset, "ap's offset")
         start = view_checks.pattern_start(self, more, target)
@@ -358,14 +356,6 @@ class NkiTensor(NotAValue, StridedView):
         if scalar_offset is None:
             return view
         return cast("Self", RUNTIME_VIEWS.moved(self, view, scalar_offset, indirect_dim))
-
-    # --- addresses that are known only when the kernel runs ----------------------------------------------------------
-
-    def _selected(self, dim: int, index: Place) -> Any:
-        if self.on_chip and dim == 0:
-            view_checks.keep_partition(self, "a dynamic select along dimension 0")
-        window = NkiTensor._indexed(self, (*[slice(None)] * dim, 0))
-        return RUNTIME_VIEWS.at_index(window, index, self.array.strides[dim], self.shape[dim] - 1, "select's index")
 
     def vector_select(self, dim: int, vector_offset: NkiTensor) -> Any:
         """Dimension 0 of an HBM tensor as the rows that ``vector_offset`` (partitions, 1) names, one a partition."""
@@ -406,10 +396,3 @@ class MaskedTensor(NkiTensor):
     def write(self, values: Array) -> None:
         """Put ``values`` into the lanes of the mask; the others keep what they had."""
         np.copyto(self.array, values, where=self.where)
-
-
-def _known_dtype(dtype: DTypeLike, tensor: NkiTensor | None = None) -> DType:
-    try:
-        return as_dtype(dtype)
-    except UnknownDType as error:
-        refuse("NK301", str(error), about=() if tensor is None else (tensor,))

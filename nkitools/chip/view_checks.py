@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from nkitools.chip.argument_types import Pattern
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.chip.pictures import picture_of_range
 from nkitools.rules.finding import refuse
@@ -31,9 +31,6 @@ def plain(tensor: StridedView) -> str:
 
 def _kind(tensor: StridedView) -> str:
     return f"({MEMORY_NAMES[tensor.buffer]}, {tensor.dtype} {list(tensor.shape)})"
-
-
-# --- refusals --------------------------------------------------------------------------------------------------------
 
 
 def wrong(tensor: StridedView, sentence: str) -> NoReturn:
@@ -65,7 +62,12 @@ def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoRet
     refuse(rule, message, about=(tensor,))
 
 
-# --- arguments of view methods ---------------------------------------------------------------------------------------
+def known_dtype(dtype: DTypeLike, *about: StridedView) -> DType:
+    """``dtype`` as a DType; NK301 where NKI has no such dtype."""
+    try:
+        return as_dtype(dtype)
+    except UnknownDType as error:
+        refuse("NK301", str(error), about=about)
 
 
 def integer(tensor: StridedView, value: int, what: str) -> int:
@@ -117,9 +119,6 @@ def infer_sizes(tensor: StridedView, sizes: tuple[int, ...], total: int, call: C
     if math.prod(sizes) != total:
         wrong(tensor, f"{shown(call)} does not hold the {total} elements")
     return sizes
-
-
-# --- strides ---------------------------------------------------------------------------------------------------------
 
 
 def dense_strides(shape: Sequence[int], itemsize: int) -> list[int]:
@@ -177,9 +176,6 @@ def recast(tensor: StridedView, target: DType) -> tuple[tuple[int, ...], tuple[i
     if start % wanted:
         wrong(tensor, f"{what} needs a first byte that divides by its {wanted}, it is byte {start} of the storage")
     return (*shape[:-1], shape[-1] * itemsize // wanted), (*strides[:-1], wanted)
-
-
-# --- access patterns -------------------------------------------------------------------------------------------------
 
 
 def pairs_of(tensor: StridedView, pattern: Pattern) -> list[tuple[int, int]]:
