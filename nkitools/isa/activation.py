@@ -21,7 +21,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.issue.plan import Value
-from nkitools.issue.reduce_registers import Lanes, register_elements
+from nkitools.issue.reduce_registers import Lanes, register_elements, result_tile
 from nkitools.rules.finding import report
 
 _COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
@@ -99,12 +99,7 @@ def _check_reduction(
             check.refuse("NK306", f"`reduce_op` must be nl.add, it is {operator}")
     elif command in _REDUCING:
         check.refuse("NK609", f"`reduce_cmd`={command} needs `reduce_op`=nl.add")
-    if reduce_res is not None:
-        guards.same_partitions(check, ("data", data), ("reduce_res", reduce_res))
-        if reduce_res.layout.free_elements != 1:
-            check.refuse(
-                "NK109", f"`reduce_res` must be a ({data.shape[0]}, 1) tile, it is {describe(reduce_res)}", reduce_res
-            )
+    result_tile(check, reduce_res, data)
 
 
 def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import FLOATS, INTEGERS, tfloat32, uint32
-from nkitools.chip.generations import first_with
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -44,12 +43,6 @@ _REDUCTIONS = ("add", "maximum", "minimum", "abs_max", "abs_min")
 _COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
 
 Function = Callable[[Array, Any, Array], Any]  # (value, relu_param, out)
-
-
-def _has_fused_activation(check: Check, instead: str) -> None:
-    if not check.chip.fused_activation:
-        message = f"{check.chip.name} does not have the instruction; it came with {first_with('fused_activation')}"
-        check.fail("NK606", message, remedy=f"{instead}, or run on trn3.")
 
 
 @instruction
@@ -99,9 +92,6 @@ def activation_reduce(
     return plan
 
 
-# --- activate2 -------------------------------------------------------------------------------------------------------
-
-
 @instruction
 def activate2(
     check: Check,
@@ -133,7 +123,8 @@ def activate2(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.activate2 (NKI 0.6); trainium3_arch, More flexible nisa.activation.
     """
-    _has_fused_activation(check, "Use nisa.activation, which has scale, bias and a sum")
+    remedy = "Use nisa.activation, which has scale, bias and a sum, or run on trn3."
+    guards.has_instruction(check, "fused_activation", remedy)
     function = _function(check, op)
     steps = _stages(check, op0, op1, reverse0, reverse1)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
@@ -238,24 +229,14 @@ def _reducing(
     data: NkiTensor,
 ) -> Callable[..., None]:
     """Return the activation, then the commands to the engine's reduce registers."""
-    lanes = reduce_registers.Lanes(check.instruction, "scalar", data)
-    identity = 0.0 if reduction is None else reduce_registers.IDENTITY[reduction.name]
-    result_dtype = None if reduce_res is None else reduce_res.dtype
+    reduce = reduce_registers.commanded(check, "scalar", command, reduction, data, reduce_res)
 
     def compute(
         destination: Array, values: Array, imm0: Value, imm1: Value, relu_param: Value, result: Array | None
     ) -> None:
-        out = activate(destination, values, imm0, imm1, relu_param)
-        registers = lanes.read() if command is reduce_cmds.idle else lanes.begin(command, identity)
-        if reduction is not None and command in reduce_registers.REDUCING:
-            reduce_registers.combine(registers, reduction, out)
-        if result is not None and result_dtype is not None:
-            put(result, registers, result_dtype)
+        reduce(activate(destination, values, imm0, imm1, relu_param), result, None)
 
     return compute
-
-
-# --- exponential -----------------------------------------------------------------------------------------------------
 
 
 @instruction
@@ -280,7 +261,8 @@ def exponential(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK507, NK606, NK609.
     Source: nki.isa.exponential (NKI 0.6); trainium3_arch, Fast Exponential Evaluation.
     """
-    _has_fused_activation(check, "Use nisa.activation with op=nl.exp and the negative maximum as bias")
+    remedy = "Use nisa.activation with op=nl.exp and the negative maximum as bias, or run on trn3."
+    guards.has_instruction(check, "fused_activation", remedy)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _EXPONENTIAL_COMMANDS)
     guards.tiles(check, dst=dst, src=src, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("src", src))
@@ -316,9 +298,8 @@ def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:
 def _exponential(
     check: Check, dst: NkiTensor, src: NkiTensor, reduce_res: NkiTensor | None, command: reduce_cmds
 ) -> Callable[..., None]:
-    lanes = reduce_registers.Lanes(check.instruction, "vector", src)
-    dtype, shape, instruction_name, add = dst.dtype, src.shape, check.instruction, OPERATORS["add"]
-    result_dtype = None if reduce_res is None else reduce_res.dtype
+    reduce = reduce_registers.commanded(check, "vector", command, OPERATORS["add"], src, reduce_res)
+    dtype, shape, instruction_name = dst.dtype, src.shape, check.instruction
 
     def compute(destination: Array, values: Array, maximum: Value, result: Array | None, initial: Value) -> None:
         if command is not reduce_cmds.load_reduce and not isinstance(initial, np.ndarray) and initial != 0:
@@ -326,12 +307,8 @@ def _exponential(
         out = np.empty(shape, np.float32)
         np.subtract(to_float32(values), broadcast(maximum, len(shape)), out=out)
         np.exp(out, out=out)
-        if command is reduce_cmds.idle:
-            lanes.forget()
-        else:
-            reduce_registers.combine(lanes.begin(command, 0.0, initial), add, out)
+        start = initial.copy() if isinstance(initial, np.ndarray) else initial  # it may lie in the destination
         put(destination, out, dtype)
-        if result is not None and result_dtype is not None:
-            put(result, lanes.read(), result_dtype)
+        reduce(out, result, start)
 
     return compute

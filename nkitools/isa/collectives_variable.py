@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from nkitools.chip.dtypes import uint32
-from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -105,8 +104,7 @@ def all_to_all_v(
                 f"{list(ranks)}",
             )
     elif call.placed:
-        came = first_with("neuron_switch")
-        call.check.fail("NK606", f"`has_rdispls`=True came with {came}; {chip.name} does not have it")
+        guards.came_later(call.check, "neuron_switch", "`has_rdispls`=True")
     call.take(srcs, dsts, metadata_tensor, len(ranks))
     call.run(ranks, one_chunk=False)
 
@@ -123,8 +121,6 @@ class _Variable(Collective):
                 self.check.refuse("NK609", f"`{role}` must be True or False, it is {flag!r}")
         self.known = bool(known)
         self.placed = bool(placed)
-
-    # --- what it is given -------------------------------------------------------------------------------------------
 
     def take(self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], metadata: NkiTensor, count: int) -> None:
         """Check the tensors."""
@@ -157,8 +153,6 @@ class _Variable(Collective):
                 f"each of {count} ranks"
             )
             check.refuse("NK109", message, tensor)
-
-    # --- which chunks go where --------------------------------------------------------------------------------------
 
     def run(self, ranks: tuple[int, ...], *, one_chunk: bool) -> None:
         """Read the metadata, send them to the other ranks, and exchange; ``one_chunk``: column 0 is for all ranks."""

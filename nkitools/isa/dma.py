@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from nkitools.chip.dtypes import uint32
-from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.runtime_views import VectorTensor
@@ -29,9 +28,6 @@ AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # the permutations of dma_tra
 SIXTEEN = 16  # rows that the DMA engines transpose together
 TRANSPOSED_LAST = 128  # src.shape[-1] <= 128 (dma_transpose, Constraints)
 MOST_SOURCES = 16  # "the max number of source tensors in srcs is 16" (dma_compute)
-
-
-# --- dma_transpose ---------------------------------------------------------------------------------------------------
 
 
 @instruction
@@ -140,9 +136,7 @@ def _check_elements(check: Check, src: NkiTensor) -> None:
 def _check_gathered(check: Check, src: VectorTensor, mode: dge_modes) -> None:
     """Check the constraints of the indirect transpose (dma_gather_transpose)."""
     chip, index = check.chip, src.index
-    if not chip.indirect_transpose:
-        came = first_with("indirect_transpose")
-        check.fail("NK606", f"the indirect transpose came with {came}; {chip.name} does not have it")
+    guards.came_later(check, "indirect_transpose", "the indirect transpose")
     dma_descriptors.addresses(check, mode, src=src)
     instruction_guards.of_dtype(check, "vector_offset", index, uint32)
     _check_elements(check, src)
@@ -155,9 +149,6 @@ def _check_gathered(check: Check, src: VectorTensor, mode: dge_modes) -> None:
     if rows % SIXTEEN or (columns > 1 and rows != chip.partitions):
         wanted = f"{chip.partitions}, as it has {columns} columns" if columns > 1 else f"a multiple of {SIXTEEN}"
         check.fail("NK113", f"the vector_offset, {describe(index)}, has {rows} partitions; it must be {wanted}", index)
-
-
-# --- dma_compute -----------------------------------------------------------------------------------------------------
 
 
 @instruction

@@ -17,7 +17,7 @@ from nkitools.engines.cast_on_write import in_float32, widened
 from nkitools.engines.costs import elements_per_cycle, streaming, two_tiles
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.operators import Operator, OperatorToken
-from nkitools.issue import guards
+from nkitools.issue import guards, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
@@ -58,7 +58,7 @@ def tensor_tensor(
     guards.same_elements(check, ("data1", data1), ("data2", data2))
     guards.same_elements(check, ("dst", dst), ("data1", data1))
     guards.not_packed(check, dst=dst, data1=data1, data2=data2)
-    _not_both_in_psum(check, data1, data2)
+    scalar_operands.not_both_in_psum(check, ("data1", data1), ("data2", data2))
     words = _is_words(dst, data1, data2)
     chosen = _tensor_engine(check, engine, operator, words, (dst, data1, data2))
     if operator.kind == "bitvec":
@@ -68,12 +68,6 @@ def tensor_tensor(
 
     cycles = two_tiles(check.chip, operator.name, dst, data1, data2)
     return Plan(chosen.name, cycles, compute, made(dst={"data1": SAME, "data2": SAME}), lanes="travel")
-
-
-def _not_both_in_psum(check: Check, data1: NkiTensor, data2: NkiTensor) -> None:
-    if data1.buffer is MemoryRegion.psum and data2.buffer is MemoryRegion.psum:
-        message = f"`data1`, {describe(data1)}, and `data2`, {describe(data2)}, are both in PSUM; one must be in SBUF"
-        check.fail("NK201", message, data1, data2, remedy="Copy one of them to SBUF with nisa.tensor_copy first.")
 
 
 def _tensor_engine(

@@ -28,9 +28,6 @@ _REDUCTIONS = ("add", "multiply", "maximum", "minimum")
 _RUNNING = ("add", "subtract", "multiply", "maximum", "minimum")
 
 
-# --- two operators in a row ------------------------------------------------------------------------------------------
-
-
 @instruction
 def scalar_tensor_tensor(
     check: Check,
@@ -104,9 +101,6 @@ def _two_steps(
     return compute
 
 
-# --- an operator and a reduction -------------------------------------------------------------------------------------
-
-
 @instruction
 def tensor_scalar_reduce(
     check: Check,
@@ -175,21 +169,18 @@ def _reducing(
     negated: bool,
 ) -> Callable[..., None]:
     """Return the operator, then its results into the registers, and these into ``reduce_res``."""
-    lanes = reduce_registers.Lanes(check.instruction, "vector", data)
+    reduce = reduce_registers.commanded(check, "vector", command, reduction, data, reduce_res, negated=negated)
     (step,) = steps_of(operator, None, False, False)
-    identity, result_dtype = reduce_registers.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
     dtype, shape = dst.dtype, data.shape
     direct = in_float32(dtype, data.dtype) and dst.shape == shape and dst.layout.injective
 
     def compute(destination: Array, values: Array, operand: Value, result: Array | None, initial: Value) -> None:
-        registers = lanes.begin(command, identity, initial)
+        start = initial.copy() if isinstance(initial, np.ndarray) else initial  # it may lie in the destination
         out = destination if direct else np.empty(shape, np.float32)
         step(to_float32(values), broadcast(operand, len(shape)), out)
-        reduce_registers.combine(registers, reduction, out)
         if not direct:
             put(destination, out, dtype)
-        if result is not None and result_dtype is not None:
-            put(result, np.negative(registers) if negated else registers, result_dtype)
+        reduce(out, result, start)
 
     return compute
 
@@ -201,9 +192,6 @@ def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, dat
         remedy = f"Pass the number or float32 vector to start from as {role}, or reset the registers: reset_reduce."
         check.refuse("NK609", message, remedy=remedy)
     reduce_registers.initial_value(check, role, value, data)
-
-
-# --- running reductions ----------------------------------------------------------------------------------------------
 
 
 @instruction

@@ -77,7 +77,7 @@ def nc_matmul(
         "tensor",
         cycles,
         compute,
-        _made(Permutation() if is_transpose and check.chip.exact_transpose else Column(0), accumulates),
+        product_elements(Permutation() if is_transpose and check.chip.exact_transpose else Column(0), accumulates),
         lanes="product",
         wants_fresh=True,
         adds_always=adds,
@@ -88,10 +88,10 @@ def nc_matmul(
     )
 
 
-def _made(stationary: Rule, accumulate: bool | None) -> Elements:
+def product_elements(stationary: Rule, accumulate: bool | None, **scales: Rule) -> Elements:
     """Return the element map: where the product may be added, of the destination's earlier value too."""
     earlier: dict[str, Rule] = {} if accumulate is False else {"dst": SAME}
-    return made(dst={"stationary": stationary, "moving": Column(1), **earlier})
+    return made(dst={"stationary": stationary, "moving": Column(1), **scales, **earlier})
 
 
 def _passes(check: Check, stationary: NkiTensor, moving: NkiTensor, onezero: bool, transpose: bool) -> int:

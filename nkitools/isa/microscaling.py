@@ -16,7 +16,6 @@ from nkitools.chip.dtypes import (
     float16,
     uint8,
 )
-from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -31,10 +30,18 @@ from nkitools.engines.microscaling_formats import (
     is_wide,
     quantized,
 )
-from nkitools.isa.matmul import accumulation, array_tile, check_contraction, check_free_sizes, deposit, multiplied
+from nkitools.isa.matmul import (
+    accumulation,
+    array_tile,
+    check_contraction,
+    check_free_sizes,
+    deposit,
+    multiplied,
+    product_elements,
+)
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import made
-from nkitools.issue.element_rules import SAME, Blocks, Column, Only, Rule
+from nkitools.issue.element_rules import SAME, Blocks, Column, Only
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
 from nkitools.issue.plan import Fresh
 
@@ -42,6 +49,7 @@ _SBUF = (MemoryRegion.sbuf,)
 _PSUM = (MemoryRegion.psum,)
 _QUADRANT = 32  # partitions; each has the scales of its own groups
 _SCALES_OF_QUADRANT = _QUADRANT // GROUP_PARTITIONS
+_NEWER = "Run the kernel for trn3 (chip='trn3', or NEURON_PLATFORM_TARGET_OVERRIDE=trn3)."
 _SCALE_OFFSETS = (0, 4, 8, 12)  # where they may begin in it (mxfp-matmul, Packing Scale Values)
 
 
@@ -60,7 +68,7 @@ def quantize_mx(check: Check, dst: Dst, src: Src, dst_scale: Dst, name: str | No
     as 2**128 for the scale, an infinity saturates (its product with the scale is beyond float32), NaN stays NaN.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK606. Source: nki.isa.quantize_mx (NKI 0.6).
     """
-    _has_microscaling(check)
+    guards.came_later(check, "microscaling", "microscaling", _NEWER)
     guards.tiles(check, on=_SBUF, src=src, dst=dst)
     instruction_guards.of_dtype(check, "src", src, float16, bfloat16)
     form = _output_format(check, dst)
@@ -117,7 +125,7 @@ def nc_matmul_mx(
     128). The quadrant of a scale view is taken to be the one that it has in its own tensor, as for all operands.
     Errors: NK101 to NK110, NK113, NK201, NK301, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul_mx (NKI 0.6).
     """
-    _has_microscaling(check)
+    guards.came_later(check, "microscaling", "microscaling", _NEWER)
     rows, columns = _row_tile(check, tile_position, tile_size)
     accumulates = accumulation(check, accumulate)
     scale_operands = (("stationary_scale", stationary_scale), ("moving_scale", moving_scale))
@@ -134,31 +142,20 @@ def nc_matmul_mx(
 
     contraction = GROUP_ELEMENTS * stationary.shape[0]
     product = multiplied(dst.dtype, (contraction, m), (contraction, n), dst.shape == (m, n), accumulates)
-    wide_product = _wide_product(dst, accumulates)
     scale_sets = ((stationary_rows, m), (moving_rows, n))
-    compute = _matmul(forms, scale_sets, product, wide_product)
+    compute = _matmul(forms, scale_sets, product, _wide_product(dst, accumulates))
 
-    operands: dict[str, Rule] = {
-        "stationary": Column(0),
-        "moving": Column(1),
-        "stationary_scale": Column(0, tuple(stationary_rows.tolist())),
-        "moving_scale": Column(1, tuple(moving_rows.tolist())),
-    }
-    if accumulates is not False:
-        operands["dst"] = SAME
+    scales = (Column(0, tuple(stationary_rows.tolist())), Column(1, tuple(moving_rows.tolist())))
     return Plan(
         "tensor",
         costs.matmul(check.chip, m, n, 1),
         compute,
-        made(dst=operands),
+        product_elements(Column(0), accumulates, stationary_scale=scales[0], moving_scale=scales[1]),
         wants_fresh=True,
         adds_always=accumulates is True,
         overwrites=accumulates is False,
         touches=_touches(3, (stationary_scale, stationary_rows), (moving_scale, moving_rows)),
     )
-
-
-# --- meaning ---------------------------------------------------------------------------------------------------------
 
 
 def _matmul(
@@ -200,17 +197,6 @@ def _wide_product(dst: NkiTensor, accumulate: bool | None) -> Callable[..., None
         deposit(destination, np.matmul(left.T, right).astype(np.float32), dtype, accumulate, fresh)
 
     return compute
-
-
-# --- guards ----------------------------------------------------------------------------------------------------------
-
-
-def _has_microscaling(check: Check) -> None:
-    """NK606: older chips than NeuronCore-v4 have no microscaling."""
-    if not check.chip.microscaling:
-        message = f"microscaling came with {first_with('microscaling')}; {check.chip.name} does not have it"
-        remedy = "Run the kernel for trn3 (chip='trn3', or NEURON_PLATFORM_TARGET_OVERRIDE=trn3)."
-        check.fail("NK606", message, remedy=remedy)
 
 
 def _row_tile(check: Check, position: Sequence[int] | None, size: Sequence[int] | None) -> tuple[int, int]:

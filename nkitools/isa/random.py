@@ -101,7 +101,7 @@ def rng(check: Check, dst: Dst, engine: engines = engines.vector, name: str | No
     guards.gpsimd_reaches(check, engine, dst=dst)
     instruction_guards.of_dtype(check, "dst", dst, *INTEGERS)
     if engine is engines.gpsimd:
-        _engine_has(check, engine, "gpsimd_random")
+        guards.came_later(check, "gpsimd_random", f"`engine`={engine}: rng on it")
     count = dst.layout.free_elements
     generators = Generators("rng", _named(engine), dst)
 
@@ -263,22 +263,13 @@ def rand_get_state(check: Check, dst: Dst, engine: engines = engines.gpsimd, nam
 def _check_state(check: Check, role: str, words: NkiTensor, engine: engines, on: tuple[MemoryRegion, ...]) -> None:
     """Check the constraints of rand_set_state and rand_get_state."""
     guards.one_of(check, "engine", engine, engines, _ENGINES)
-    _engine_has(check, engine, "gpsimd_random" if engine is engines.gpsimd else "vector_random_states")
+    ability = "gpsimd_random" if engine is engines.gpsimd else "vector_random_states"
+    guards.came_later(check, ability, f"`engine`={engine}: {check.instruction} on it")
     guards.tiles(check, on=on, **{role: words})
     guards.gpsimd_reaches(check, engine, **{role: words})
     instruction_guards.of_dtype(check, role, words, uint32)
     instruction_guards.dimensions(check, role, words, 2, least=2)
     instruction_guards.exactly(check, role, words, STATES[_named(engine)] * WORDS)
-
-
-def _engine_has(check: Check, engine: engines, ability: str) -> None:
-    """NK606: the instruction on this engine came with a later generation."""
-    if not getattr(check.chip, ability):
-        check.fail(
-            "NK606",
-            f"`engine`={engine}: {check.instruction} on it came with {first_with(ability)}; {check.chip.name} does not "
-            "have it",
-        )
 
 
 def _named(engine: engines) -> Engine:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from nkitools.chip.dtypes import bfloat16, float32, int32, uint16, uint32
-from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
@@ -34,9 +33,6 @@ TOPK_K = range(1, 32768)
 def _rows(array: Array) -> Array:
     """One row for each partition, free dimensions flattened."""
     return array.reshape(array.shape[0], -1)
-
-
-# --- eight at a time, on the Vector Engine ---------------------------------------------------------------------------
 
 
 @instruction
@@ -190,9 +186,6 @@ def _found(check: Check, role: str, tensor: NkiTensor) -> None:
     instruction_guards.exactly(check, role, tensor, FOUND)
 
 
-# --- on the GpSimd Engine --------------------------------------------------------------------------------------------
-
-
 @instruction
 def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: int, name: str | None = None) -> Plan:
     """Return the K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
@@ -296,10 +289,8 @@ def nonzero_with_count(
     instruction_guards.exactly(check, "dst", dst, src.layout.free_elements + 1)
     offset = instruction_guards.integer(check, "index_offset", index_offset)
     padding = instruction_guards.integer(check, "padding_val", padding_val)
-    if not check.chip.nonzero_with_count:
-        message = f"{check.chip.name} does not have the instruction; it came with {first_with('nonzero_with_count')}"
-        remedy = "Count with nisa.tensor_scalar (nl.not_equal) and nisa.tensor_reduce, or run on a newer chip."
-        check.fail("NK606", message, remedy=remedy)
+    remedy = "Count with nisa.tensor_scalar (nl.not_equal) and nisa.tensor_reduce, or run on a newer chip."
+    guards.has_instruction(check, "nonzero_with_count", remedy)
 
     def compute(destination: Array, values: Array) -> None:
         nonzero = _rows(values[::PARTITIONS_PER_CORE]) != 0

@@ -9,7 +9,6 @@ import numpy as np
 
 from nkitools.chip.argument_types import Pattern
 from nkitools.chip.dtypes import bool_, float32, int8, int16, int32, tfloat32, uint8, uint16, uint32
-from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
@@ -30,7 +29,6 @@ from nkitools.issue.select_compute import (
     affine_mask,
     predicate_mask,
     range_mask,
-    running_maximum,
     selecting,
     selecting_in_float32,
 )
@@ -40,6 +38,7 @@ from nkitools.rules.finding import report
 FP32_MIN = float(np.finfo(np.float32).min)
 EXACT = 2**24  # up to here float32 holds every integer
 
+_OLDER = "Use nisa.affine_select for bounds known beforehand, or nisa.iota, nisa.tensor_scalar and nisa.select_reduce."
 _ORDER = ("equal", "less", "less_equal", "greater", "greater_equal")
 _COMPARISONS = ("equal", "not_equal", *_ORDER[1:])
 _RANGE_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
@@ -56,9 +55,6 @@ def _comparison(check: Check, role: str, token: OperatorToken, allowed: tuple[st
         names = ", ".join(f"nl.{name}" for name in allowed)
         check.refuse("NK306", f"`{role}`={found} does not compare here; possible are {names}")
     return found
-
-
-# --- by an affine expression -----------------------------------------------------------------------------------------
 
 
 @instruction
@@ -126,9 +122,6 @@ def _made_by_pattern(check: Check, role: str, tensor: NkiTensor, made: int) -> N
         check.refuse("NK109", message, tensor)
 
 
-# --- by a range of indices -------------------------------------------------------------------------------------------
-
-
 @instruction
 def range_select(
     check: Check,
@@ -160,7 +153,7 @@ def range_select(
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
     Source: nki.isa.range_select (NKI 0.6); the cost from SDK 2.26.
     """
-    _has_range_select(check)
+    guards.has_instruction(check, "range_select", _OLDER)
     comparisons = tuple(
         _comparison(check, role, token, _ORDER) for role, token in (("comp_op0", comp_op0), ("comp_op1", comp_op1))
     )
@@ -177,10 +170,10 @@ def range_select(
     mask_of = range_mask(comparisons, start, on_true_tile.shape)
 
     select = selecting_in_float32(dst, on_true_tile)
-    reduce = running_maximum(check, reduce_cmd, on_true_tile, reduce_res)
+    reduce = reduce_registers.commanded(check, "vector", reduce_cmd, MAXIMUM, on_true_tile, reduce_res)
 
     def compute(destination: Array, on_true: Array, first: Array, second: Array, result: Array | None) -> None:
-        reduce(select(destination, mask_of(first, second), on_true, FP32_MIN), result)
+        reduce(select(destination, mask_of(first, second), on_true, FP32_MIN), result, None)
 
     def chooses(
         destination: Array, on_true: Array, first: Array, second: Array, result: Array | None
@@ -203,16 +196,6 @@ def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
         instruction_guards.exactly(check, role, bound, 1)
 
 
-def _has_range_select(check: Check) -> None:
-    if not check.chip.range_select:
-        check.fail(
-            "NK606",
-            f"{check.chip.name} does not have the instruction; it came with {first_with('range_select')}",
-            remedy="Use nisa.affine_select for bounds known beforehand, or nisa.iota, nisa.tensor_scalar and "
-            "nisa.select_reduce.",
-        )
-
-
 def _fp32_min(check: Check, value: Any) -> None:
     """NK609: the hardware has one value for what is not selected."""
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
@@ -226,9 +209,6 @@ def _fp32_min(check: Check, value: Any) -> None:
 def _present(*masks: Any, reduce_res: NkiTensor | None) -> tuple[Any, ...]:
     """One mask for each tensor operand: all of ``reduce_res``, where there is one."""
     return masks if reduce_res is None else (*masks, None)
-
-
-# --- by a predicate tile ---------------------------------------------------------------------------------------------
 
 
 @instruction
@@ -274,10 +254,10 @@ def select_reduce(
     mask_of = predicate_mask(reverse_pred, on_true.shape)
     reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
     select = (selecting_in_float32 if reduces else selecting)(dst, on_true)
-    reduce = running_maximum(check, reduce_cmd, on_true, reduce_res)
+    reduce = reduce_registers.commanded(check, "vector", reduce_cmd, MAXIMUM, on_true, reduce_res)
 
     def compute(destination: Array, chosen: Array, first: Array, second: Value, result: Array | None) -> None:
-        reduce(select(destination, mask_of(chosen), first, second), result)
+        reduce(select(destination, mask_of(chosen), first, second), result, None)
 
     def chooses(
         destination: Array, chosen: Array, first: Array, second: Value, result: Array | None
@@ -351,9 +331,6 @@ def tensor_copy_predicated(
     partly = (None,) * (2 if source is None else 3)
     elements = made(dst={"src": BROADCAST if source is None else SAME, "predicate": SAME, "dst": SAME})
     return Plan("vector", cycles, compute, elements, lanes="travel", touches=partly, chooses=chooses)
-
-
-# --- bounds of segments ----------------------------------------------------------------------------------------------
 
 
 @instruction

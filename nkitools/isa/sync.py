@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nkitools.chip.core import Core, current_core
-from nkitools.chip.generations import first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -49,9 +48,6 @@ class _Form(NamedTuple):
 _FORM = _Form("core_barrier", "The call form is nisa.core_barrier(data, cores, engine=nisa.engine.gpsimd, name=None).")
 
 
-# --- core_barrier ----------------------------------------------------------------------------------------------------
-
-
 def core_barrier(
     data: NkiTensor, cores: Sequence[int], engine: engines = engines.gpsimd, name: str | None = None
 ) -> NkiInstruction:
@@ -69,7 +65,7 @@ def core_barrier(
     members = _checked_cores(check, cores)
     _check_data(check, core, data)
     guards.one_of(check, "engine", engine, engines, _WAITING)
-    _check_chip(check)
+    guards.came_later(check, "core_exchange", check.instruction)  # cores of NeuronCore-v2 do not share a memory
     if members == BOTH and len(core.team) == len(BOTH):
         _meet_at(core, data)
     elif members == BOTH:
@@ -127,9 +123,6 @@ def _plan_of(core: Core, engine: engines, data: NkiTensor) -> Plan:
     return plan
 
 
-# --- sendrecv --------------------------------------------------------------------------------------------------------
-
-
 @instruction
 def sendrecv(
     check: Check,
@@ -164,7 +157,7 @@ def sendrecv(
     instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
     if dma_engine is dma_engines.gpsimd_dma:
         _check_gpsimd_dma(check, src)
-    _check_chip(check)
+    guards.came_later(check, "core_exchange", check.instruction)  # cores of NeuronCore-v2 do not share a memory
 
     pipe, ranks, form = int(pipe_id), (int(send_to_rank), int(recv_from_rank)), (dst.dtype.name, dst.shape)
 
@@ -232,13 +225,3 @@ def _check_partners(offered: dict[int, Any], core: Core, pipe: int) -> None:
         f"{other_dtype} {list(other_shape)} at {second_place}"
     )
     refuse(rule, message, remedy="Exchange tiles of one shape and dtype, and give each exchange a pipe_id of its own.")
-
-
-# --- both ------------------------------------------------------------------------------------------------------------
-
-
-def _check_chip(check: Check) -> None:
-    """NK606: cores of NeuronCore-v2 do not share a memory."""
-    if not check.chip.core_exchange:
-        came = first_with("core_exchange")
-        check.fail("NK606", f"{check.instruction} came with {came}; {check.chip.name} does not have it")

@@ -56,8 +56,6 @@ class Collective:
             self.check.refuse("NK609", f"`name` must be a string, it is of class {type(name).__name__}")
         check_priority(self.check, priority)
 
-    # --- the tensors ------------------------------------------------------------------------------------------------
-
     def tensors(self, role: str, given: Sequence[NkiTensor], *, one: bool = False) -> list[NkiTensor]:
         """NK609: a list of tensors, not empty, at addresses of one run-time offset at most; ``one``: of one tensor."""
         if isinstance(given, NkiTensor) or not isinstance(given, (list, tuple)):
@@ -162,8 +160,6 @@ class Collective:
         """Write a reduction's result, cast once into its destination (which full precision has in float32)."""
         wide = self.core.full_plans is not None and destination.dtype == np.float32
         put(destination, total, float32 if wide else dst.dtype)
-
-    # --- becoming an instruction --------------------------------------------------------------------------------------
 
     def exchange(
         self,

@@ -224,9 +224,6 @@ class All(Rule):
         return self.sources(marked, shape, values)
 
 
-# --- by place and by index -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Parts(Rule):
     """Stretches ``(first of the result, first of the operand, length)`` of a dimension, or of all elements in order."""
@@ -339,9 +336,6 @@ class Permutation(Rule):
             return Column(0).results(marked, shape, values)
         found: Array = _rows(marked)[(_rows(values["moving"]) == 1).argmax(axis=0)].T
         return found.reshape(shape)
-
-
-# --- in part ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

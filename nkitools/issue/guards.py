@@ -28,9 +28,6 @@ _BRING = {
 }
 
 
-# --- where operands lie, and how large they are ----------------------------------------------------------------------
-
-
 def tiles(check: Check, *, on: tuple[MemoryRegion, ...] = ON_CHIP, **tensors: NkiTensor | None) -> None:
     """Memory, size and start of several operands of an engine."""
     present = [(role, tensor) for role, tensor in tensors.items() if tensor is not None]
@@ -136,15 +133,12 @@ def bank(check: Check, dst: NkiTensor) -> None:
     span = sum((size - 1) * stride for size, stride in zip(dst.shape[1:], dst.layout.strides[1:], strict=True))
     span += dst.dtype.itemsize
     first = dst.layout.free_offset
-    if chip.moving_fmax_float32 * 4 <= chip.psum_bank_bytes and first + span > chip.psum_bank_bytes:
+    if chip.one_bank_matmul and first + span > chip.psum_bank_bytes:
         message = (
             f"`dst`, {describe(dst)}, spans {span} bytes of a PSUM partition from byte {first} of its bank; "
             f"{check.instruction} of {chip.name} writes one bank of {chip.psum_bank_bytes} bytes"
         )
         check.fail("NK106", message, dst)
-
-
-# --- which shapes fit together ---------------------------------------------------------------------------------------
 
 
 def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:
@@ -188,9 +182,6 @@ def vector_operand(check: Check, role: str, operand: OptionalOperand, data: NkiT
         check.refuse("NK109", message, operand)
 
 
-# --- which engines ---------------------------------------------------------------------------------------------------
-
-
 def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tuple[Any, ...] | None = None) -> None:
     """Check that an enum argument is of its enum (NK609), and among the members that the instruction takes (NK206)."""
     if not isinstance(value, kind):
@@ -201,6 +192,20 @@ def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tup
         check.fail(rule, f"`{role}`={value} is not possible here; possible are {names}")
 
 
+def came_later(check: Check, ability: str, what: str, remedy: str = "") -> None:
+    """NK606: something came with a later generation than this chip's."""
+    if not getattr(check.chip, ability):
+        message = f"{what} came with {first_with(ability)}; {check.chip.name} does not have it"
+        check.fail("NK606", message, remedy=remedy)
+
+
+def has_instruction(check: Check, ability: str, remedy: str) -> None:
+    """NK606: the instruction came with a later generation than this chip's."""
+    if not getattr(check.chip, ability):
+        message = f"{check.chip.name} does not have the instruction; it came with {first_with(ability)}"
+        check.fail("NK606", message, remedy=remedy)
+
+
 def gpsimd_reaches(check: Check, chosen: engine, **tensors: OptionalOperand) -> None:
     """NK206: the GpSimd Engine cannot access PSUM."""
     for role, tensor in tensors.items():
@@ -208,9 +213,6 @@ def gpsimd_reaches(check: Check, chosen: engine, **tensors: OptionalOperand) -> 
             check.fail(
                 "NK206", f"the GpSimd Engine cannot access PSUM, where `{role}`, {describe(tensor)}, lies", tensor
             )
-
-
-# --- which operators -------------------------------------------------------------------------------------------------
 
 
 def operator(check: Check, role: str, token: OperatorToken) -> Operator:
@@ -225,9 +227,8 @@ def operator(check: Check, role: str, token: OperatorToken) -> Operator:
         )
     if found is None:
         check.refuse("NK306", f"`{role}`={token!r} is not a math operator of NKI")
-    if found.needs and not getattr(check.chip, found.needs):
-        came = first_with(found.needs)
-        check.fail("NK606", f"`{role}`={found} came with {came}; {check.chip.name} does not have it")
+    if found.needs:
+        came_later(check, found.needs, f"`{role}`={found}")
     return found
 
 
@@ -260,9 +261,6 @@ def activation_function(check: Check, role: str, token: OperatorToken) -> Activa
     if found is None:
         check.refuse("NK306", f"`{role}`={token!r} is not an activation function of the Scalar Engine")
     return found
-
-
-# --- which dtypes ----------------------------------------------------------------------------------------------------
 
 
 def integers(check: Check, **operands: OptionalOperand) -> None:

@@ -5,7 +5,7 @@ A register that was never set holds a NaN with bits of its own, so that its use 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from nkitools.chip.dtypes import float32
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import put
 from nkitools.engines.enums import reduce_cmd as commands
 from nkitools.engines.operators import Operator, OperatorToken
 from nkitools.issue import guards
@@ -105,6 +106,38 @@ class Lanes:
                 "an instruction ran with reduce_cmd=idle since",
             )
             registers[nothing] = np.nan
+
+
+def commanded(
+    check: Check,
+    engine: Literal["scalar", "vector"],
+    command: commands,
+    operator: Operator | None,
+    data: NkiTensor,
+    reduce_res: NkiTensor | None,
+    *,
+    negated: bool = False,
+) -> Callable[[Array, Array | None, Value | None], None]:
+    """Return what a command does with an engine's registers and float32 results, and what ``reduce_res`` receives.
+
+    After ``idle`` the Scalar Engine's registers are what they were, the Vector Engine's are unknown.
+    """
+    lanes = Lanes(check.instruction, engine, data)
+    identity = 0.0 if operator is None else IDENTITY[operator.name]
+    dtype = None if reduce_res is None else reduce_res.dtype
+
+    def reduce(values: Array, result: Array | None, initial: Value | None) -> None:
+        if command is not commands.idle:
+            registers = lanes.begin(command, identity, initial)
+            if operator is not None and command in REDUCING:
+                combine(registers, operator, values)
+        elif engine == "vector":
+            lanes.forget()
+        if result is not None and dtype is not None:
+            registers = lanes.read() if command is commands.idle else registers
+            put(result, np.negative(registers) if negated else registers, dtype)
+
+    return reduce
 
 
 def combine(registers: Array, operator: Operator, values: Array) -> None:

@@ -13,10 +13,7 @@ from nkitools.chip.numerics import Array, through_float32, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.arithmetic import column
 from nkitools.engines.cast_on_write import constant, like, put
-from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator
-from nkitools.issue import reduce_registers
-from nkitools.issue.instruction import Check
 from nkitools.issue.plan import Value
 
 MAXIMUM = OPERATORS["maximum"]
@@ -120,24 +117,3 @@ def selecting_in_float32(dst: NkiTensor, on_true: NkiTensor) -> Selecting:
         return out
 
     return select
-
-
-def running_maximum(
-    check: Check, command: reduce_cmds, data: NkiTensor, reduce_res: NkiTensor | None
-) -> Callable[[Array, Array | None], None]:
-    """Return what ``command`` does with the Vector Engine's reduce registers, and what ``reduce_res`` receives."""
-    lanes = reduce_registers.Lanes(check.instruction, "vector", data)
-    identity = reduce_registers.IDENTITY[MAXIMUM.name]
-    dtype = None if reduce_res is None else reduce_res.dtype
-
-    def reduce(values: Array, result: Array | None) -> None:
-        if command is reduce_cmds.idle:
-            lanes.forget()
-        else:
-            registers = lanes.begin(command, identity)
-            if command in reduce_registers.REDUCING:
-                reduce_registers.combine(registers, MAXIMUM, values)
-        if result is not None and dtype is not None:
-            put(result, lanes.read(), dtype)
-
-    return reduce
