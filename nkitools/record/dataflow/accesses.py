@@ -136,7 +136,7 @@ class Accesses:
     def _cut(self, members: Array, starts: Array, known: dict[bytes, Pieces], forms: Forms) -> Pieces:
         """Return the pieces of the views of one memory; ``known``: those of memories that look the same."""
         storages, which = self._storages
-        pitches = tuple(row_lengths(storages[which[members[0]]]))
+        pitches = row_lengths(storages[which[members[0]]])
         layouts, parts = self.views.layouts[members], self.views.parts[members]
         if members.size <= _MOST_KEPT and (parts < 0).all():
             return _cut_whole(layouts.tobytes(), starts.tobytes(), pitches)
@@ -178,21 +178,16 @@ def pieces_of_storage(storage: StorageRecord, views: Sequence[View]) -> Pieces:
     return pieces_of(views, row_lengths(storage), Forms())
 
 
-def row_lengths(storage: StorageRecord | None) -> list[int]:
-    """Return the lengths of rows that a memory may be cut into, the last one for all views."""
-    return [*_pitches(storage), ONE_ROW]
-
-
-def _pitches(storage: StorageRecord | None) -> Sequence[int]:
-    """Return the lengths of rows that a memory may be cut into."""
-    if storage is None:
-        return ()
-    if storage.partition_bytes or storage.has_address:
-        return (storage.partition_bytes,) if storage.partition_bytes else ()
+def row_lengths(storage: StorageRecord | None) -> tuple[int, ...]:
+    """Return the lengths of rows that a memory may be cut into, of which the last takes every view."""
+    if storage is None or (storage.has_address and not storage.partition_bytes):
+        return (ONE_ROW,)
+    if storage.partition_bytes:
+        return storage.partition_bytes, ONE_ROW
     itemsize = as_dtype(storage.dtype).itemsize
     if storage.memory in ("SBUF", "PSUM"):
-        return (max(1, prod(storage.shape[1:]) * itemsize),)
-    return pitches_of(storage.shape, itemsize)
+        return max(1, prod(storage.shape[1:]) * itemsize), ONE_ROW
+    return *pitches_of(storage.shape, itemsize), ONE_ROW
 
 
 def _reordered(sequence: Array, counts: Array, pieces: Array, total: int) -> Pieces:

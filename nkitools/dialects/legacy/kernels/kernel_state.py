@@ -36,7 +36,7 @@ class Form:
     placed: set[int] = field(default_factory=set)  # storages placed by hand
     assigned: set[int] = field(default_factory=set)  # storages of assigned results that were not written in place
     unbiased: set[int] = field(default_factory=set)  # positions of nisa.activation calls without a bias
-    loops: int = 0  # the number of affine ranges that run
+    loops: list[Any] = field(default_factory=list)  # the affine ranges that run (`loop_dependences`)
     updates: dict[int, int] = field(default_factory=dict)  # instructions in them that update their destination
     # Storages and sites of reported dependences, and places of masks joined by ``and``.
     reported: set[tuple[int, int]] = field(default_factory=set)

@@ -7,8 +7,10 @@ iteration has written and read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +20,9 @@ from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.traced_loops import TracedRange
-from nkitools.record.dataflow.accesses import pieces_of_storage
-from nkitools.record.dataflow.pieces import View
-from nkitools.record.record import StorageRecord
+from nkitools.record.dataflow.accesses import row_lengths
+from nkitools.record.dataflow.elements import Forms
+from nkitools.record.dataflow.pieces import View, pieces_of
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import report
 
@@ -34,6 +36,7 @@ _FAMILIES = {
     "maximum": MAXIMUM,
     "minimum": MINIMUM,
 }
+_MOST_KEPT = 1024  # accesses whose dependence is kept for loops that look the same
 
 
 class AffineRange(TracedRange):
@@ -63,30 +66,23 @@ def note_update(what: str, count: int) -> None:
             form.updates[position] = _FAMILIES.get(what, PLAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """One operand of an instruction: by which iteration, at which site, which elements."""
+class _Touch(NamedTuple):
+    """The elements that one operand of an instruction touches, by which iteration, and how."""
 
     iteration: int
-    position: int
-    site: int
     kind: int
+    written: bool
     view: View
 
 
-@dataclass(slots=True)
-class _Accesses:
-    """All writes and reads of one storage in a loop."""
+class _Access(NamedTuple):
+    """One operand of an instruction, older than the loop that the instruction is in."""
 
-    writes: list[_Access] = field(default_factory=list)
-    reads: list[_Access] = field(default_factory=list)
-
-    @property
-    def may_depend(self) -> bool:
-        """Return whether the elements matter: not where all writes are sums, say, and there is no other read."""
-        kinds = {each.kind for each in self.writes}
-        only_updates = len(kinds) == 1 and PLAIN not in kinds and all(each.kind != PLAIN for each in self.reads)
-        return bool(kinds) and not only_updates
+    position: int
+    site: int
+    storage: int
+    written: bool
+    view: View
 
 
 class _Loop:
@@ -96,11 +92,12 @@ class _Loop:
         record = core.record
         self.core = core
         self.form = form_of()
-        self.form.loops += 1
+        self.form.loops.append(self)
         self.site = record.site()
-        self.newest = next(reversed(record.storages), -1)
+        self.oldest = next(reversed(record.storages), -1) + 1  # of the storages that the loop makes
         self.values: list[int] = []
         self.starts: list[int] = []
+        self.inner: list[tuple[int, int, list[_Access]]] = []  # of loops in it: first and end position, and accesses
         self.turns = len(record.programs)
         self.kept = record.keeps_parts, record.keeps_all_parts
         record.keeps_parts = record.keeps_all_parts = True
@@ -114,64 +111,71 @@ class _Loop:
         """Leave the loop, at its end or before."""
         record = self.core.record
         record.keeps_parts, record.keeps_all_parts = self.kept
-        self.form.loops -= 1
+        self.form.loops.remove(self)
 
     def compare(self) -> None:
         """All iterations have ended: compare them."""
-        for storage, accesses in self._accesses().items():
-            if accesses.may_depend and not self.form.reported & {(storage, each.site) for each in accesses.writes}:
-                self._compare(storage, accesses)
+        end = self.core.record.count
+        accesses = self._accesses(end)
+        of_storages: dict[int, list[_Access]] = {}
+        for each in accesses:
+            of_storages.setdefault(each.storage, []).append(each)
+        for storage, mine in of_storages.items():
+            self._compare(storage, mine)
         if not self.form.loops:
             self.form.updates.clear()
+        elif self.form.loops[-1].starts[0] <= self.starts[0]:
+            self.form.loops[-1].inner.append((self.starts[0], end, accesses))
 
-    def _accesses(self) -> dict[int, _Accesses]:
-        """Return the accesses to storages older than the loop, in program order."""
-        record, found = self.core.record, dict[int, _Accesses]()
-        updates = self.form.updates
-        oldest, left_out = self.newest + 1, IMMUTABLE.get()
-        others = len(record.programs) > self.turns  # had a turn in between
-        ends = [*self.starts[1:], record.count]
-        for iteration, (first, end) in enumerate(zip(self.starts, ends, strict=True)):
-            for row, number in record.accesses_before(oldest, first, end):
-                position = row.position
-                storage, layout, byte_offset, written = row.access(number)
-                if storage in left_out or (others and record.program_at(position) != self.core.program):
-                    continue
-                accesses = found.get(storage)
-                if accesses is None:
-                    accesses = found[storage] = _Accesses()
-                view = View(layout, byte_offset, record.beside.part_as_run(position, number))
-                (accesses.writes if written else accesses.reads).append(
-                    _Access(iteration, position, row.site, updates.get(position, PLAIN), view)
-                )
+    def _accesses(self, end: int) -> list[_Access]:
+        """Return the accesses to storages older than the loop, in program order; inner loops have found theirs."""
+        found: list[_Access] = []
+        first = self.starts[0]
+        for start, after, accesses in self.inner:
+            found += self._between(first, start)
+            found += [each for each in accesses if each.storage < self.oldest]
+            first = after
+        found += self._between(first, end)
         return found
 
-    def _compare(self, storage: int, accesses: _Accesses) -> None:
-        if len({each.iteration for each in (*accesses.writes, *accesses.reads)}) < 2:
-            return
-        elements = _Elements(self.core.record.storages[storage], accesses)
-        for access in accesses.writes:
-            other = elements.write(access)
-            if other is not None:
-                self._report(storage, access, other, "write")
-                return
-        if storage in self.form.placed:
-            return  # in allocated kernels AWS keeps the order of dependent instructions; its own pipelines rely on it
-        for access in accesses.reads:
-            other = None if access.kind != PLAIN else elements.read(access)
-            if other is not None:
-                self._report(storage, access, other, "read")
-                return
+    def _between(self, first: int, end: int) -> Iterator[_Access]:
+        record, left_out = self.core.record, IMMUTABLE.get()
+        others = len(record.programs) > self.turns  # had a turn in between
+        for row, number in record.accesses_before(self.oldest, first, end):
+            storage, layout, byte_offset, written = row.access(number)
+            if storage in left_out or (others and record.program_at(row.position) != self.core.program):
+                continue
+            view = View(layout, byte_offset, record.beside.part_as_run(row.position, number))
+            yield _Access(row.position, row.site, storage, written, view)
 
-    def _report(self, storage: int, access: _Access, other: int, verb: str) -> None:
-        record = self.core.record
+    def _compare(self, storage: int, accesses: Sequence[_Access]) -> None:
+        """Report the first dependence between iterations that access a storage."""
+        if not any(each.written for each in accesses):
+            return
+        updates, starts = self.form.updates, self.starts
+        touches = tuple(
+            _Touch(bisect_right(starts, each.position) - 1, updates.get(each.position, PLAIN), each.written, each.view)
+            for each in accesses
+        )
+        known = self.core.record.storages[storage]
+        # In allocated kernels AWS keeps the order of dependent instructions; its own pipelines rely on it.
+        keeps_order = storage in self.form.placed
+        is_kept = len(touches) <= _MOST_KEPT and all(each.view.part is None for each in touches)
+        find = _first_dependence if is_kept else _first_dependence.__wrapped__
+        found = find(touches, row_lengths(known), keeps_order)
+        if found is not None and not self.form.reported & {(storage, each.site) for each in accesses if each.written}:
+            at, other = found
+            self._report(accesses[at], touches[at].iteration, other)
+
+    def _report(self, access: _Access, iteration: int, other: int) -> None:
+        record, storage = self.core.record, access.storage
         known, loop = record.storages[storage], record.sites[self.site]
         self.form.reported.add((storage, access.site))
         counter = loop.bound or "i"
-        first, second = self.values[other], self.values[access.iteration]
+        first, second = self.values[other], self.values[iteration]
         tensor = f"\x00{storage}\x00({known.memory}, {known.dtype} {list(known.shape)})"
         where = f"of the nl.affine_range in line {loop.line}"
-        if verb == "write":
+        if access.written:
             both = f"iterations {counter}={first} and {counter}={second}"
             sentence = f"{both} {where} write the same elements of {tensor}"
         else:
@@ -186,41 +190,65 @@ class _Loop:
             )
 
 
+@lru_cache(256)  # the same kernel makes the same accesses in every run
+def _first_dependence(
+    touches: tuple[_Touch, ...], row_lengths: tuple[int, ...], keeps_order: bool
+) -> tuple[int, int] | None:
+    """Return which access to a storage depends on another iteration, and which iteration that is; None where none does.
+
+    ``row_lengths``: of the rows that the storage may be cut into. ``keeps_order``: what is read does not matter.
+    """
+    kinds = {each.kind for each in touches if each.written}
+    only_updates = len(kinds) == 1 and PLAIN not in kinds and all(each.kind != PLAIN for each in touches)
+    if only_updates or len({each.iteration for each in touches}) < 2:
+        return None
+    elements = _Elements(touches, row_lengths)
+    for at, touch in enumerate(touches):
+        other = elements.write(touch) if touch.written else None
+        if other is not None:
+            return at, other
+    for at, touch in enumerate(() if keeps_order else touches):
+        other = elements.read(touch) if not touch.written and touch.kind == PLAIN else None
+        if other is not None:
+            return at, other
+    return None
+
+
 class _Elements:
     """The iteration that wrote each piece of a storage, which all accesses touch as a whole or not at all."""
 
-    def __init__(self, known: StorageRecord, accesses: _Accesses) -> None:
-        views = list(dict.fromkeys(each.view for each in (*accesses.writes, *accesses.reads)))
-        pieces = pieces_of_storage(known, views)
+    def __init__(self, touches: Sequence[_Touch], row_lengths: Sequence[int]) -> None:
+        views = list(dict.fromkeys(each.view for each in touches))
+        pieces = pieces_of(views, row_lengths, Forms())
         self.pieces = pieces.by_view(views)
         self.owners: Array = np.full(pieces.total, -1, np.int32)
         self.kinds: Array = np.zeros(pieces.total, np.int8)
         self.shared: Array = np.zeros(pieces.total, np.bool_)
 
-    def write(self, access: _Access) -> int | None:
+    def write(self, touch: _Touch) -> int | None:
         """Take the elements for an iteration; another one that has written them, where that is a dependence."""
-        places = self.pieces[access.view]
+        places = self.pieces[touch.view]
         owners, kinds, shared = (each[places] for each in (self.owners, self.kinds, self.shared))
-        others = (owners >= 0) & (owners != access.iteration)
+        others = (owners >= 0) & (owners != touch.iteration)
         wrong = others | shared
-        if access.kind != PLAIN:
-            wrong = wrong & (kinds != access.kind)
+        if touch.kind != PLAIN:
+            wrong = wrong & (kinds != touch.kind)
         if wrong.any():
-            return _first(owners[wrong & others], access)
-        self.owners[places] = access.iteration
-        self.kinds[places] = np.where((kinds == 0) | (kinds == access.kind), access.kind, PLAIN)
+            return _first(owners[wrong & others], touch)
+        self.owners[places] = touch.iteration
+        self.kinds[places] = np.where((kinds == 0) | (kinds == touch.kind), touch.kind, PLAIN)
         self.shared[places] = shared | others
         return None
 
-    def read(self, access: _Access) -> int | None:
+    def read(self, touch: _Touch) -> int | None:
         """Return an iteration that has written elements which another one reads."""
-        places = self.pieces[access.view]
+        places = self.pieces[touch.view]
         owners = self.owners[places]
-        others = (owners >= 0) & (owners != access.iteration)
+        others = (owners >= 0) & (owners != touch.iteration)
         wrong = others | self.shared[places]
-        return _first(owners[others], access) if wrong.any() else None
+        return _first(owners[others], touch) if wrong.any() else None
 
 
-def _first(iterations: Array, access: _Access) -> int:
+def _first(iterations: Array, touch: _Touch) -> int:
     """Return the first of other iterations; the one before where it is known only that there is one."""
-    return int(iterations.min()) if iterations.size else access.iteration - 1
+    return int(iterations.min()) if iterations.size else touch.iteration - 1
