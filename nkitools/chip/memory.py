@@ -29,6 +29,7 @@ POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_sim
 _MOST_WHOLE = 256  # views of one storage that are known to be written
 
 _ids = itertools.count()  # of storages and physical memories
+_NO_VIEWS: set[tuple[Layout, int]] = set()  # stays empty: storages share it until they have views to note
 
 
 @dataclass(frozen=True)
@@ -115,18 +116,18 @@ class Storage:
         self.nbytes: int = self.array.nbytes
         self.free_bytes = self.nbytes // shape[0] if shape[0] else self.nbytes
         self.partition_bytes = self.free_bytes or 1  # an empty argument has no partition to divide by
-        self.losses: list[Loss] = []
+        self.losses: Sequence[Loss] = ()
         self.left_out: tuple[Any, ...] = ()
         if physical is not None:
             self._move_in(physical)
         self.packed = physical is None or self.partition_bytes == self.free_bytes
         self.written: Array | None = None
         self.written_bytes = 0
-        self.whole: set[tuple[Layout, int]] = set()
+        self.whole = _NO_VIEWS
         self.unit = self.free_bytes if self.on_chip else self.nbytes
         self._remaining = self.nbytes
         self.origin: Any = None
-        self.excused: set[str] = set()
+        self.excused: frozenset[str] = frozenset()
         self.foreign: list[Region] | None = [] if memory is MemoryRegion.psum else None
         self.sums: list[Any] | None = None
         if memory is MemoryRegion.psum:
@@ -189,7 +190,7 @@ class Storage:
         """Forget the true lanes of a view: an undefined value has been put there."""
         if where.any():
             np.copyto(self._elements(layout, byte_offset), False, where=where[..., None])
-            self.whole.clear()
+            self.whole = _NO_VIEWS
             self._remaining = 1  # at least, so that the next write counts
 
     def lacks(self, layout: Layout, byte_offset: int) -> bool:
@@ -224,9 +225,10 @@ class Storage:
         return np.asarray(~self._elements(layout, byte_offset).all(axis=-1))
 
     def _note_whole(self, view: tuple[Layout, int]) -> None:
-        if len(self.whole) >= _MOST_WHOLE:
-            self.whole.clear()
-        self.whole.add(view)
+        if 0 < len(self.whole) < _MOST_WHOLE:
+            self.whole.add(view)
+        else:
+            self.whole = {view}
 
     @property
     def holds_anything(self) -> bool:
@@ -242,7 +244,7 @@ class Storage:
     def lose(self, loss: Loss) -> None:
         """Bytes were taken: their flags are down already."""
         self.losses = [*self.losses[-15:], loss]  # who reads asks for the last one; of many the early ones are old
-        self.whole.clear()
+        self.whole = _NO_VIEWS
         if self.written is not None:
             self._recount()
 
@@ -253,8 +255,8 @@ class Storage:
     def _fill(self) -> None:
         self.full = True
         self.written = None
-        self.whole.clear()
-        self.losses = []
+        self.whole = _NO_VIEWS
+        self.losses = ()
 
     def _runs(self, layout: Layout, byte_offset: int) -> Array:
         """Return the flags of a view by its contiguous runs: they cover its bytes and no others."""

@@ -10,37 +10,37 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE
+from nkitools.chip.dialect_semantics import DialectSemantics
+from nkitools.dialects.mixed import refuse_mixed
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import KernelError, error_of, refuse
 
 
 def with_call_forms(
-    prefix: str, names: dict[str, Any], check: Callable[[str], None] | None = None, outside: str = ""
+    prefix: str, names: dict[str, Any], dialect: DialectSemantics | None = None, outside: str = ""
 ) -> dict[str, Any]:
     """Return the plain functions among ``names``, each refusing a call that its signature does not take.
 
-    ``check`` is called before each call; ``outside``: the dialect's code for a call outside of a kernel, where no run
-    adds it to the message (NK611).
+    ``dialect``: the one that the calling kernel must be of; None for any. ``outside``: the dialect's code for a call
+    outside of a kernel, where no run adds it to the message (NK611).
     """
     return {
-        name: _checked(prefix, name, value, check or _nothing, outside)
+        name: _checked(prefix, name, value, dialect, outside)
         for name, value in names.items()
         if isinstance(value, FunctionType)
     }
 
 
-def _nothing(called: str) -> None:
-    """No check."""
-
-
 def _checked(
-    prefix: str, name: str, function: Callable[..., Any], check: Callable[[str], None], outside: str
+    prefix: str, name: str, function: Callable[..., Any], dialect: DialectSemantics | None, outside: str
 ) -> Callable[..., Any]:
     called = f"{prefix}.{name}"
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        check(called)
+        core = CORE.get()
+        if core is not None and dialect is not None and core.dialect is not dialect:
+            refuse_mixed(called, dialect.name, core.dialect.name)
         try:
             return function(*args, **kwargs)
         except KernelError as error:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Callable
 from functools import lru_cache
 from types import FrameType
 from typing import NoReturn
 
-from nkitools.chip.core import CORE
-from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.record.source_sites import author_frame
 from nkitools.rules.finding import refuse
 
@@ -26,18 +23,7 @@ _REMEDY = (
 )
 
 
-def in_dialect(dialect: DialectSemantics) -> Callable[[str], None]:
-    """Return a check for the functions of a dialect: the kernel that calls one is of the same dialect."""
-
-    def check(called: str) -> None:
-        core = CORE.get()
-        if core is not None and core.dialect is not dialect:
-            _mixed(called, dialect.name, core.dialect.name)
-
-    return check
-
-
-def _mixed(called: str, dialect: str, kernel: str) -> NoReturn:
+def refuse_mixed(called: str, dialect: str, kernel: str) -> NoReturn:
     """NK608: a function of one dialect in a kernel of the other, and which line belongs to which."""
     frame = author_frame(2)
     module, _, name = called.partition(".")

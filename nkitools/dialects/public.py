@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.dialects import absent, versions
 from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, version_here, versioned_function
@@ -18,17 +18,17 @@ from nkitools.rules.finding import finding_here
 
 
 def publish(
-    namespace: dict[str, Any], module: str, *, check: Callable[[str], None] | None = None, outside: str = ""
+    namespace: dict[str, Any], module: str, *, dialect: DialectSemantics | None = None, outside: str = ""
 ) -> None:
     """Put the names that the table has for AWS's ``module`` into ``namespace``, the globals of the dialect's module.
 
-    Plain functions refuse wrong calls (`with_call_forms`, which ``check`` and ``outside`` are for). Names that some
+    Plain functions refuse wrong calls (`with_call_forms`, which ``dialect`` and ``outside`` are for). Names that some
     version lacks are left to `find`, which asks for the version. ``__all__`` lists the names of every version.
     """
     rows = {name: row for name, row in versions.names_of(module).items() if row.is_modelled}
     found = {name: _versioned(_definition(namespace, row), row) for name, row in rows.items()}
     prefix = versions.short_of(module)
-    found |= with_call_forms(prefix, found, check, outside)
+    found |= with_call_forms(prefix, found, dialect, outside)
     namespace.update({name: value for name, value in found.items() if not rows[name].differs})
     namespace["_of_some_versions"] = {name: value for name, value in found.items() if rows[name].differs}
     namespace["__all__"] = sorted(found)

@@ -212,7 +212,7 @@ def check_contraction(check: Check, stationary: NkiTensor, moving: NkiTensor, ro
                 f"most {rows}"
             )
             check.fail("NK103", message, tensor)
-            tensor.storage.excused.add("NK101")
+            tensor.storage.excused |= {"NK101"}
     if stationary.shape[0] != moving.shape[0]:
         message = (
             f"`stationary`, {describe(stationary)}, and `moving`, {describe(moving)}, contract {stationary.shape[0]} "

@@ -15,7 +15,6 @@ from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import Plan
 from nkitools.issue.refused_instructions import follow
 from nkitools.issue.touched_elements import keep_touched
-from nkitools.record.open_instruction import OpenInstruction
 from nkitools.record.rows import operand_text, words_of
 
 
@@ -36,12 +35,6 @@ def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Na
     core.commit(plan, core.record.site(), words_of(tensors))
     if name is not None:
         label(core, instruction, name, core.record.latest)
-
-
-def leave_open(core: Core, plan: Plan, site: int, dst: NkiTensor, sources: Sequence[NkiTensor]) -> OpenInstruction:
-    """Return the instruction that has written to the new tile of a call, before the record takes it."""
-    opened: OpenInstruction = core.record.open_instruction(plan, site, words_of((dst, *sources)), dst.storage)
-    return opened
 
 
 def commit_call(call: CarefulCall, instruction: Named, name: str | None) -> None:

@@ -63,7 +63,7 @@ def _once(check: Check, rule: str, operands: list[tuple[str, NkiTensor, str]]) -
     role, tensor, sentence = next((each for each in broken if each[0] != "dst"), broken[0])
     check.fail(rule, f"`{role}`, {describe(tensor)}, {sentence}", *(each for _, each, _ in broken))
     for _, each, _ in broken:
-        each.storage.excused.add(rule)
+        each.storage.excused |= {rule}
 
 
 def _too_tall(chip: Generation, tensor: NkiTensor) -> str:

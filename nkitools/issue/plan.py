@@ -105,7 +105,7 @@ class Check:
         self.broken = True
         if rule in _ABOUT_STORAGE:
             for tensor in about:
-                tensor.storage.excused.add(rule)
+                tensor.storage.excused |= {rule}
         self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
 
     def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> NoReturn:

@@ -68,7 +68,7 @@ def shared_identity_matrix(n: int, dtype: DTypeLike = uint8, dst: NkiTensor | No
         refuse("NK301", f"nl.shared_identity_matrix: {kind} has no zero")
     tile = ndarray((size, size), kind, sbuf) if dst is None else _checked(dst, size)
     if size > core.generation.partitions:
-        tile.storage.excused.add("NK101")
+        tile.storage.excused |= {"NK101"}
         limit = core.generation.partitions
         report("NK101", f"nl.shared_identity_matrix: n is {size}; a NeuronCore has {limit} partitions", about=(tile,))
     identity = _embedded(core, (size, kind), cast(np.eye(size, dtype=np.float32), kind), kind)

@@ -67,7 +67,7 @@ def _tile(what: str, src: NkiTensor, shape: tuple[int, ...], dtype: DType) -> Nk
     tile = ndarray(shape, dtype, sbuf)
     partitions = current_generation().partitions
     if shape[0] > partitions:
-        tile.storage.excused.add("NK101")
+        tile.storage.excused |= {"NK101"}
         message = (
             f"{what}: `src`, {describe(src)}, makes a tile of {shape[0]} partitions; a NeuronCore has {partitions}"
         )

@@ -136,11 +136,11 @@ class Record(OpenRows):
         """Return the site that names what is made now."""
         return self.sites.naming(2)
 
-    def allocated(self, storage: Storage) -> None:
-        """Remember a storage."""
+    def allocated(self, storage: Storage, known: StorageRecord | None = None) -> StorageRecord:
+        """Remember a storage, and return the facts about it; ``known`` where another storage has the same ones."""
         if storage.id < self.oldest:
             self.begin_storage(storage.id)
-        self.storages[storage.id] = StorageRecord(
+        self.storages[storage.id] = found = known or StorageRecord(
             storage.name,
             MEMORY_NAMES[storage.memory],
             storage.dtype.name,
@@ -155,6 +155,7 @@ class Record(OpenRows):
         )
         for observer in self.observers:
             observer.allocated(self, storage)
+        return found
 
     def turn_of(self, program: tuple[int, ...]) -> None:
         """Begin the turn of ``program``: later instructions belong to it, in the loops where it stood."""

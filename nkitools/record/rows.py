@@ -194,7 +194,7 @@ class Rows:
         """
         self.states.append(self.loop)
         self.row_words.append(plan.id << _HALF | (site & _LOW))
-        self.row_words.extend(operands)
+        self.row_words.fromlist(operands)
         if plan.id not in self.plans:
             self.plans[plan.id] = Planned(plan, 1 + len(operands))
             self._check_ages(plan, operands)

@@ -48,6 +48,11 @@ class Site:
     returned: bool = False
     element: int | None = None
 
+    @property
+    def is_handed_on(self) -> bool:
+        """Return whether the function's caller gets what is made there."""
+        return self.returned or self.element is not None
+
 
 UNKNOWN = Site("<unknown>", 0, None, "")
 
@@ -99,7 +104,8 @@ class Sites:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[int, int], int] = {}
-        self._plain: dict[tuple[int, int], int] = {}  # those that also name what is made there
+        # The current and the naming site of places in code, with the caller's place where it has a say.
+        self._named: dict[tuple[int, ...], tuple[int, int]] = {}
         self._elements: dict[tuple[int, int, int], int] = {}
         self._codes: list[CodeType] = []  # kept, so that their ids stay theirs
         self.all: list[Site] = []
@@ -122,7 +128,7 @@ class Sites:
         Of a tuple that a helper returns it is the caller's for that element.
         """
         number = self.current(depth + 1)
-        if number < 0 or not (self.all[number].returned or self.all[number].element is not None):
+        if number < 0 or not self.all[number].is_handed_on:
             return number
         frame, found, element = author_frame(depth), number, None
         while frame is not None and (
@@ -141,16 +147,22 @@ class Sites:
         ``depth`` is where the author's frame lies if all is as usual, seen from the caller; those inside are internal.
         """
         frame = sys._getframe(depth + 1)
-        number = self._plain.get((id(frame.f_code), frame.f_lasti))
-        if number is not None:
-            return number, number
-        number, naming = self.current(3), self.naming(3)
-        key = (id(frame.f_code), frame.f_lasti)
-        if number == naming and number == self._ids.get(key):
-            site = self.all[number]
-            if not site.returned and site.element is None:
-                self._plain[key] = number
-        return number, naming
+        place = (id(frame.f_code), frame.f_lasti)
+        known = self._named.get(place)
+        if known is not None:
+            return known
+        caller = frame.f_back or frame
+        places = (*place, id(caller.f_code), caller.f_lasti)
+        known = self._named.get(places)
+        if known is not None:
+            return known
+        found = self.current(3), self.naming(3)
+        if found[0] == self._ids.get(place):
+            if not self.all[found[0]].is_handed_on:
+                self._named[place] = found
+            elif caller is caller_of(frame) and not self.all[self._number(caller, caller.f_code)].is_handed_on:
+                self._named[places] = found
+        return found
 
     def _element(self, frame: FrameType, number: int, element: int) -> int:
         """Return the site that names an element of a call's result; the call's site where it gets no name."""

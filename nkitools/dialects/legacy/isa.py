@@ -10,7 +10,6 @@ from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.public import find, publish
 from nkitools.engines.enums import nc_version as modern_versions
 from nkitools.language.programs import current_generation
@@ -55,7 +54,7 @@ def builtin_custom_op(
     )
 
 
-publish(globals(), "neuronxcc.nki.isa", check=in_dialect(LEGACY), outside=OUTSIDE)
+publish(globals(), "neuronxcc.nki.isa", dialect=LEGACY, outside=OUTSIDE)
 
 
 def __getattr__(name: str) -> Any:

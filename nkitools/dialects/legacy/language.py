@@ -14,7 +14,6 @@ from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.dtypes import element_type
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
-from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.public import find, publish
 from nkitools.language.programs import tile_size
 
@@ -62,7 +61,7 @@ def gemm_stationary_grid() -> Grid:
     return mgrid[0 : tile_size.pmax, 0 : tile_size.gemm_stationary_fmax]
 
 
-publish(globals(), "neuronxcc.nki.language", check=in_dialect(LEGACY), outside=OUTSIDE)
+publish(globals(), "neuronxcc.nki.language", dialect=LEGACY, outside=OUTSIDE)
 
 
 def __getattr__(name: str) -> Any:

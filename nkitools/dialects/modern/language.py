@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nkitools.chip.argument_types import Argument, Memory
 from nkitools.chip.dialect_semantics import MODERN
-from nkitools.dialects.mixed import in_dialect
 from nkitools.dialects.modern.annotation import annotation_of
 from nkitools.dialects.public import find, publish
 from nkitools.engines.operators import token
@@ -75,7 +74,7 @@ def is_sbuf(buffer: Memory) -> bool:
     return region(buffer) is sbuf
 
 
-publish(globals(), "nki.language", check=in_dialect(MODERN))
+publish(globals(), "nki.language", dialect=MODERN)
 globals()["ndarray"] = annotation_of(globals()["ndarray"])
 
 

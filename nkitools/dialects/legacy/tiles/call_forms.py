@@ -7,7 +7,8 @@ allocation and the plan's computation, where all elements of the operands are wr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -18,13 +19,14 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.issue.accumulation import note_accesses
-from nkitools.issue.commit import leave_open
 from nkitools.issue.instruction import Instruction
 from nkitools.issue.plan import Plan
 from nkitools.issue.value_rules import judge_call
+from nkitools.record.record import StorageRecord
 from nkitools.record.rows import words_of
 
 _new = object.__new__
+_NUMBERS = frozenset({int, float})
 
 
 @dataclass(slots=True, eq=False)
@@ -33,15 +35,16 @@ class CallForm:
 
     instruction: Instruction[...]
     plan: Plan
+    compute: Callable[..., Any]  # the plan's, which knows that the tile is new
     names: tuple[str, ...]  # the instruction's parameters that the operands are, in the order of its signature
     static: dict[str, Any]  # its other arguments
     absent: tuple[None, ...]  # what the computation gets behind the operands
-    keywords: dict[str, bool]  # and by keyword
     is_swapped: bool  # the second operand of the call is the first of the instruction
     shape: tuple[int, ...]
     dtype: DType
     memory: MemoryRegion
     layout: Layout
+    storages: dict[int, StorageRecord] = field(default_factory=dict)  # what records keep of the tile, by its site
 
 
 @dataclass(slots=True, eq=False)
@@ -65,15 +68,16 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     key, arrays, views = [what], [], []
     kind: Any = None
     for each in operands:
-        if getattr(each, "is_plain", False):
-            kind, view = each.__class__, each.base
+        of = each.__class__
+        if of not in _NUMBERS and getattr(each, "is_plain", False):
+            kind, view = of, each.base
             if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
                 return None
             key.append(view._layout or view.layout)
             arrays.append(view.array)
             views.append(view)
         else:
-            key.append(each.__class__)
+            key.append(of)
             arrays.append(each)
     try:
         form = core.plans.get(tuple(key))
@@ -89,20 +93,21 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     site, naming = record.sites.current_and_naming(depth)
     storage = Storage(form.shape, form.dtype, form.memory, site=naming)
     storage.placed_to_fit = core.dialect.places_tiles
-    record.allocated(storage)
+    form.storages[naming] = record.allocated(storage, form.storages.get(naming))
     dst = _new(NkiTensor)
     dst.storage, dst.array, dst.dtype, dst.shape = storage, storage.array, form.dtype, form.shape
     dst.byte_offset, dst._layout = 0, form.layout
     plan = form.plan
-    plan.compute(dst.array, *arrays, *form.absent, **form.keywords)
+    form.compute(dst.array, *arrays, *form.absent)
     if core.evidence:
         _judge(core, form, dst, operands)
     storage.full = True
+    views.insert(0, dst)
     if plan.in_psum:
-        note_accesses(plan, (dst, *views))
+        note_accesses(plan, views)
     value = _new(kind)
     value.base, value.access, value.element, value.shape, value.lanes = dst, None, form.dtype, form.shape, None
-    value.opened = leave_open(core, plan, site, dst, views)
+    value.opened = record.open_instruction(plan, site, words_of(views), storage)
     tell = TENSOR_MADE.get()
     if tell is not None:
         tell()
@@ -137,10 +142,10 @@ def keep_form(
     core.plans[key] = CallForm(
         instruction,
         plan,
+        partial(plan.compute, fresh=True) if plan.wants_fresh else plan.compute,
         names,
         static,
         absent,
-        {"fresh": True} if plan.wants_fresh else {},
         is_swapped,
         dst.shape,
         dst.dtype,
