@@ -17,6 +17,7 @@ import numpy as np
 from nkitools.chip.generations import Generation
 from nkitools.history.liveness import Demand, Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns
+from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import Site
@@ -51,7 +52,7 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
         if not tiles.may_exceed(memory.capacity):
             continue
         said: set[Site] = set()
-        for demand, severity in _demands(Liveness(columns, tiles), memory.capacity, spills=spills):
+        for demand, severity in _demands(Liveness(Accesses(record, columns), tiles), memory.capacity, spills=spills):
             site = record.site_at(demand.position)
             if len(demand.tensors) == 1 and _beyond_a_limit(reporter):
                 continue  # a tensor beyond a limit of its own is one cause, and has been reported

@@ -24,8 +24,11 @@ import numpy as np
 
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import Generation
+from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns, nbytes_of, programs_at
+from nkitools.record.columns import programs_at
+from nkitools.record.dataflow.accesses import Accesses
+from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
 from nkitools.record.record import Record, StorageRecord
 
 
@@ -85,6 +88,16 @@ class Tiles:
             tiles[memory] = cls(ids[wanted], sizes[which[wanted]], quarters)
         return tiles
 
+    def places_of(self, storages: Array) -> Array:
+        """Return the place of each of some storages among these tensors; -1 where it is none of them."""
+        if not storages.size or not self.ids.size:
+            return np.full(storages.size, -1)
+        # The storages of a run are numbered one after the other: a table is shorter than the accesses, mostly.
+        lowest, highest = min(storages.min(), self.ids[0]), max(storages.max(), self.ids[-1])
+        places = np.full(int(highest - lowest) + 1, -1)
+        places[self.ids - lowest] = np.arange(self.ids.size)
+        return np.asarray(places[storages - lowest])
+
     def may_exceed(self, capacity: int) -> bool:
         """Return whether all tensors together, or one alone, exceed ``capacity``; else there is nothing to find."""
         return bool(self.areas.sum() > capacity * self.quarters or (self.nbytes > capacity).any())
@@ -109,8 +122,9 @@ class _Accesses(NamedTuple):
 class Liveness:
     """The lives of the tiles of a run."""
 
-    def __init__(self, columns: Columns, tiles: Tiles) -> None:
-        self._columns = columns
+    def __init__(self, accesses: Accesses, tiles: Tiles) -> None:
+        self._record = accesses.record
+        self._all = accesses
         self._tiles = tiles
 
     def oversized(self, capacity: int) -> Demand | None:
@@ -160,11 +174,14 @@ class Liveness:
 
     @cached_property
     def _accesses(self) -> _Accesses:
-        columns, known = self._columns, self._tiles
-        tiles = columns.among(known.ids)
-        found = (tiles >= 0) & columns.touched
-        tiles, positions, written = tiles[found], columns.positions[found], columns.written[found]
-        begins = columns.overwritten[found] & (nbytes_of(columns.layouts[found]) == known.whole[tiles])
+        every, known = self._all, self._tiles
+        tiles = known.places_of(every.storages)
+        found = np.flatnonzero(tiles >= 0)
+        tiles, positions, kinds, layouts = (
+            each[found] for each in (tiles, every.positions, every.kinds, every.layouts)
+        )
+        written = (kinds & (WRITES | MAY_WRITE)) != 0
+        begins = (kinds == WRITES) & (every.numbers[found] < 0) & (_nbytes_of(layouts) == known.whole[tiles])
         order = np.argsort(tiles, kind="stable")
         tiles, positions, written, begins = tiles[order], positions[order], written[order], begins[order]
         again = (tiles[1:] == tiles[:-1]) & (positions[1:] == positions[:-1])
@@ -194,7 +211,7 @@ class Liveness:
         firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
         if not firsts.size:
             return passing
-        sites = self._columns.sites[positions]
+        sites = self._all.columns.sites[positions]
         alone = np.minimum.reduceat(sites, firsts) == np.maximum.reduceat(sites, firsts)
         used = np.logical_or.reduceat(written, firsts) & ~np.logical_and.reduceat(written, firsts)
         for first in firsts[alone & used].tolist():
@@ -203,13 +220,13 @@ class Liveness:
 
     def _is_made_at(self, tile: int, site: int) -> bool:
         """Return whether a tile was made by the call at a site; what is returned at once is named by another one."""
-        record = self._columns.record
+        record = self._record
         return record.storages[int(self._tiles.ids[tile])].site == site or record.sites[site].returned
 
     @cached_property
     def _owners(self) -> Array:
         """Of each tile the program (by number) that touches it first: every program has a core of its own."""
-        record = self._columns.record
+        record = self._record
         owners = np.zeros(self._tiles.ids.size, np.int64)
         numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
         if len(numbers) > 1:
@@ -218,3 +235,9 @@ class Liveness:
             program = np.array([numbers[each] for _, each in record.programs])
             owners[tiles[firsts]] = program[programs_at(record, positions[firsts])]
         return owners
+
+
+def _nbytes_of(layouts: Array) -> Array:
+    """Return the bytes of the views that some layouts (by number) show."""
+    distinct, which = np.unique(layouts, return_inverse=True)
+    return np.array([LAYOUTS[int(number)].nbytes for number in distinct], np.int64)[which]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.record import rows
 from nkitools.record.record import Record
@@ -85,36 +85,15 @@ class Columns:
         """Its storage."""
         return rows.storage_column(self._words)
 
-    def among(self, storages: Array) -> Array:
-        """Return which of some storages (ascending) it is, by their places there; -1 where it is none of them."""
-        own = self.storages
-        if not own.size or not storages.size:
-            return np.full(own.size, -1)
-        # The storages of a run are numbered one after the other: a table is shorter than the operands, mostly.
-        lowest, highest = min(own.min(), storages[0]), max(own.max(), storages[-1])
-        places = np.full(int(highest - lowest) + 1, -1)
-        places[storages - lowest] = np.arange(storages.size)
-        return np.asarray(places[own - lowest])
-
     @cached_property
     def layouts(self) -> Array:
         """Its layout, by number."""
         return rows.layout_column(self._words)
 
     @cached_property
-    def touched(self) -> Array:
-        """Return whether each operand is read or written, and not only named."""
-        return self.of_plans(lambda plan: [not plan.names_only] * len(plan.written))
-
-    @cached_property
     def written(self) -> Array:
         """Return whether each operand is written."""
         return self.of_plans(lambda plan: plan.written)
-
-    @cached_property
-    def overwritten(self) -> Array:
-        """Return whether each operand is overwritten whole."""
-        return self.of_plans(overwrites)
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
@@ -136,18 +115,6 @@ class Columns:
 def adds(plan: RecordedPlan) -> bool:
     """Return whether an instruction adds to what its destination holds, or leaves some of that as it was."""
     return bool(not plan.overwrites if plan.engine == "tensor" else plan.wants_fresh)
-
-
-def overwrites(plan: RecordedPlan) -> list[bool]:
-    """Return for each operand of a plan whether the instruction overwrites it whole."""
-    partly = adds(plan) or bool(plan.touches) or plan.chooses is not None
-    return [written and not partly for written in plan.written]
-
-
-def nbytes_of(layouts: Array) -> Array:
-    """Return the bytes of the views that some layouts (by number) show."""
-    distinct, which = np.unique(layouts, return_inverse=True)
-    return np.array([LAYOUTS[int(number)].nbytes for number in distinct], np.int64)[which]
 
 
 def programs_at(record: Record, positions: Array) -> Array:

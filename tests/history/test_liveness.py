@@ -15,6 +15,7 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.history.liveness import Liveness, Tiles
 from nkitools.record.columns import Columns
+from nkitools.record.dataflow.accesses import Accesses
 from tests.cases import cases
 
 CHIP = generation_of("trn2")
@@ -23,6 +24,11 @@ SHAPES = ((1, 8), (32, 24), (33, 8), (64, 16), (65, 8), (96, 4), (128, 8), (128,
 # What a step does to the tiles of these numbers, which are made with the shape that stands at their place in SHAPES.
 TILE = st.integers(0, 2 * len(SHAPES) - 1)
 STEP = st.tuples(st.sampled_from(["fill", "fill half", "copy", "add in place", "make again"]), TILE)
+
+
+def liveness_of(run: Any) -> Liveness:
+    """Return the lives of the tiles in SBUF."""
+    return Liveness(Accesses(run.record, Columns(run.record)), Tiles.of_memories(run.record, CHIP)["SBUF"])
 
 
 def shape_of(number: int) -> tuple[int, int]:
@@ -99,7 +105,7 @@ def test_the_peak_is_that_of_the_definition(steps: list[tuple[str, int]]) -> Non
     """Full and partial writes, in-place instructions, tiles made anew, tiles of few partitions."""
     with nkitools.allow_findings("NK401", reason="tiles are read in any order"):
         run = nkitools.simulate(played, steps, rules="report")
-    liveness = Liveness(Columns(run.record), Tiles.of_memories(run.record, CHIP)["SBUF"])
+    liveness = liveness_of(run)
     histories = accesses(steps)
     needs = []
     for position in range(len(run.instructions)):
@@ -131,5 +137,22 @@ def test_what_is_not_read_any_more_makes_room() -> None:
         return out
 
     run = nkitools.simulate(kernel, np.ones((128, 16), np.float32))
-    (peak,) = Liveness(Columns(run.record), Tiles.of_memories(run.record, CHIP)["SBUF"]).peaks()
+    (peak,) = liveness_of(run).peaks()
     assert peak.nbytes == 16 * 4
+
+
+def test_a_tile_is_alive_until_it_is_an_index() -> None:
+    """Also where no instruction reads it as an operand: its life ends at the gather that it chooses the rows of."""
+
+    def kernel(x: Any, rows: Any) -> Any:
+        out = nl.ndarray((3, 16), x.dtype, buffer=nl.shared_hbm)
+        index = nl.load(rows)
+        between = nl.load(x[0:3, :])
+        nl.store(out, nl.add(between, between))
+        nisa.dma_copy(dst=out, src=x.vector_select(0, index))
+        return out
+
+    run = nkitools.simulate(kernel, np.ones((128, 16), np.float32), np.array([[5], [3], [9]], np.int32))
+    storages, begins, ends = liveness_of(run).lives()
+    (index,) = np.flatnonzero([run.record.name_of(storage) == "index" for storage in storages.tolist()])
+    assert (begins[index], ends[index]) == (0, len(run.instructions) - 1)

@@ -47,7 +47,7 @@ class Accesses:
     """
 
     def __init__(self, record: Record, columns: Columns, *, as_run: bool = False) -> None:
-        self.record = record
+        self.record, self.columns = record, columns
         indices = np.array(record.beside.indices, np.int64).reshape(-1, 3)
         self.owners = np.arange(columns.positions.size + len(indices))
         self.positions = np.concatenate((columns.positions, indices[:, 0]))

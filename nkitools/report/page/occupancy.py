@@ -16,6 +16,7 @@ import numpy as np
 from nkitools.chip.generations import Generation
 from nkitools.history.liveness import Liveness, Tiles, partition_bytes
 from nkitools.record.columns import Columns, programs_at
+from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
 
 _MOST = 20_000  # lives of a memory that are laid out
@@ -37,9 +38,10 @@ class Life(NamedTuple):
 def lives_of(record: Record, columns: Columns, chip: Generation) -> dict[str, list[Life]]:
     """Return the lives of the tensors of SBUF and of PSUM, by when they begin."""
     found: dict[str, list[Life]] = {}
+    accesses = Accesses(record, columns)
     addressed = Tiles.of_memories(record, chip, has_address=True)
     for memory, tiles in Tiles.of_memories(record, chip).items():
-        lives = [*_lives(columns, addressed[memory], chip), *_lives(columns, tiles, chip)]
+        lives = [*_lives(accesses, addressed[memory], chip), *_lives(accesses, tiles, chip)]
         free = sorted((each for each in lives if not each.placed), key=lambda each: each.begin)[:_MOST]
         laid = [each for each in lives if each.placed]
         for own in _by_core(record, free).values():
@@ -57,10 +59,10 @@ def _by_core(record: Record, lives: list[Life]) -> dict[tuple[int, ...], list[Li
     return found
 
 
-def _lives(columns: Columns, tiles: Tiles, chip: Generation) -> Iterator[Life]:
-    storages, begins, ends = Liveness(columns, tiles).lives()
+def _lives(accesses: Accesses, tiles: Tiles, chip: Generation) -> Iterator[Life]:
+    storages, begins, ends = Liveness(accesses, tiles).lives()
     for storage, begin, end in zip(storages.tolist(), begins.tolist(), ends.tolist(), strict=True):
-        known = columns.record.storages[storage]
+        known = accesses.record.storages[storage]
         rows = min(known.shape[0], chip.partitions)
         place = known.has_address
         partition, byte = (known.start_partition, known.start_byte) if place else (0, 0)
