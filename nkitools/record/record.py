@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
@@ -45,8 +45,7 @@ class StorageRecord:
     is_given: bool = False  # an argument or a constant, which no instruction has to write
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(NamedTuple):
     """Programs that waited for each other; ``storage`` -1: what it orders are the accesses to all storages."""
 
     position: int

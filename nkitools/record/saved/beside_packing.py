@@ -10,28 +10,23 @@ position, members, member and senders of a `nkitools.record.beside_rows.Transfer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from nkitools.chip.layout import LAYOUTS, Layout
-from nkitools.chip.numerics import Array
 from nkitools.record.beside_rows import BesideRows, Part, Transfer
 from nkitools.record.dataflow.accesses import parts_of_plans
 from nkitools.record.record import Record
 from nkitools.record.rows import layout_column, storage_column, words_of_view
-from nkitools.record.saved.encoding import decoded_array
+from nkitools.record.saved.encoding import Column, decoded_field
 
-Column = Callable[[Array], dict[str, Any]]
 _REGISTERS = ("flow", "output", "anti")
-_KINDS = ("rows", "columns", "lanes")
 
 
-def packed_beside(
-    record: Record, storages: Mapping[int, int], column: Column, layout: Callable[[Layout], dict[str, Any]]
-) -> dict[str, Any]:
-    """Return what is beside the rows of a record; ``storages``: their places, ``column`` and ``layout`` encode."""
+def packed_beside(record: Record, storages: Mapping[int, int]) -> dict[str, Any]:
+    """Return what is beside the rows of a record; ``storages``: their places."""
     beside, places = record.beside, dict[Any, int]()
     touched = [(position, operand, _place(places, part)) for position, operand, part in beside.parts()]
     plans = {number: at for at, number in enumerate(record.plans)}
@@ -45,43 +40,36 @@ def packed_beside(
     numbers = {number: at for at, number in enumerate(layouts)}
     found = [storages.get(each, -1) for each in storage_column(indices[:, 1]).tolist()]
     seen = [numbers[each] for each in layout_column(indices[:, 1]).tolist()]
-    packed = {
-        "layouts": [layout(LAYOUTS[number]) for number in layouts],
-        "parts": [_part(part, numbers[part.layout.id], column) for part in places],
-        "touched": _columns(("position", "operand", "part"), touched, column),
-        "plans": _columns(("plan", "operand", "part"), of_plans, column),
-        "indices": _columns(
-            ("position", "storage", "layout", "byte_offset"),
-            zip(indices[:, 0].tolist(), found, seen, indices[:, 2].tolist(), strict=True),
-            column,
-        ),
-        "transfers": [
-            [each.position, list(each.members), each.member, list(each.senders)] for each in beside.transfers
-        ],
+    views = zip(indices[:, 0].tolist(), found, seen, indices[:, 2].tolist(), strict=True)
+    return {
+        "layouts": [LAYOUTS[number] for number in layouts],
+        "parts": [_part(part, numbers[part.layout.id]) for part in places],
+        "touched": _columns(("position", "operand", "part"), touched),
+        "plans": _columns(("plan", "operand", "part"), of_plans),
+        "indices": _columns(("position", "storage", "layout", "byte_offset"), views),
+        "transfers": beside.transfers,
+        **{name: _columns(("later", "earlier"), getattr(beside, name)) for name in _REGISTERS},
     }
-    pairs = {name: np.array(getattr(beside, name), np.int64).reshape(-1, 2).tolist() for name in _REGISTERS}
-    return packed | {name: _columns(("later", "earlier"), each, column) for name, each in pairs.items()}
 
 
 def _place(places: dict[Any, int], part: Part) -> int:
     return places.setdefault(part, len(places))
 
 
-def _part(part: Part, layout: int, column: Column) -> dict[str, Any]:
-    data = {"rows": part.rows, "columns": part.columns}
-    if part.bits is not None:
-        data["lanes"] = np.frombuffer(part.bits, np.uint8)
-    return {"layout": layout, **{name: column(each) for name, each in data.items() if each is not None}}
+def _part(part: Part, layout: int) -> dict[str, Column | int]:
+    lanes = None if part.bits is None else np.frombuffer(part.bits, np.uint8)
+    data = {"rows": part.rows, "columns": part.columns, "lanes": lanes}
+    return {"layout": layout, **{name: Column(each) for name, each in data.items() if each is not None}}
 
 
-def _columns(names: tuple[str, ...], rows: Iterable[Any], column: Column) -> dict[str, Any]:
+def _columns(names: tuple[str, ...], rows: Iterable[Any]) -> dict[str, Column]:
     table = np.array(list(rows), np.int64).reshape(-1, len(names))
-    return {name: column(table[:, at]) for at, name in enumerate(names)}
+    return {name: Column(table[:, at]) for at, name in enumerate(names)}
 
 
-def beside_from(packed: Mapping[str, Any], record: Record, layouts: list[Layout]) -> BesideRows:
-    """Return what `packed_beside` has packed; ``layouts``: those that it names. ValueError for places out of range."""
-    beside = BesideRows()
+def beside_from(packed: Mapping[str, Any], record: Record) -> BesideRows:
+    """Return what `packed_beside` has packed. ValueError for places out of range."""
+    beside, layouts = BesideRows(), decoded_field(list[Layout], packed["layouts"])
     parts = [_part_from(beside, each, layouts) for each in packed["parts"]]
     for position, operand, part in _rows(packed["touched"], record.count, None, len(parts)):
         beside.keep(position, operand, parts[part])
@@ -93,8 +81,7 @@ def beside_from(packed: Mapping[str, Any], record: Record, layouts: list[Layout]
     for name in _REGISTERS:
         for pair in _rows(packed[name], record.count, record.count):
             getattr(beside, name).extend(pair)
-    for position, members, member, senders in packed["transfers"]:
-        beside.transfers.append(Transfer(int(position), tuple(members), int(member), tuple(senders)))
+    beside.transfers = decoded_field(list[Transfer], packed["transfers"])
     return beside
 
 
@@ -102,14 +89,14 @@ def _part_from(beside: BesideRows, packed: Mapping[str, Any], layouts: list[Layo
     layout = layouts[int(packed["layout"])]
     for name in ("rows", "columns"):
         if name in packed:
-            found: Part = getattr(beside, name)(layout, decoded_array(packed[name]).astype(np.int64))
+            found: Part = getattr(beside, name)(layout, decoded_field(Column, packed[name]).values)
             return found
-    return Part(layout, bits=decoded_array(packed["lanes"]).astype(np.uint8).tobytes())
+    return Part(layout, bits=decoded_field(Column, packed["lanes"]).values.astype(np.uint8).tobytes())
 
 
 def _rows(packed: Mapping[str, Any], *sizes: int | None) -> list[list[int]]:
     """Return the rows of packed columns; each column counts below its size, where it has one."""
-    columns = [decoded_array(each).astype(np.int64) for each in packed.values()]
+    columns = [decoded_field(Column, each).values for each in packed.values()]
     for column, size in zip(columns, sizes, strict=True):
         if size is not None and column.size and not 0 <= column.min() <= column.max() < size:
             raise ValueError("what is kept beside the instructions names a place that is not there")

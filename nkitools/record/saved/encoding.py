@@ -18,12 +18,15 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
-from types import SimpleNamespace
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import ml_dtypes
 import numpy as np
 
+from nkitools.chip.dtypes import DType, as_dtype
+from nkitools.chip.layout import Layout, layout_of
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 
 _T = TypeVar("_T")
@@ -38,6 +41,13 @@ class Described:
 
     of: str
     text: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Column:
+    """A column of integers: int64, in a file in as few bytes each as they need and without the key ``array``."""
+
+    values: Array
 
 
 def encoded_array(array: Array, *, compress: bool) -> dict[str, Any]:
@@ -239,10 +249,8 @@ def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
 
 def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:
     """Return a dataclass by the fields of its constructor: tuples are lists, arrays and other numbers as above."""
-    return {
-        name: _encoded_field(getattr(value, name), compress=compress)
-        for name in field_names(cast("Hashable", type(value)))
-    }
+    names = field_names(cast("Hashable", type(value)))
+    return {name: encoded_field(getattr(value, name), compress=compress) for name in names}
 
 
 @cache
@@ -251,30 +259,50 @@ def field_names(kind: Hashable) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cast("Any", kind)) if field.init)
 
 
-def _encoded_field(value: Any, *, compress: bool) -> Any:
+def encoded_field(value: Any, *, compress: bool) -> Any:
+    """Return a value of a field, which the hint of the field decodes."""
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, (np.integer, np.bool_)):
         return value.item()
+    if isinstance(value, (MemoryRegion, DType)):
+        return value.value if isinstance(value, MemoryRegion) else value.name
+    if isinstance(value, Column):
+        return encoded_array(_narrowed(value.values), compress=compress)
     if isinstance(value, np.ndarray):
         return {"array": encoded_array(value, compress=compress)}
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return number if math.isfinite(number) else {"float": str(number)}
     if isinstance(value, (tuple, list)):
-        return [_encoded_field(each, compress=compress) for each in value]
+        return [encoded_field(each, compress=compress) for each in value]
     if isinstance(value, Mapping):
-        return {str(key): _encoded_field(each, compress=compress) for key, each in value.items()}
+        return {str(key): encoded_field(each, compress=compress) for key, each in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return encoded_fields(value, compress=compress)
     raise TypeError(f"{type(value).__name__} has no saved form")
+
+
+def _narrowed(values: Array) -> Array:
+    """Return integers in as few bytes each as they need."""
+    for kind in (np.int8, np.int16, np.int32):
+        if not values.size or (np.iinfo(kind).min <= values.min() and values.max() <= np.iinfo(kind).max):
+            return values.astype(kind)
+    return values.astype(np.int64)
 
 
 def decoded_fields(kind: type[_T], encoded: Mapping[str, Any]) -> _T:
     """Return the dataclass again; fields that this version does not know are left out."""
     key = cast("Hashable", kind)
     hints = _hints(key)
-    return kind(**{name: _decoded_field(hints[name], encoded[name]) for name in field_names(key) if name in encoded})
+    known = {name: decoded_field(hints[name], encoded[name]) for name in field_names(key) if name in encoded}
+    return cast("_T", _layout(**known)) if kind is Layout else kind(**known)
+
+
+def _layout(shape: tuple[int, ...], strides: tuple[int, ...], **others: Any) -> Layout:
+    if len(shape) != len(strides):
+        raise ValueError("a layout has as many strides as sizes")
+    return layout_of(shape, strides, **others)
 
 
 @cache
@@ -282,18 +310,35 @@ def _hints(kind: Hashable) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _decoded_field(hint: Any, encoded: Any) -> Any:
+def decoded_field(hint: Any, encoded: Any) -> Any:
+    """Return the value of a field from what `encoded_field` made of it."""
+    inner = [each for each in get_args(hint) if each not in (NoneType, Ellipsis)]
+    if get_origin(hint) in (Union, UnionType):
+        return None if encoded is None else decoded_field(inner[0], encoded)
+    if hint in (int, bool, str) and not isinstance(encoded, hint):
+        raise ValueError(f"{encoded!r} is no {hint.__name__}")
     if isinstance(encoded, list):
-        inner = next((each for each in get_args(hint) if each is not Ellipsis), None)
-        several = [_decoded_field(inner, each) for each in encoded]
-        return several if get_origin(hint) is list else tuple(several)
+        return _decoded_list(hint, inner, encoded)
+    if hint in (MemoryRegion, DType):
+        return MemoryRegion(encoded) if hint is MemoryRegion else as_dtype(encoded)
     if not isinstance(encoded, Mapping):
         return encoded
+    if hint is Column:
+        return Column(decoded_array(encoded).astype(np.int64))
     if encoded.keys() == {"array"} and isinstance(encoded["array"], Mapping):
         return decoded_array(encoded["array"])
     if encoded.keys() == {"float"} and isinstance(encoded["float"], str):
         return float(encoded["float"])
-    kind = next((each for each in (hint, *get_args(hint)) if dataclasses.is_dataclass(each)), None)
-    if kind is not None:
-        return decoded_fields(kind, encoded)  # type: ignore[arg-type]
-    return {name: _decoded_field(None, each) for name, each in encoded.items()}
+    if dataclasses.is_dataclass(hint):
+        return decoded_fields(cast("type[Any]", hint), encoded)
+    return {name: decoded_field(inner[-1] if inner else None, each) for name, each in encoded.items()}
+
+
+def _decoded_list(hint: Any, inner: list[Any], encoded: list[Any]) -> Any:
+    """Return a named tuple, a tuple with a hint for each element, a list, or a tuple of any length."""
+    if hasattr(hint, "_make"):
+        return hint._make(map(decoded_field, _hints(hint).values(), encoded))
+    if get_origin(hint) is tuple and Ellipsis not in get_args(hint):
+        return tuple(map(decoded_field, inner, encoded))
+    several = [decoded_field(inner[0] if inner else None, each) for each in encoded]
+    return several if get_origin(hint) is list else tuple(several)

@@ -11,27 +11,25 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import as_dtype
-from nkitools.chip.layout import LAYOUTS, Layout, layout_of
-from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
+from nkitools.chip.layout import LAYOUTS, Layout
+from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.record import Meeting, Record, StorageRecord
 from nkitools.record.rows import Access, Planned, RecordedPlan
 from nkitools.record.saved.beside_packing import beside_from, packed_beside
-from nkitools.record.saved.encoding import decoded_array, decoded_fields, encoded_array, encoded_fields, field_names
+from nkitools.record.saved.encoding import Column, decoded_field, encoded_field, field_names
 from nkitools.record.source_sites import Site
+from nkitools.record.watch.written import Written
 
 _WRITES = ("writes", "inputs", "results")
-_PLACE = {  # of a layout
-    "start_partition": int, "free_offset": int, "partition_step": int, "placed_to_fit": bool, "reinterprets": bool,
-}  # fmt: skip
+_LOOPS = ("parent", "site", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +55,30 @@ class SavedPlan:
 def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
     """Return a record without its prints and findings, which are the run's."""
     tables = _Tables(record)
-    columns = tables.columns()
-    loops = np.array(record._loop_rows, np.int64).reshape(-1, 3)
+    loops = np.array(record._loop_rows, np.int64).reshape(-1, 3).T
     packed = {
         "rank": record.rank,
         "instructions": record.count,
-        "columns": {name: _column(values, compress) for name, values in columns.items()},
-        "loops": {name: _column(loops[:, at], compress) for at, name in enumerate(("parent", "site", "value"))},
+        "columns": tables.columns(),
+        "loops": {name: Column(loops[at]) for at, name in enumerate(_LOOPS)},
         "plans": [_plan(planned.plan) for planned in record.plans.values()],
-        "layouts": [_layout(LAYOUTS[number]) for number in tables.layouts.tolist()],
-        "storages": [encoded_fields(each, compress=compress) for each in tables.placed()],
-        "sites": [encoded_fields(each, compress=compress) for each in record.sites.all],
-        "programs": [[position, list(program)] for position, program in record.programs],
-        "meetings": [
-            [each.position, [list(program) for program in each.programs], tables.storage(each.storage)]
-            for each in record.meetings
-        ],
-        "outputs": [[tables.storage(each.storage), _layout(each.layout), each.byte_offset] for each in record.outputs],
+        "layouts": [LAYOUTS[number] for number in tables.layouts.tolist()],
+        "storages": tables.placed(),
+        "sites": record.sites.all,
+        "programs": record.programs,
+        "meetings": [each._replace(storage=tables.storage(each.storage)) for each in record.meetings],
+        "outputs": [(tables.storage(each.storage), each.layout, each.byte_offset) for each in record.outputs],
         "findings_left_out": record.findings_left_out,
-        "rounded": dict(record.rounded),
-        "beside": packed_beside(record, tables.places, lambda values: _column(values, compress), _layout),
+        "rounded": record.rounded,
+        "beside": packed_beside(record, tables.places),
+        "reduced_writes": record.reduced_writes,
     }
-    return packed | _packed_writes(record, tables, compress)
+    for name in _WRITES:
+        packed[name] = [replace(each, storage=tables.storage(each.storage)) for each in getattr(record, name)]
+    plain: dict[str, Any] = encoded_field(packed, compress=compress)
+    for plan in plain["plans"]:
+        del plan["id"]  # its place
+    return plain
 
 
 class _Tables:
@@ -113,10 +113,10 @@ class _Tables:
         numbers = {-1: -1, **{place: len(self.storages) + at for at, place in enumerate(shared)}}
         return [replace(each, place=numbers[each.place]) for each in self.storages.values()]
 
-    def columns(self) -> dict[str, Array]:
+    def columns(self) -> dict[str, Column]:
         """Return the columns of instructions and of operands."""
         columns = self._columns
-        return {
+        arrays = {
             "plan": _places(columns.plans, self.record.plans),
             "site": columns.sites,
             "loop": np.array(self.record.states, np.int64),
@@ -124,6 +124,7 @@ class _Tables:
             "layout": np.searchsorted(self.layouts, columns.layouts),
             "byte_offset": columns.byte_offsets,
         }
+        return {name: Column(array) for name, array in arrays.items()}
 
 
 def _places(values: Array, among: Collection[int]) -> Array:
@@ -133,43 +134,10 @@ def _places(values: Array, among: Collection[int]) -> Array:
     return np.asarray(order[np.searchsorted(known[order], values)]) if known.size else values
 
 
-def _column(values: Array, compress: bool) -> dict[str, Any]:
-    """Return a column of integers in as few bytes each as they need."""
-    kinds = (np.int8, np.int16, np.int32)
-    fits = (
-        kind
-        for kind in kinds
-        if not values.size or (np.iinfo(kind).min <= values.min() and values.max() <= np.iinfo(kind).max)
-    )
-    return encoded_array(values.astype(next(fits, np.int64)), compress=compress)
-
-
-def _plan(plan: RecordedPlan) -> dict[str, Any]:
+def _plan(plan: RecordedPlan) -> SavedPlan:
     known = {name: getattr(plan, name) for name in field_names(SavedPlan) if name != "id"}
     known |= {"written": tuple(map(bool, plan.written)), "touches": bool(plan.touches)}
-    saved = SavedPlan(**known | {"chooses": None if plan.chooses is None else True})
-    return {name: each for name, each in encoded_fields(saved, compress=False).items() if name != "id"}
-
-
-def _layout(layout: Layout) -> dict[str, Any]:
-    return {
-        "shape": list(layout.shape),
-        "strides": list(layout.strides),
-        "dtype": layout.dtype.name,
-        "memory": layout.memory.value,
-        **{name: getattr(layout, name) for name in _PLACE},
-    }
-
-
-def _packed_writes(record: Record, tables: _Tables, compress: bool) -> dict[str, Any]:
-    """Return the values that instructions wrote, where the run was watched."""
-    packed: dict[str, Any] = {"reduced_writes": record.reduced_writes}
-    for name in _WRITES:
-        kept = [encoded_fields(each, compress=compress) for each in getattr(record, name)]
-        for each in kept:
-            each["storage"] = tables.storage(each["storage"])
-        packed[name] = kept
-    return packed
+    return SavedPlan(**known | {"chooses": None if plan.chooses is None else True})
 
 
 class SavedRecord(Record):
@@ -179,38 +147,32 @@ class SavedRecord(Record):
         super().__init__()
         self.rank = packed["rank"]
         self.findings_left_out = int(packed["findings_left_out"])
+        self.reduced_writes = int(packed["reduced_writes"])
         self.rounded = Counter(packed["rounded"])
-        self.sites.all = [decoded_fields(Site, each) for each in packed["sites"]]
-        self.storages = {at: decoded_fields(StorageRecord, each) for at, each in enumerate(packed["storages"])}
-        self.programs = [(int(position), tuple(program)) for position, program in packed["programs"]]
-        self.meetings = [
-            Meeting(int(position), tuple(map(tuple, programs)), int(storage))
-            for position, programs, storage in packed["meetings"]
-        ]
-        self.outputs = [
-            Access(int(storage), layout_from(layout), int(byte_offset), False)
-            for storage, layout, byte_offset in packed["outputs"]
-        ]
-        self.plans = {
-            at: Planned.of(decoded_fields(SavedPlan, {**each, "id": at})) for at, each in enumerate(packed["plans"])
-        }
-        loops = [decoded_array(packed["loops"][name]).astype(np.int64) for name in ("parent", "site", "value")]
+        self.sites.all = decoded_field(list[Site], packed["sites"])
+        self.storages = dict(enumerate(decoded_field(list[StorageRecord], packed["storages"])))
+        self.programs = decoded_field(list[tuple[int, tuple[int, ...]]], packed["programs"])
+        self.meetings = decoded_field(list[Meeting], packed["meetings"])
+        outputs = decoded_field(list[tuple[int, Layout, int]], packed["outputs"])
+        self.outputs = [Access(storage, layout, byte_offset, False) for storage, layout, byte_offset in outputs]
+        plans = decoded_field(list[SavedPlan], packed["plans"])
+        self.plans = {at: Planned.of(replace(each, id=at)) for at, each in enumerate(plans)}
+        self.writes, self.inputs, self.results = (decoded_field(list[Written], packed[name]) for name in _WRITES)
+        loops = [decoded_field(Column, packed["loops"][name]).values for name in _LOOPS]
         _within(loops[0] - np.arange(loops[0].size), 0, "loop", least=-loops[0].size - 1)  # outer ones come first
         _within(loops[0], loops[0].size, "loop", least=-1)
         _within(loops[1], len(self.sites.all), "site", least=-1)
         made = np.array([each.site for each in self.storages.values()], np.int64)
         _within(made, len(self.sites.all), "site", least=-1)
-        self._loop_rows = array("q", np.stack(loops, axis=1).astype(np.int64).tobytes())
+        self._loop_rows = array("q", np.stack(loops, axis=1).tobytes())
         self._fill(packed)
         if "beside" in packed:  # files of older versions have none
-            layouts = [layout_from(each) for each in packed["beside"]["layouts"]]
-            self.beside = beside_from(packed["beside"], self, layouts)
-        self._read_writes(packed)
+            self.beside = beside_from(packed["beside"], self)
 
     def _fill(self, packed: Mapping[str, Any]) -> None:
         """Fill the rows of instructions and operands."""
-        columns = {name: decoded_array(each).astype(np.int64) for name, each in packed["columns"].items()}
-        layouts = np.array([layout_from(each).id for each in packed["layouts"]], np.int64)
+        columns = {name: decoded_field(Column, each).values for name, each in packed["columns"].items()}
+        layouts = np.array([each.id for each in decoded_field(list[Layout], packed["layouts"])], np.int64)
         plans, sites, states = columns["plan"], columns["site"], columns["loop"]
         if not (plans.shape == sites.shape == states.shape == (packed["instructions"],)):
             raise ValueError("the columns of instructions differ in their lengths")
@@ -220,33 +182,6 @@ class SavedRecord(Record):
         _within(columns["layout"], layouts.size, "layout")
         _within(columns["storage"], len(self.storages), "storage")
         self.fill(columns, layouts)
-
-    def _read_writes(self, packed: Mapping[str, Any]) -> None:
-        if any(packed[name] for name in _WRITES):
-            from nkitools.record.watch.written import Written
-
-            self.writes, self.inputs, self.results = (
-                [decoded_fields(Written, each) for each in packed[name]] for name in _WRITES
-            )
-        self.reduced_writes = int(packed["reduced_writes"])
-
-
-def layout_from(packed: Mapping[str, Any]) -> Layout:
-    """Return the layout that was packed."""
-    shape, strides = _numbers(packed["shape"]), _numbers(packed["strides"])
-    if len(shape) != len(strides):
-        raise ValueError("a layout has as many strides as sizes")
-    return layout_of(
-        shape,
-        strides,
-        as_dtype(packed["dtype"]),
-        MemoryRegion(packed["memory"]),
-        *(kind(packed[name]) for name, kind in _PLACE.items()),
-    )
-
-
-def _numbers(values: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(int(value) for value in values)
 
 
 def _within(values: Array, size: int, what: str, least: int = 0) -> None:

@@ -118,6 +118,8 @@ def _damages() -> list[tuple[str, Any]]:
         (f"{record}.storages", []),
         (f"{record}.plans", []),
         (f"{record}.instructions", 3),
+        (f"{record}.programs", [["first", []]]),
+        (f"{record}.meetings", [[0]]),
         (f"{record}.loops.parent", {"dtype": "int8", "shape": [2], "data": "AQA="}),  # each the other's
         (f"{record}.loops.site", {"dtype": "int8", "shape": [2], "data": "f38="}),
     ]
