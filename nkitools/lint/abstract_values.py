@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 
@@ -144,6 +146,11 @@ def short(name: str) -> str:
         if plain.startswith(module):
             return alias + plain.removeprefix(module)
     return plain
+
+
+def joined(values: Iterable[Value]) -> Value:
+    """Return the common knowledge of several values where any may be the case."""
+    return reduce(join, values)
 
 
 def join(first: Value, second: Value) -> Value:

@@ -14,7 +14,7 @@ from nkitools.lint.abstract_values import (
     Sequence,
     Tensor,
     Value,
-    join,
+    joined,
 )
 from nkitools.lint.context import Context
 from nkitools.lint.expressions import Expressions, Names, combined
@@ -82,14 +82,8 @@ class Body(Expressions):
         if not found:
             return False
         names = {name for way in found for name in way}
-        self.names = {name: self._joined(name, found) for name in names}
+        self.names = {name: joined(way.get(name, UNKNOWN) for way in found) for name in names}
         return True
-
-    def _joined(self, name: str, ways: list[Names]) -> Value:
-        value = ways[0].get(name, UNKNOWN)
-        for way in ways[1:]:
-            value = join(value, way.get(name, UNKNOWN))
-        return value
 
     def _do_if(self, node: ast.If) -> bool:
         self.condition(node.test)
@@ -143,10 +137,7 @@ class Body(Expressions):
     def counter(self, node: ast.expr, iterated: Value) -> Value:
         """Return the abstract value of a loop's counter."""
         if isinstance(iterated, Sequence) and iterated.items:
-            found = iterated.items[0]
-            for each in iterated.items[1:]:
-                found = join(found, each)
-            return found
+            return joined(iterated.items)
         name = self.context.scope.qualified(node.func) if isinstance(node, ast.Call) else ""
         _, module, member = parts(name)
         if module == "language" and member == "dynamic_range":

@@ -13,7 +13,7 @@ from nkitools.lint.checks import SEEN_BY_RUNS, UNSEEN_BY_RUNS, gathered
 from nkitools.lint.context import Checks, Context, Interface
 from nkitools.lint.ignores import Ignore, ignores_of, without_ignored, wrong_ignores
 from nkitools.lint.kernel_call_graph import kernel_code
-from nkitools.lint.legacy_scopes import Scopes, seen_imports
+from nkitools.lint.legacy_scopes import Scopes
 from nkitools.lint.module import Module, Unreadable
 from nkitools.lint.project import Found, Project
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
@@ -85,17 +85,11 @@ def look_at_function(
     kernel = kernel or found.module.is_kernel(found.node, found.scope)
     context = Context(found.module, found.inner, project, checks, dialect, kernel, interface)
     look_at(found.node, context)
-    if context.legacy:
-        _legacy_scopes(context, found)
-    return context.findings
-
-
-def _legacy_scopes(context: Context, found: Found) -> None:
-    """NK208, NK601, NK605 of the legacy dialect."""
-    for scope in found.inner.all():
-        if isinstance(scope.node, Function):
-            for each in Scopes(seen_imports(scope)).function(scope.node):
+    for scope in found.inner.all() if context.legacy else ():
+        if isinstance(scope.node, Function):  # NK208, NK601, NK605 of the legacy dialect
+            for each in Scopes(scope).function():
                 context.find_at(each.rule, each.line, each.column, each.message, each.remedy)
+    return context.findings
 
 
 def _declared(module: Module, project: Project, dialect: str, interface: Interface | None) -> list[Finding]:

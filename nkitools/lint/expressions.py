@@ -25,6 +25,7 @@ from nkitools.lint.abstract_values import (
     Value,
     is_float,
     join,
+    joined,
     whole,
 )
 from nkitools.lint.affine import extent
@@ -69,7 +70,7 @@ class Expressions:
     def truth(self, node: ast.expr) -> Value:
         """Return the abstract value of an expression whose truth value decides something."""
         if isinstance(node, ast.BoolOp):
-            return self._either([self.truth(each) for each in node.values])
+            return joined(self.truth(each) for each in node.values)
         value = self.value(node)
         if not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
             self.context.tell("truth", node, value)
@@ -154,13 +155,7 @@ class Expressions:
             self.context.tell("join", node, value, following)
             if not (isinstance(value, Mask) and isinstance(following, Mask) and isinstance(node.op, ast.And)):
                 self.context.tell("truth", each, value)
-        return self._either(values)
-
-    def _either(self, values: list[Value]) -> Value:
-        found = values[0]
-        for each in values[1:]:
-            found = join(found, each)
-        return found
+        return joined(values)
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.value(each) for each in (node.left, *node.comparators)]
@@ -203,8 +198,7 @@ class Expressions:
         return Container("set")
 
     def _comprehension(self, node: Any) -> Value:
-        inner = Expressions(self.context, dict(self.names))
-        inner.depth = self.depth
+        inner = self._inner()
         for each in node.generators:
             inner.value(each.iter)
             for name in ast.walk(each.target):
@@ -220,11 +214,16 @@ class Expressions:
         kinds = {ast.ListComp: Sequence("list"), ast.SetComp: Container("set")}
         return kinds.get(type(node), UNKNOWN)
 
+    def _inner(self) -> Expressions:
+        """Return an evaluation with names of its own, for a comprehension or a lambda."""
+        inner = Expressions(self.context, dict(self.names))
+        inner.depth = self.depth
+        return inner
+
     _listcomp = _setcomp = _dictcomp = _generatorexp = _comprehension
 
     def _lambda(self, node: ast.Lambda) -> Value:
-        inner = Expressions(self.context, dict(self.names))
-        inner.depth = self.depth
+        inner = self._inner()
         for each in ast.walk(node.args):
             if isinstance(each, ast.arg):
                 inner.names[each.arg] = UNKNOWN

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nkitools.lint.scope import LEGACY, Function, Scope, stored
+from nkitools.lint.scope import Function, Scope, stored
 
 _LANGUAGE = "neuronxcc.nki.language."
 _ISA = "neuronxcc.nki.isa."
@@ -63,40 +63,24 @@ class _Names:
     scalars: dict[str, bool] = field(default_factory=dict)  # made of nt.scalar; whether it is scalar(True)
 
 
-def seen_imports(scope: Scope) -> dict[str, str]:
-    """Return the imports of NKI that a function sees, by name."""
-    names: dict[str, str] = {}
-    around: Scope | None = scope
-    while around is not None:
-        for name in around.imports:
-            names.setdefault(name, scope.named(name))
-        around = around.outer
-    return {name: dotted for name, dotted in names.items() if dotted.startswith(LEGACY)}
-
-
-def resolved(node: ast.expr, imports: dict[str, str]) -> str:
-    """Return the dotted name that an expression stands for, by the imports of its file; '' for anything else."""
-    if isinstance(node, ast.Name):
-        return imports.get(node.id, node.id)
-    if isinstance(node, ast.Attribute):
-        base = resolved(node.value, imports)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
-
-
 class Scopes:
-    """The analysis of one function."""
+    """The analysis of one function by its scope."""
 
-    def __init__(self, imports: dict[str, str]) -> None:
-        self.imports = imports
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
         self.names = _Names()
         self.findings: list[SourceFinding] = []
         self.told: set[tuple[str, _Binding]] = set()
 
-    def function(self, node: Function) -> list[SourceFinding]:
-        """Return the findings in a function."""
-        self._block(node.body, ())
+    def function(self) -> list[SourceFinding]:
+        """Return the findings in the function."""
+        assert isinstance(self.scope.node, Function)
+        self._block(self.scope.node.body, ())
         return self.findings
+
+    def _resolved(self, node: ast.expr) -> str:
+        """Return the dotted name that an expression stands for, the name of a builtin, or ''."""
+        return self.scope.qualified(node) or (node.id if isinstance(node, ast.Name) else "")
 
     # --- statements ------------------------------------------------------------------------------------------------
 
@@ -138,7 +122,7 @@ class Scopes:
                 self._read(node, path)
 
     def _loop(self, node: ast.For, target: ast.expr, iterated: ast.expr, path: Path) -> None:
-        is_range = isinstance(iterated, ast.Call) and resolved(iterated.func, self.imports) in _RANGES
+        is_range = isinstance(iterated, ast.Call) and self._resolved(iterated.func) in _RANGES
         for name in stored([target]):
             self._forget(name.id)
             if is_range:
@@ -169,8 +153,9 @@ class Scopes:
 
     def _bind(self, target: ast.expr, value: ast.expr, path: Path) -> None:
         tensor, varies, scalar = self._is_tensor(value), self._varies(value), self._scalar(value)
+        is_update = isinstance(value, ast.Call) and self._resolved(value.func) == _LOOP_REDUCE
         for name in (each.id for each in stored([target])):
-            if name in self.names.tensors and self._combines(value):
+            if name in self.names.tensors and is_update:
                 continue  # b = nl.loop_reduce(x, ...) is an update of the tile that b is
             self._forget(name)
             if not isinstance(target, ast.Name):
@@ -181,9 +166,6 @@ class Scopes:
                 self.names.scalars[name] = scalar
             elif varies:
                 self.names.varying.add(name)
-
-    def _combines(self, value: ast.expr) -> bool:
-        return isinstance(value, ast.Call) and resolved(value.func, self.imports) == _LOOP_REDUCE
 
     def _read(self, node: ast.AST | None, path: Path) -> None:
         """Look at the names that a statement or expression reads."""
@@ -213,7 +195,7 @@ class Scopes:
         """NK208: a creation in shared_hbm in a scope of its own."""
         buffers = [each.value for each in node.keywords if each.arg == "buffer"]
         shared = any(
-            resolved(each, self.imports) == _SHARED or (isinstance(each, ast.Constant) and each.value == "shared_hbm")
+            self._resolved(each) == _SHARED or (isinstance(each, ast.Constant) and each.value == "shared_hbm")
             for each in buffers
         )
         if shared and path:
@@ -236,7 +218,7 @@ class Scopes:
         """Return whether an expression makes a new tile, as far as the source shows it."""
         match value:
             case ast.Call(func=function):
-                name = resolved(function, self.imports)
+                name = self._resolved(function)
                 if name.startswith((_LANGUAGE, _ISA)):
                     return name not in _NO_TILE
                 return isinstance(function, ast.Attribute) and function.attr in _METHODS and self._holds(function.value)
@@ -258,11 +240,11 @@ class Scopes:
 
     def _varies(self, value: ast.expr) -> bool:
         """Return whether a value differs between iterations of a range or between programs."""
-        calls = (resolved(each.func, self.imports) for each in ast.walk(value) if isinstance(each, ast.Call))
+        calls = (self._resolved(each.func) for each in ast.walk(value) if isinstance(each, ast.Call))
         return any(name in self.names.varying for name in _loaded(value)) or f"{_LANGUAGE}program_id" in calls
 
     def _is_scalar_call(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Call) and resolved(node.func, self.imports) == _SCALAR
+        return isinstance(node, ast.Call) and self._resolved(node.func) == _SCALAR
 
     def _scalar(self, value: ast.expr) -> bool | None:
         """Return whether a value is ``scalar(True)``; None where it is not made of scalars at all."""

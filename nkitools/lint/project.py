@@ -33,6 +33,11 @@ class Found:
         """The scope of the definition itself."""
         return self.scope.scopes[self.node]
 
+    def member(self, name: str) -> Found | None:
+        """Return a definition in a class; None for what is no class, and for other names."""
+        known = isinstance(self.node, ast.ClassDef) and name in self.inner.definitions
+        return Found(self.module, self.inner, self.inner.definitions[name]) if known else None
+
 
 def project_directory(path: Path) -> Path:
     """Return the project directory of a file: the nearest marked one, else the one above its outermost package."""
@@ -122,9 +127,7 @@ class Project:
         if not isinstance(node, ast.Attribute):
             return None
         owner = self.resolve(module, scope, node.value)
-        if owner is None or not isinstance(owner.node, ast.ClassDef) or node.attr not in owner.inner.definitions:
-            return None
-        return Found(owner.module, owner.inner, owner.inner.definitions[node.attr])
+        return None if owner is None else owner.member(node.attr)
 
     def definition(self, dotted: str, seen_from: Module, depth: int = 0) -> Found | None:
         """Return the definition behind a dotted name: in the file of the longest part of it that is a module."""
@@ -135,9 +138,7 @@ class Project:
         if module is not None:
             return self._defined(module, name, depth)
         outer = self.definition(head, seen_from, depth + 1)
-        if outer is None or not isinstance(outer.node, ast.ClassDef) or name not in outer.inner.definitions:
-            return None
-        return Found(outer.module, outer.inner, outer.inner.definitions[name])
+        return None if outer is None else outer.member(name)
 
     def _defined(self, module: Module, name: str, depth: int) -> Found | None:
         scope = module.scope

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nkitools.dialects.legacy.kernels.kernel_source import functions_of
-from nkitools.lint.legacy_scopes import Scopes, SourceFinding, seen_imports
+from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from tests.dialects.legacy.errors import marked_line, run
 from tests.dialects.legacy.running import random
 
@@ -27,7 +27,7 @@ from neuronxcc.nki.language import affine_range, load as fetch
 def findings_in(source: str) -> list[SourceFinding]:
     """What the functions of a source text show."""
     functions = functions_of(source).values()
-    return [each for node, scope in functions for each in Scopes(seen_imports(scope)).function(node)]
+    return [each for _, scope in functions for each in Scopes(scope).function()]
 
 
 def told(body: str) -> list[tuple[str, int]]:

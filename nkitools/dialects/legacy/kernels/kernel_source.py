@@ -17,7 +17,7 @@ from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import SKIP_SHARED_HBM_CHECK, form_of
 from nkitools.lint.called_functions import named_functions, nested_codes, plain_function
 from nkitools.lint.ignores import is_ignored
-from nkitools.lint.legacy_scopes import Scopes, SourceFinding, seen_imports
+from nkitools.lint.legacy_scopes import Scopes, SourceFinding
 from nkitools.lint.module import Unreadable, parse
 from nkitools.lint.scope import LEGACY, Function, Scope, own_nodes
 from nkitools.record.source_sites import Site
@@ -41,8 +41,7 @@ def source_of(file: str) -> str:
 @lru_cache(maxsize=256)
 def _findings(source: str, first: int, name: str) -> tuple[SourceFinding, ...]:
     found = functions_of(source).get((first, name)) if LEGACY in source else None
-    imports = seen_imports(found[1]) if found is not None else {}
-    return tuple(Scopes(imports).function(found[0])) if found is not None and imports else ()
+    return tuple(Scopes(found[1]).function()) if found is not None else ()
 
 
 def report_source(function: Callable[..., Any]) -> None:
