@@ -165,18 +165,16 @@ def _registered(fields: Sequence[str]) -> Registered:
     return Registered(fields[0], fields[1], fields[2], fields[3], int(fields[4]))
 
 
+@dataclass
 class Job:
     """The compilation of one library in a directory of its own."""
 
-    def __init__(
-        self, compiler: Compiler, prepared: Prepared, recipe: Recipe, directory: Path, extra: tuple[str, ...] = ()
-    ) -> None:
-        self.compiler = compiler
-        self.prepared = prepared
-        self.recipe = recipe
-        self.directory = directory
-        self.extra = extra
-        self.said = ""
+    compiler: Compiler
+    prepared: Prepared
+    recipe: Recipe
+    directory: Path
+    extra: tuple[str, ...] = ()  # flags beside those of the compiler
+    said: str = ""  # the compiler's words so far
 
     def compile(self) -> None:
         """Compile and link both halves."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from nkitools.customop.abi import MAX_CORES, Call
@@ -72,29 +72,24 @@ class CompiledLibrary:
     stack_size: int | None
 
 
+@dataclass(eq=False, repr=False)
 class CompiledOperator:
-    """One operator of a compiled library."""
+    """One operator of a compiled library. Pairs are those of the shape function and of the kernel."""
 
-    def __init__(
-        self,
-        library: CompiledLibrary,
-        name: str,
-        *,
-        kernel: str,
-        numbers: tuple[int, int],
-        signatures: tuple[str, str],
-        addresses: tuple[int, int],
-        symbols: tuple[Symbols, Symbols],
-    ) -> None:
-        self.library = library
-        self.__name__ = self.name = name
-        self._shape_signature, self.signature = signatures
-        self._kernel = kernel
-        self.numbers = numbers
-        # Shapes of arguments: the last thing that a call with such shapes does is to free its blocks.
-        self.ends_freeing: set[tuple[tuple[int, ...], ...]] = set()
-        self._addresses = addresses
-        self.symbols, self.shape_symbols = symbols
+    library: CompiledLibrary
+    name: str
+    kernel: str  # the name of its function
+    numbers: tuple[int, int]  # in the two halves of the library
+    signatures: tuple[str, str]  # letters of the parameters, the result's first
+    addresses: tuple[int, int]
+    symbols: Symbols
+    shape_symbols: Symbols
+    # Shapes of arguments: the last thing that a call with such shapes does is to free its blocks.
+    ends_freeing: set[tuple[tuple[int, ...], ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.__name__ = self.name
+        self.shape_signature, self.signature = self.signatures
 
     def prepare(self, call: Call, settings: Settings, cores: Sequence[int]) -> None:
         """Write into ``call`` what is to run, and how."""
@@ -108,17 +103,17 @@ class CompiledOperator:
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Return the names of the kernel's parameters; () where its source does not say them plainly."""
-        return parameter_names(self.library.built.recipe.compute, self._kernel, len(self.signature) - 1)
+        return parameter_names(self.library.built.recipe.compute, self.kernel, len(self.signature) - 1)
 
     def kernel_place(self) -> Place:
         """Return where the kernel is defined."""
-        return self.symbols.author_place([self._addresses[1]]) or Place(
+        return self.symbols.author_place([self.addresses[1]]) or Place(
             self.library.built.recipe.compute[0], 0, self.name
         )
 
     def shape_place(self) -> Place:
         """Return where the shape function is defined."""
-        return self.shape_symbols.author_place([self._addresses[0]]) or Place(self.library.built.recipe.shape[0], 0)
+        return self.shape_symbols.author_place([self.addresses[0]]) or Place(self.library.built.recipe.shape[0], 0)
 
     def __repr__(self) -> str:
         return f"<custom operator {self.library.name}.{self.name}>"

@@ -28,7 +28,7 @@ class Library(CompiledLibrary):
         registered, kernels = built.operators, built.kernels
         _judge_names(built.recipe.name, registered, kernels)
         super().__init__(registered[0].library, path, built, multicore, stack_size)
-        symbols = Symbols(built.compute, built.sources), Symbols(built.shape, built.sources)
+        symbols, shape_symbols = Symbols(built.compute, built.sources), Symbols(built.shape, built.sources)
         self.ops: dict[str, Operator] = {}
         for number, each in enumerate(registered):
             kernel = next(index for index, known in enumerate(kernels) if known.name == each.kernel)
@@ -40,6 +40,7 @@ class Library(CompiledLibrary):
                 signatures=(each.signature, kernels[kernel].signature),
                 addresses=(each.address, kernels[kernel].address),
                 symbols=symbols,
+                shape_symbols=shape_symbols,
             )
 
     def __getattr__(self, name: str) -> Operator:

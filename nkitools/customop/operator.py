@@ -101,7 +101,7 @@ class Operator(CompiledOperator):
             messages.append(Message("CO112", f"kernel of operator `{self.name}` does not return a torch::Tensor"))
         place = self.kernel_place() if messages else None
         findings = [finding_at(place, each) for each in messages if place is not None]
-        if self._shape_signature != self.signature:
+        if self.shape_signature != self.signature:
             text = f"the shape function of operator `{self.name}` does not have the parameters of its kernel"
             findings.append(
                 finding_at(self.shape_place(), Message("CO107", text, "Give both the same parameter types."))

@@ -49,16 +49,14 @@ class CallResult:
     text: str = ""  # what the process wrote
 
 
+@dataclass
 class OperatorCall:
     """Makes a call of an operator and judges what it left."""
 
-    def __init__(
-        self, operator: CompiledOperator, arguments: Arguments, settings: Settings, cores: Sequence[int]
-    ) -> None:
-        self.operator = operator
-        self.arguments = arguments
-        self.settings = settings
-        self.order = cores
+    operator: CompiledOperator
+    arguments: Arguments
+    settings: Settings
+    order: Sequence[int]  # of the cores
 
     def made(self) -> JudgedCall:
         """Return the call, judged."""

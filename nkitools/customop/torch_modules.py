@@ -102,7 +102,7 @@ def install_torch_stand_in(prefer: str = "auto") -> None:
         raise ValueError(f"prefer: must be one of {', '.join(_PREFERENCES)}, it is {prefer!r}")
     if _installed is not None:
         return
-    if prefer == "auto" and _real_package_is_here():
+    if prefer == "auto" and (ROOT in sys.modules or PathFinder.find_spec(ROOT) is not None):
         raise RealPackage(
             f"{ROOT} is installed here, and its custom_op.load builds for the device; "
             'torch_stand_in(prefer="builtin") takes nkitools\' in its place'
@@ -125,10 +125,6 @@ def operators() -> Any:
     import torch
 
     return torch.ops
-
-
-def _real_package_is_here() -> bool:
-    return ROOT in sys.modules or PathFinder.find_spec(ROOT) is not None
 
 
 def _empty_module(name: str) -> ModuleType:

@@ -145,22 +145,19 @@ def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     return run
 
 
+@dataclass(eq=False)
 class _Check:
     """One check while it is made."""
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        plan: Plan,
-        run: CheckedRun,
-        findings: Findings,
-    ) -> None:
-        self.fn, self.args, self.kwargs, self.plan, self.run, self.findings = fn, args, kwargs, plan, run, findings
-        self.calls: dict[str, list[Call]] = {}
-        self.untraceable: Exception | None = None
-        self.over_mesh = False
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    plan: Plan
+    run: CheckedRun
+    findings: Findings
+    calls: dict[str, list[Call]] = field(default_factory=dict)  # by chip
+    untraceable: Exception | None = None
+    over_mesh: bool = False
 
     def go(self) -> None:
         """Run mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is reported soon."""

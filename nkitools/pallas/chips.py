@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 MIB = 1 << 20
@@ -14,7 +14,7 @@ class Chip:
 
     ``device_kind`` is what JAX calls its devices and ``topology`` what the compiler takes for one chip, in hosts of
     ``host_bounds``. ``vmem`` is the whole vector memory of a core, ``scoped_vmem`` the part that the compiler gives a
-    kernel unless it sets ``vmem_limit_bytes``; both in bytes. ``cores``: how many cores share one device.
+    kernel unless it sets ``vmem_limit_bytes``; both in bytes.
     ``narrow_matmul``: whether it multiplies matrices of 8 and 4 bits.
     """
 
@@ -24,16 +24,15 @@ class Chip:
     host_bounds: tuple[int, int, int]
     vmem: int
     scoped_vmem: int
-    cores: int = 1
     narrow_matmul: bool = True
 
 
 # Names, bounds and the scoped limits were found by asking the compiler (libtpu 0.0.42); the sizes of the whole vector
 # memory are those of jax.experimental.pallas.tpu.get_tpu_info.
 _TABLE = (
-    Chip("v4", "TPU v4", "v4:1x1x1", (1, 1, 1), 16 * MIB, 16 * MIB, cores=2, narrow_matmul=False),
+    Chip("v4", "TPU v4", "v4:1x1x1", (1, 1, 1), 16 * MIB, 16 * MIB, narrow_matmul=False),
     Chip("v5e", "TPU v5 lite", "v5e:1x1", (1, 1, 1), 128 * MIB, 16 * MIB),
-    Chip("v5p", "TPU v5", "v5p:1x1x1", (1, 1, 1), 64 * MIB, 16 * MIB, cores=2),
+    Chip("v5p", "TPU v5", "v5p:1x1x1", (1, 1, 1), 64 * MIB, 16 * MIB),
     Chip("v6e", "TPU v6 lite", "v6e:1x1", (1, 1, 1), 128 * MIB, 32 * MIB),
     Chip("tpu7x", "TPU7x", "tpu7x:1x1x1", (1, 1, 1), 64 * MIB, 32 * MIB),
 )
@@ -43,9 +42,14 @@ CHIPS = {chip.name: chip for chip in _TABLE}
 
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:
     """Return the chips of those names, each once, in a sequence or with commas; ValueError names what is no chip."""
+    return tuple(CHIPS[name] for name in dict.fromkeys(known_names("chips", names, CHIPS, " (TPU generations)")))
+
+
+def known_names(what: str, names: str | Iterable[str], known: Collection[str], kind: str = "") -> tuple[str, ...]:
+    """Return names in a sequence or with commas; ValueError for no name, and for one that is not ``known``."""
     wanted = tuple(each.strip() for each in names.split(",")) if isinstance(names, str) else tuple(names)
-    unknown = [name for name in wanted if name not in CHIPS]
+    unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
         found = ", ".join(repr(name) for name in unknown) or "none"
-        raise ValueError(f"chips has {found}; choose of {', '.join(CHIPS)} (TPU generations).")
-    return tuple(CHIPS[name] for name in dict.fromkeys(wanted))
+        raise ValueError(f"{what} has {found}; choose of {', '.join(known)}{kind}.")
+    return wanted

@@ -44,7 +44,10 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
     outputs = [_aval(shape, dtype) for shape, dtype in program["outputs"]]
     # An exported function of the same form, whose code is then that of the program: the public way to make one again
     # needs a package more.
-    form = export.export(jax.jit(lambda *_: _zeros(outputs)), platforms=["tpu"])(*inputs)
+    form = export.export(
+        jax.jit(lambda *_: [jax_module("jax.numpy").zeros(each.shape, each.dtype) for each in outputs]),
+        platforms=["tpu"],
+    )(*inputs)
     exported = replace(form, mlir_module_serialized=program["code"], module_kept_var_idx=tuple(program["kept"]))
     placed = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=sharding) for each in inputs]
     began = time.perf_counter()
@@ -62,10 +65,6 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
 
 def _aval(shape: tuple[int, ...], dtype: str) -> Any:
     return jax_module().ShapeDtypeStruct(tuple(shape), jax_module("jax.numpy").dtype(dtype))
-
-
-def _zeros(outputs: list[Any]) -> list[Any]:
-    return [jax_module("jax.numpy").zeros(each.shape, each.dtype) for each in outputs]
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,47 +59,42 @@ def given(logical: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return steps
 
 
-def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """``ranges`` with the parts that lie outside of ``shape`` left out."""
+def _spans(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> Iterator[tuple[int, int, int, bool]]:
+    """Yield start, stop and step along each dimension, whole where it is not indexed; and whether it is a slice."""
     full = (*ranges, *(slice(0, size) for size in shape[len(ranges) :]))
-    inside: list[Any] = []
     for each, size in zip(full, shape, strict=True):
         if isinstance(each, slice):
-            start = 0 if each.start is None else int(each.start)
-            stop = size if each.stop is None else int(each.stop)
-            inside.append(slice(max(start, 0), max(min(stop, size), 0), each.step))
+            yield int(each.start or 0), size if each.stop is None else int(each.stop), int(each.step or 1), True
         else:
-            inside.append(slice(int(each), int(each) + 1) if not 0 <= int(each) < size else int(each))
+            yield int(each), int(each) + 1, 1, False
+
+
+def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """``ranges`` with the parts that lie outside of ``shape`` left out."""
+    inside: list[Any] = []
+    for (start, stop, step, is_slice), size in zip(_spans(ranges, shape), shape, strict=True):
+        if is_slice:
+            inside.append(slice(max(start, 0), max(min(stop, size), 0), step))
+        else:
+            inside.append(start if 0 <= start < size else slice(start, stop))
     return tuple(inside)
 
 
 def is_outside(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     """Return whether a part of ``ranges`` lies outside of ``shape``; an empty range does not."""
-    for each, size in zip(ranges, shape, strict=False):
-        if isinstance(each, slice):
-            start = 0 if each.start is None else int(each.start)
-            stop = size if each.stop is None else int(each.stop)
-            if start < stop and (start < 0 or _last(start, stop, int(each.step or 1)) >= size):
-                return True
-        elif not 0 <= int(each) < size:
-            return True
-    return False
-
-
-def _last(start: int, stop: int, step: int) -> int:
-    return start + (stop - 1 - start) // step * step
+    spans = zip(_spans(ranges, shape), shape, strict=True)
+    return any(
+        start < stop and (start < 0 or start + (stop - 1 - start) // step * step >= size)
+        for (start, stop, step, _), size in spans
+    )
 
 
 def show(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> str:
     """``[256:264, 0:128]``; the dimensions that are not indexed are whole."""
-    full = (*ranges, *(slice(0, size) for size in shape[len(ranges) :]))
-    parts = []
-    for each, size in zip(full, shape, strict=False):
-        if not isinstance(each, slice):
-            parts.append(str(int(each)))
-            continue
-        start, stop = (0 if each.start is None else int(each.start)), (size if each.stop is None else int(each.stop))
-        parts.append(f"{start}:{stop}" if (each.step or 1) == 1 else f"{start}:{stop}:{int(each.step)}")
+    parts = [
+        (f"{start}:{stop}" if step == 1 else f"{start}:{stop}:{step}") if is_slice else str(start)
+        for start, stop, step, is_slice in _spans(ranges, shape)
+    ]
     return f"[{', '.join(parts)}]"
 
 

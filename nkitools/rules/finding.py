@@ -128,10 +128,8 @@ class KernelValueError(KernelError, ValueError):
 
 
 _ERRORS: dict[str, type[KernelError]] = {
-    "AssertionError": KernelAssertionError,
-    "IndexError": KernelIndexError,
-    "TypeError": KernelTypeError,
-    "ValueError": KernelValueError,
+    kind.__bases__[1].__name__: kind
+    for kind in (KernelAssertionError, KernelIndexError, KernelTypeError, KernelValueError)
 }
 
 

@@ -16,7 +16,7 @@ from nkitools.chip.dtypes import DType, DTypeLike, as_dtype, float8_e8m0fnu, tfl
 
 Array = npt.NDArray[Any]
 
-_STREWN = 8
+STREWN = 8
 # Half-way between two neighbours in float8_e4m3, bfloat16, float16 and the integers; each way up and down.
 _TIES = [1 + 2**-4, 1 + 3 * 2**-4, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-11, 1 + 3 * 2**-11, 0.5, 1.5, 2.5, -0.5, -1.5]
 _INTEGERS = [0, 1, -1, 127, 128, 255, 256, 1 << 24, (1 << 24) + 1]  # the last is none of float32's
@@ -98,7 +98,7 @@ def arrays(
             first = draw(st.integers(0, special.size - 1))
             array = special[(first + np.arange(math.prod(sizes))) % special.size].reshape(sizes)
         if special is not None and special.size and array.size:
-            _strew(draw, array, special)
+            strew(draw, array, special)
         return array
 
     return drawn()
@@ -110,11 +110,11 @@ def drawn_shape(draw: st.DrawFn, shape: Any) -> tuple[int, ...]:
     return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
 
-def _strew(draw: st.DrawFn, array: Array, values: Array) -> None:
-    """Put a few of ``values`` anywhere."""
-    places = st.tuples(st.integers(0, array.size - 1), st.integers(0, values.size - 1))
-    flat = array.reshape(-1)
-    for place, value in draw(st.lists(places, max_size=_STREWN)):
+def strew(draw: st.DrawFn, array: Array, values: Array) -> None:
+    """Put a few of ``values``, which are numbers or rows, anywhere."""
+    flat = array.reshape(-1, *values.shape[1:])
+    places = st.tuples(st.integers(0, len(flat) - 1), st.integers(0, len(values) - 1))
+    for place, value in draw(st.lists(places, max_size=STREWN)):
         flat[place] = values[value]
 
 
@@ -130,10 +130,6 @@ def _cast(numbers: Array, dtype: DType) -> Array:
 def _rounded(numbers: npt.ArrayLike, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         return np.asarray(numbers).astype(dtype.dtype)
-
-
-def _ramp(_: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    return _cast((np.arange(math.prod(shape)) % 100).reshape(shape), dtype)
 
 
 def _one_hot(_: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -156,7 +152,7 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -
 _PATTERNS: dict[str, Callable[[Any, tuple[int, ...], DType], Array]] = {
     "zeros": lambda _, shape, dtype: _cast(np.zeros(shape), dtype),
     "ones": lambda _, shape, dtype: _cast(np.ones(shape), dtype),
-    "ramp": _ramp,
+    "ramp": lambda _, shape, dtype: _cast((np.arange(math.prod(shape)) % 100).reshape(shape), dtype),
     "equal": lambda _, shape, dtype: _cast(np.full(shape, 3), dtype),
     "one-hot": _one_hot,
     "random": _random,

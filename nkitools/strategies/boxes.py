@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from nkitools.chip.argument_types import Shape
 from nkitools.chip.dtypes import DTypeLike, as_dtype
-from nkitools.strategies.arrays import Array, drawn_shape
+from nkitools.strategies.arrays import STREWN, Array, drawn_shape, strew
 
-_STREWN = 8
 # Against the unit box: the same, a point, a line, inside of it, around it, sharing an edge, a corner, far away.
 _SPECIAL = np.array(
     [
@@ -52,7 +51,7 @@ def box_pairs(
         sizes = drawn_shape(draw, shape)
         first, second = (_drawn(draw, sizes, extent, empty=empty) for _ in range(2))
         if first.size:
-            places = draw(st.lists(st.integers(0, first.size // 4 - 1), max_size=_STREWN))
+            places = draw(st.lists(st.integers(0, first.size // 4 - 1), max_size=STREWN))
             second.reshape(-1, 4)[places] = first.reshape(-1, 4)[places]
         numpy_dtype = as_dtype(dtype).dtype
         return first.astype(numpy_dtype), second.astype(numpy_dtype)
@@ -70,9 +69,6 @@ def _drawn(draw: st.DrawFn, shape: tuple[int, ...], extent: float, *, empty: boo
         low = random.random((*shape, 2))
         random_boxes = np.concatenate([low, low + 1 / 64 + random.random((*shape, 2))], axis=-1)
         found[...] = np.round(random_boxes * 64) / 64  # few digits, to be read
-    flat = found.reshape(-1, 4)
-    if len(flat):
-        places = st.tuples(st.integers(0, len(flat) - 1), st.integers(0, len(special) - 1))
-        for place, number in draw(st.lists(places, max_size=_STREWN)):
-            flat[place] = special[number]
+    if found.size:
+        strew(draw, found, special)
     return found * extent

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from nkitools.chip.argument_types import Argument
 from nkitools.chip.dtypes import DType
 
 nl: Any = import_module("nkitools.dialects.modern.language")  # its names are made when they are asked for
@@ -28,63 +28,61 @@ def _written(*shape: int, dtype: DType | None = None, memory: str = "sbuf") -> T
     return Tile(shape, dtype, memory, is_read=False)
 
 
-def _one(**arguments: Any) -> Callable[[], dict[str, Any]]:
+def _one(**arguments: Argument | Tile) -> dict[str, Any]:
     """Return an element-wise instruction of one input."""
-    return lambda: {"dst": _written(8, 16), "data": _tile(8, 16), **arguments}
+    return {"dst": _written(8, 16), "data": _tile(8, 16), **arguments}
 
 
-def _moved(**arguments: Any) -> Callable[[], dict[str, Any]]:
-    return lambda: {"dst": _written(8, 16), "src": _tile(8, 16), **arguments}
+def _moved(**arguments: Argument | Tile) -> dict[str, Any]:
+    return {"dst": _written(8, 16), "src": _tile(8, 16), **arguments}
 
 
-CALLS: dict[str, Callable[[], dict[str, Any]]] = {
+CALLS: dict[str, dict[str, Any]] = {
     "activation": _one(op=nl.exp),
-    "activation_reduce": lambda: _one(op=nl.exp, reduce_op=nl.add)() | {"reduce_res": _written(8, 1, dtype=nl.float32)},
-    "affine_select": lambda: {
+    "activation_reduce": _one(op=nl.exp, reduce_op=nl.add, reduce_res=_written(8, 1, dtype=nl.float32)),
+    "affine_select": {
         "dst": _written(8, 16),
         "pattern": [[1, 16]],
         "channel_multiplier": 1,
         "on_true_tile": _tile(8, 16),
         "on_false_value": 0.0,
     },
-    "bn_aggr": lambda: {"dst": _written(8, 2, dtype=nl.float32), "data": _tile(8, 6)},
-    "bn_stats": lambda: {"dst": _written(8, 6, dtype=nl.float32), "data": _tile(8, 16)},
+    "bn_aggr": {"dst": _written(8, 2, dtype=nl.float32), "data": _tile(8, 6)},
+    "bn_stats": {"dst": _written(8, 6, dtype=nl.float32), "data": _tile(8, 16)},
     "dma_copy": _moved(),
-    "dma_transpose": lambda: {"dst": _written(64, 32), "src": _tile(32, 64)},
+    "dma_transpose": {"dst": _written(64, 32), "src": _tile(32, 64)},
     "dropout": _one(prob=0.5),
     "exponential": _moved(),
-    "iota": lambda: {"dst": _written(8, 16), "pattern": [[1, 16]]},
-    "max8": lambda: {"dst": _written(8, 8), "src": _tile(8, 16)},
-    "memset": lambda: {"dst": _written(8, 16), "value": 0},
-    "nc_find_index8": lambda: {"dst": _written(8, 8, dtype=nl.uint32), "data": _tile(8, 16), "vals": _tile(8, 8)},
-    "nc_matmul": lambda: {
+    "iota": {"dst": _written(8, 16), "pattern": [[1, 16]]},
+    "max8": {"dst": _written(8, 8), "src": _tile(8, 16)},
+    "memset": {"dst": _written(8, 16), "value": 0},
+    "nc_find_index8": {"dst": _written(8, 8, dtype=nl.uint32), "data": _tile(8, 16), "vals": _tile(8, 8)},
+    "nc_matmul": {
         "dst": _written(64, 32, dtype=nl.float32, memory="psum"),
         "stationary": _tile(128, 64),
         "moving": _tile(128, 32),
     },
-    "nc_stream_shuffle": lambda: {"dst": _written(32, 16), "src": _tile(32, 16), "shuffle_mask": list(range(32))},
-    "nc_transpose": lambda: {"dst": _written(32, 64, memory="psum"), "data": _tile(64, 32)},
+    "nc_stream_shuffle": {"dst": _written(32, 16), "src": _tile(32, 16), "shuffle_mask": list(range(32))},
+    "nc_transpose": {"dst": _written(32, 64, memory="psum"), "data": _tile(64, 32)},
     "reciprocal": _one(),
-    "scalar_tensor_tensor": lambda: (
-        _one(op0=nl.multiply, operand0=1.0, op1=nl.add)() | {"operand1": _tile(8, 16, dtype=nl.float32)}
-    ),
-    "select_reduce": lambda: {
+    "scalar_tensor_tensor": _one(op0=nl.multiply, operand0=1.0, op1=nl.add, operand1=_tile(8, 16, dtype=nl.float32)),
+    "select_reduce": {
         "dst": _written(8, 16),
         "predicate": _tile(8, 16, dtype=nl.uint8),
         "on_true": _tile(8, 16),
         "on_false": 0.0,
     },
     "tensor_copy": _moved(),
-    "tensor_copy_predicated": lambda: _moved()() | {"predicate": _tile(8, 16, dtype=nl.uint8)},
-    "tensor_partition_reduce": lambda: {"dst": _written(1, 16), "op": nl.add, "data": _tile(8, 16)},
-    "tensor_reduce": lambda: {"dst": _written(8, 1), "op": nl.add, "data": _tile(8, 16), "axis": 1},
+    "tensor_copy_predicated": _moved(predicate=_tile(8, 16, dtype=nl.uint8)),
+    "tensor_partition_reduce": {"dst": _written(1, 16), "op": nl.add, "data": _tile(8, 16)},
+    "tensor_reduce": {"dst": _written(8, 1), "op": nl.add, "data": _tile(8, 16), "axis": 1},
     "tensor_scalar": _one(op0=nl.multiply, operand0=1.0),
     "tensor_scalar_cumulative": _moved(op0=nl.multiply, op1=nl.add, imm0=1.0),
-    "tensor_scalar_reduce": lambda: (
-        _one(op0=nl.multiply, operand0=1.0, reduce_op=nl.add)() | {"reduce_res": _written(8, 1, dtype=nl.float32)}
+    "tensor_scalar_reduce": _one(
+        op0=nl.multiply, operand0=1.0, reduce_op=nl.add, reduce_res=_written(8, 1, dtype=nl.float32)
     ),
-    "tensor_tensor": lambda: {"dst": _written(8, 16), "data1": _tile(8, 16), "data2": _tile(8, 16), "op": nl.add},
-    "tensor_tensor_scan": lambda: {
+    "tensor_tensor": {"dst": _written(8, 16), "data1": _tile(8, 16), "data2": _tile(8, 16), "op": nl.add},
+    "tensor_tensor_scan": {
         "dst": _written(8, 16),
         "data0": _tile(8, 16),
         "data1": _tile(8, 16),

@@ -47,7 +47,7 @@ def dtypes(
     name = instruction if isinstance(instruction, str) else str(getattr(instruction, "__name__", instruction))
     if name not in CALLS:
         raise ValueError(f"instruction: {name!r} is not among those that can be tried: {', '.join(sorted(CALLS))}")
-    call = CALLS[name]()
+    call = CALLS[name]
     data = tuple(name for name, value in call.items() if isinstance(value, Tile) and value.dtype is None)
     chosen = data if operands is None else (operands,) if isinstance(operands, str) else tuple(operands)
     wrong = [each for each in chosen if not isinstance(call.get(each), Tile)]
@@ -69,7 +69,7 @@ def dtypes(
 
 @lru_cache
 def _taken(name: str, operands: tuple[str, ...], chip: str, arguments: tuple[tuple[str, Any], ...]) -> list[DType]:
-    call = {**CALLS[name](), **dict(arguments)}
+    call = {**CALLS[name], **dict(arguments)}
     return [dtype for dtype in _ALL if _is_taken(name, call, operands, chip, dtype)]
 
 

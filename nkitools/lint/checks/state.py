@@ -49,13 +49,9 @@ def _outside(context: Context, node: ast.Attribute | ast.Name) -> None:
         context.find("NK617", node, f"the kernel depends on {dotted}, which changes from call to call", _REMEDY)
 
 
-def _rebinds(context: Context, name: str) -> bool:
-    return any(each.id == name and isinstance(each.ctx, ast.Store) for each in _names(context.scope))
-
-
 def _rebound(context: Context, node: ast.Global) -> None:
     for name in node.names:
-        if _rebinds(context, name):
+        if _stores(context.scope, name):
             context.find("NK617", node, f"the kernel assigns to `{name}`, a variable of its file", _REMEDY)
 
 
@@ -65,7 +61,7 @@ def _read(context: Context, node: ast.Name) -> None:
         return
     if _is_kernel_code(context, owner):
         return
-    if node.id in context.scope.outside and _rebinds(context, node.id):
+    if node.id in context.scope.outside and _stores(context.scope, node.id):
         return  # said where the kernel declares it
     changed = _changed(context, owner, node.id)
     if changed is not None:
@@ -81,10 +77,9 @@ def _changed(context: Context, owner: Scope, name: str) -> int | None:
     for scope in owner.all():
         inside = scope is not owner
         if inside and name in scope.outside:
-            stores = (each for each in _names(scope) if each.id == name and isinstance(each.ctx, ast.Store))
-            found = next(stores, None)
-            if found is not None:
-                return found.lineno
+            stores = _stores(scope, name)
+            if stores:
+                return stores[0].lineno
         # Only the body of a function goes on after the kernel in it is defined.
         if not _holds_mutable(owner, name) or (not inside and not isinstance(owner.node, Function)):
             continue
@@ -149,8 +144,10 @@ def _only_written(scope: Scope) -> Iterator[ast.Name]:
                         yield target.value
 
 
-def _names(scope: Scope) -> Iterator[ast.Name]:
-    return (each for each in scope.nodes if isinstance(each, ast.Name))
+def _stores(scope: Scope, name: str) -> list[ast.Name]:
+    """Return where a scope binds a name."""
+    names = (each for each in scope.nodes if isinstance(each, ast.Name))
+    return [each for each in names if each.id == name and isinstance(each.ctx, ast.Store)]
 
 
 LISTENS = {"function": (function,)}
