@@ -8,6 +8,7 @@ iterations count together, and a line has one hint.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,12 +71,8 @@ class _Line:
         return f"{self.most:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
 
-class _Lines(dict[int, _Line]):
-    """The lines that have inefficient instructions of a sort, by their sites."""
-
-    def __missing__(self, site: int) -> _Line:
-        line = self[site] = _Line()
-        return line
+_Lines = defaultdict[int, _Line]
+"""The lines that have inefficient instructions of a sort, by their sites."""
 
 
 def report_speed(columns: Columns, reporter: Reporter, chip: Generation) -> None:
@@ -104,16 +101,18 @@ class _Speed:
                 cycles[kind.plan.engine] += kind.cycles
         return cycles
 
-    def share(self, engine: str, line: _Line) -> float:
-        """Return a line's share of its engine's cycles; 0 for few instructions, or an engine that is not busy."""
+    def costly(self, engine: str, lines: _Lines) -> Iterator[tuple[int, _Line, str]]:
+        """Yield the lines that take a large share of the cycles of an engine that is busy, with their shares."""
         times = {name: cycles / getattr(self.chip.clocks, name) for name, cycles in self.cycles.items()}
-        if line.count < _MANY or times[engine] < _BUSY * max(times.values()):
-            return 0.0
-        return line.amount / self.cycles[engine]
+        if times[engine] < _BUSY * max(times.values()):
+            return
+        for site, line in lines.items():
+            if line.count >= _MANY and line.amount >= _SHARE * self.cycles[engine]:
+                yield site, line, f"{line.amount / self.cycles[engine]:.0%}"
 
     def small_dma(self) -> None:
         """NK701."""
-        lines, descriptors, dmas = _Lines(), 0, 0
+        lines, descriptors, dmas = _Lines(_Line), 0, 0
         for kind in self.kinds:
             if kind.plan.name not in _COPIES:
                 continue
@@ -138,27 +137,24 @@ class _Speed:
         """NK702."""
         half = self.chip.partitions // 2
         for engine, name in _LANES.items():
-            lines = _Lines()
+            lines = _Lines(_Line)
             for kind in self.kinds:
                 # A transposition of 32 x 32 has no more.
                 if kind.plan.engine == engine and kind.plan.name != "nc_transpose":
                     partitions = max((each.partitions for each in kind.layouts if each.on_chip), default=half + 1)
                     if partitions <= half:
                         lines[kind.site].add(kind, kind.cycles, partitions)
-            for site, line in lines.items():
-                share = self.share(engine, line)
-                if share >= _SHARE:
-                    self._say(
-                        "NK702",
-                        site,
-                        f"{line.count:,} instructions of this line use {line.measures} of the {self.chip.partitions} "
-                        f"lanes of the {name} Engine and take {share:.0%} of its cycles; on all partitions each would "
-                        "take no longer",
-                    )
+            for site, line, share in self.costly(engine, lines):
+                self._say(
+                    "NK702",
+                    site,
+                    f"{line.count:,} instructions of this line use {line.measures} of the {self.chip.partitions} lanes "
+                    f"of the {name} Engine and take {share} of its cycles; on all partitions each would take no longer",
+                )
 
     def matmuls(self) -> None:
         """NK703, NK704."""
-        passes, idle = _Lines(), _Lines()
+        passes, idle = _Lines(_Line), _Lines(_Line)
         array = self.chip.partitions * self.chip.stationary_fmax
         for kind in self.kinds:
             if kind.plan.name != "nc_matmul":
@@ -169,25 +165,21 @@ class _Speed:
             used = stationary.partitions * dst.partitions
             if 2 * used <= array and not kind.plan.tiled:
                 idle[kind.site].add(kind, kind.cycles, round(100 * used / array))
-        for site, line in passes.items():
-            share = self.share("tensor", line)
-            if share >= _SHARE:
-                self._say(
-                    "NK703",
-                    site,
-                    f"{line.count:,} matmuls of this line multiply float32, in {line.measures} passes each, and take "
-                    f"{share:.0%} of the Tensor Engine's cycles",
-                )
-        for site, line in idle.items():
-            share = self.share("tensor", line)
-            if share >= _SHARE:
-                self._say(
-                    "NK704",
-                    site,
-                    f"{line.count:,} matmuls of this line use {line.measures}% of the Tensor Engine's "
-                    f"{self.chip.partitions} x {self.chip.stationary_fmax} processing elements and take {share:.0%} of "
-                    "its cycles",
-                )
+        for site, line, share in self.costly("tensor", passes):
+            self._say(
+                "NK703",
+                site,
+                f"{line.count:,} matmuls of this line multiply float32, in {line.measures} passes each, and take "
+                f"{share} of the Tensor Engine's cycles",
+            )
+        for site, line, share in self.costly("tensor", idle):
+            self._say(
+                "NK704",
+                site,
+                f"{line.count:,} matmuls of this line use {line.measures}% of the Tensor Engine's "
+                f"{self.chip.partitions} x {self.chip.stationary_fmax} processing elements and take {share} of its "
+                "cycles",
+            )
 
     def _say(self, rule: str, site: int, message: str) -> None:
         with self.reporter.placed(self.record.sites[site]):
