@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import total_ordering
 
 from nkitools.chip.generations import TABLES
 
@@ -58,6 +59,7 @@ class matmul_perf_mode(_Member):  # noqa: N801
     double_row = "double_row"
 
 
+@total_ordering
 class nc_version(_Member):  # noqa: N801
     """NeuronCore generations; comparable as numbers."""
 
@@ -66,15 +68,6 @@ class nc_version(_Member):  # noqa: N801
 
     def __lt__(self, other: nc_version) -> bool:
         return self.value < other.value if isinstance(other, nc_version) else NotImplemented
-
-    def __le__(self, other: nc_version) -> bool:
-        return self.value <= other.value if isinstance(other, nc_version) else NotImplemented
-
-    def __gt__(self, other: nc_version) -> bool:
-        return self.value > other.value if isinstance(other, nc_version) else NotImplemented
-
-    def __ge__(self, other: nc_version) -> bool:
-        return self.value >= other.value if isinstance(other, nc_version) else NotImplemented
 
 
 class dma_engine(_Member):  # noqa: N801

@@ -21,10 +21,9 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.issue.plan import Value
-from nkitools.issue.reduce_registers import Lanes, register_elements, result_tile
+from nkitools.issue.reduce_registers import COMMANDS, Lanes, register_elements, result_tile
 from nkitools.rules.finding import report
 
-_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
 _REDUCING = (reduce_cmds.reduce, reduce_cmds.reset_reduce)
 
 Activate = Callable[..., Array]  # (destination, data, bias, scale), and no place for a reduction
@@ -55,7 +54,7 @@ def activation(
     Source: nki.isa.activation (NKI 0.6).
     """
     function = guards.activation_function(check, "op", op)
-    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, COMMANDS)
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)

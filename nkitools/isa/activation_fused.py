@@ -40,7 +40,6 @@ _STAGES = (
     ("bypass", "bypass"),
 )
 _REDUCTIONS = ("add", "maximum", "minimum", "abs_max", "abs_min")
-_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
 
 Function = Callable[[Array, Any, Array], Any]  # (value, relu_param, out)
 
@@ -127,7 +126,7 @@ def activate2(
     guards.has_instruction(check, "fused_activation", remedy)
     function = _function(check, op)
     steps = _stages(check, op0, op1, reverse0, reverse1)
-    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _COMMANDS)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, reduce_registers.COMMANDS)
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("data", data))
     for role, operand in (("imm0", imm0), ("imm1", imm1), ("relu_param", relu_param)):

@@ -21,8 +21,6 @@ from nkitools.issue import guards, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, OptionalOperand, Plan, Src, instruction
-from nkitools.issue.plan import Value
-from nkitools.rules.finding import report
 
 _WORDS = (int32, uint32)
 _SCALAR_ENGINE = (("multiply", "add"), ("multiply",), ("add",))
@@ -138,7 +136,9 @@ def tensor_scalar(
 
     steps = arithmetic.steps_of(first, second, bool(reverse0), bool(reverse1))
     compute = _stepwise(check, operators, steps, dst, data, (operand0, operand1))
-    compute = _with_zero_for_unary(operators, (operand0, operand1), compute)
+    for place in reversed(range(len(operators))):
+        role, operand = f"operand{place}", (operand0, operand1)[place]
+        compute = scalar_operands.zero_if_unary(check, role, operators[place], operand, compute, place)
 
     cycles = streaming(check.chip, data, 1 / elements_per_cycle(check.chip, chosen, dst, data))
     elements = made(dst={"data": SAME, "operand0": BROADCAST, "operand1": BROADCAST})
@@ -169,27 +169,6 @@ def _operand_form(check: Check, role: str, operator: Operator, operand: Optional
             check.refuse("NK609", f"`{role}` must be None or 0 for the unary operator {operator}", operand)
     elif operand is None and operator.name != "bypass":
         check.refuse("NK609", f"`{role}` is missing for {operator}")
-
-
-def _with_zero_for_unary(
-    operators: tuple[Operator, ...], operands: tuple[Any, ...], compute: Callable[..., None]
-) -> Callable[..., None]:
-    """NK609: the number beside a unary operator is 0. A number is data, so that this is looked at in each call."""
-    unary = [i for i, operator in enumerate(operators) if operator.unary and operands[i] is not None]
-    if not unary:
-        return compute
-
-    def checked(destination: Array, data: Array, *numbers: Value) -> None:
-        for index in unary:
-            if numbers[index] != 0:
-                report(
-                    "NK609",
-                    f"tensor_scalar: `operand{index}` must be None or 0 for the unary operator {operators[index]}, it "
-                    f"is {numbers[index]}",
-                )
-        compute(destination, data, *numbers)
-
-    return checked
 
 
 def _scalar_engine(check: Check, engine: engines, operators: tuple[Operator, ...], tensors: tuple[Any, ...]) -> engines:

@@ -82,7 +82,6 @@ def nc_matmul(
         wants_fresh=True,
         adds_always=adds,
         adds_to_matmuls_only=adds and not check.chip.accumulates_on_any_value,
-        overwrites=accumulates is False,
         passes=passes,
         tiled=array != (check.chip.partitions, check.chip.stationary_fmax),
     )
@@ -347,7 +346,7 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
         passes = 1 if data.dtype.itemsize < 4 else 2 if check.chip.exact_transpose else 4
         cycles = costs.matmul(check.chip, free, partitions, passes)
     # Multiplied by an identity, a NaN reaches all of its column.
-    return Plan(chosen.name, cycles, compute, made(dst={"data": Transpose() if exact else Column(0)}), overwrites=True)
+    return Plan(chosen.name, cycles, compute, made(dst={"data": Transpose() if exact else Column(0)}))
 
 
 def _transpose_engine(check: Check, engine: engines, dst: NkiTensor, data: NkiTensor, fits: bool) -> engines:

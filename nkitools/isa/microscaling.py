@@ -153,7 +153,6 @@ def nc_matmul_mx(
         product_elements(Column(0), accumulates, stationary_scale=scales[0], moving_scale=scales[1]),
         wants_fresh=True,
         adds_always=accumulates is True,
-        overwrites=accumulates is False,
         touches=_touches(3, (stationary_scale, stationary_rows), (moving_scale, moving_rows)),
     )
 

@@ -19,14 +19,12 @@ from nkitools.engines.costs import GPSIMD_START, dma, elements_per_cycle, is_hal
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import oob_mode as oob_modes
-from nkitools.issue import dma_descriptors, guards
+from nkitools.issue import dma_descriptors, guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
-from nkitools.issue.plan import RegisterOrNumber, Value
+from nkitools.issue.plan import RegisterOrNumber
 from nkitools.issue.touched_elements import register_value
-
-_INT32 = np.iinfo(np.int32)
 
 
 def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[[Array, Array], None]:
@@ -131,10 +129,7 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
     Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609.
     Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """
-    if isinstance(value, NkiTensor):
-        check.refuse(
-            "NK609", f"`value` must be a number, known when the kernel is built; it is {describe(value)}", value
-        )
+    instruction_guards.known_number(check, "value", value)
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst)
     guards.gpsimd_reaches(check, engine, dst=dst)
@@ -184,19 +179,14 @@ def iota(
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst)
     guards.not_packed(check, dst=dst)
     steps = pattern_steps(check, pattern)
-    _int32(check, "channel_multiplier", channel_multiplier)
-    size = math.prod(count for _, count in steps)
-    if size != dst.layout.free_elements:
-        message = (
-            f"`pattern` makes {size} elements per partition; `dst`, {describe(dst)}, has {dst.layout.free_elements}"
-        )
-        check.refuse("NK109", message, dst)
+    across = instruction_guards.integer(check, "channel_multiplier", channel_multiplier)
+    made_by_pattern(check, steps, dst=dst)
 
-    across, dtype = int(channel_multiplier), dst.dtype
+    dtype = dst.dtype
 
     def compute(destination: Array, offset: int | VirtualRegister) -> None:
         first = register_value("nisa.iota", offset) if isinstance(offset, VirtualRegister) else offset
-        _int32(check, "offset", first)
+        instruction_guards.integer(check, "offset", first)
         values = np.asarray(first + across * np.arange(destination.shape[0], dtype=np.int64))
         for step, count in steps:
             values = values[..., None] + step * np.arange(count, dtype=np.int64)
@@ -205,19 +195,25 @@ def iota(
     return Plan("gpsimd", GPSIMD_START + dst.layout.free_elements, compute, made(dst={"offset": BROADCAST}))
 
 
-def _int32(check: Check, role: str, number: Value) -> None:
-    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    if not whole or not _INT32.min <= number <= _INT32.max:
-        check.refuse("NK609", f"`{role}` must be a 32-bit integer, it is {number!r}")
-
-
 def pattern_steps(check: Check, pattern: Pattern) -> list[tuple[int, int]]:
     """NK609: the pattern as one to four pairs (step, num)."""
     form = isinstance(pattern, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pattern)
     if not form or not 1 <= len(pattern) <= 4:
         check.refuse("NK609", f"`pattern` must be a list of one to four [step, num], it is {pattern!r}")
     for step, count in pattern:
-        _int32(check, "pattern step", step)
+        instruction_guards.integer(check, "pattern step", step)
         if not isinstance(count, (int, np.integer)) or count < 1:
             check.refuse("NK609", f"`pattern` has a num of {count!r}; it must be at least 1")
     return [(int(step), int(count)) for step, count in pattern]
+
+
+def made_by_pattern(check: Check, steps: list[tuple[int, int]], **tensors: NkiTensor) -> None:
+    """NK109: tensors have as many elements per partition as the pattern makes."""
+    made = math.prod(count for _, count in steps)
+    for role, tensor in tensors.items():
+        if tensor.layout.free_elements != made:
+            message = (
+                f"`pattern` makes {made} elements per partition; `{role}`, {describe(tensor)}, has "
+                f"{tensor.layout.free_elements}"
+            )
+            check.refuse("NK109", message, tensor)

@@ -87,7 +87,7 @@ def tensor_reduce(
     if plain and in_float32(dst.dtype, data.dtype):
         compute = _reducing_directly(operator.compute, axes, dst.shape == with_ones, negated=bool(negate))
     else:
-        compute = _reducing(operator, axes, dst.dtype, negated=bool(negate))
+        compute = reducing(operator, axes, dst.dtype, np.negative if negate else None)
 
     factor = 0.5 if is_bfloat16(dst, data) and operator.name in ("add", "maximum") else 1
     return Plan("vector", streaming(check.chip, data, factor), compute, made(dst={"data": Axes(axes)}))
@@ -105,7 +105,10 @@ def _reducing_directly(function: Any, axes: tuple[int, ...], keepdims: bool, *, 
     return compute
 
 
-def _reducing(operator: Operator, axes: tuple[int, ...], dtype: DType, *, negated: bool) -> Callable[..., None]:
+def reducing(
+    operator: Operator, axes: tuple[int, ...], dtype: DType, finish: Callable[[Array], Array] | None = None
+) -> Callable[[Array, Array], None]:
+    """Return a reduction on bits, or in float32 and then by way of ``finish``, cast once into ``dtype``."""
     reduce, bitvec = operator.reduce, operator.kind == "bitvec"
     assert reduce is not None
 
@@ -114,6 +117,6 @@ def _reducing(operator: Operator, axes: tuple[int, ...], dtype: DType, *, negate
 
     def in_float32(destination: Array, values: Array) -> None:
         result = reduce(to_float32(values), axes, False)
-        put(destination, np.negative(result) if negated else result, dtype)
+        put(destination, result if finish is None else finish(result), dtype)
 
     return on_bits if bitvec else in_float32

@@ -125,8 +125,7 @@ def nc_match_replace8(
     2.26. AWS's kernel library does without ``dst_idx`` on NeuronCore-v2; no document forbids it there.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.isa.nc_match_replace8 (NKI 0.6; SDK 2.26).
     """
-    if isinstance(imm, NkiTensor):
-        check.refuse("NK609", f"`imm` must be a number, known when the kernel is built; it is {describe(imm)}", imm)
+    instruction_guards.known_number(check, "imm", imm)
     guards.tiles(check, dst=dst, data=data, vals=vals, dst_idx=dst_idx)
     guards.not_packed(check, dst=dst, data=data, vals=vals)
     guards.same_partitions(check, ("data", data), ("vals", vals))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from nkitools.engines.cast_on_write import constant, put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator, OperatorToken
-from nkitools.isa.move import pattern_steps
+from nkitools.isa.move import made_by_pattern, pattern_steps
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, WITHIN_PARTITION, Rule
@@ -41,7 +40,6 @@ EXACT = 2**24  # up to here float32 holds every integer
 _OLDER = "Use nisa.affine_select for bounds known beforehand, or nisa.iota, nisa.tensor_scalar and nisa.select_reduce."
 _ORDER = ("equal", "less", "less_equal", "greater", "greater_equal")
 _COMPARISONS = ("equal", "not_equal", *_ORDER[1:])
-_RANGE_COMMANDS = (reduce_cmds.idle, reduce_cmds.reset, reduce_cmds.reduce, reduce_cmds.reset_reduce)
 _SELECT_COMMANDS = (reduce_cmds.idle, reduce_cmds.reduce, reduce_cmds.reset_reduce)
 _COPY_PREDICATES = (bool_, uint8, uint16, uint32)
 _SELECT_PREDICATES = (bool_, int8, int16, uint8, uint16)
@@ -88,8 +86,7 @@ def affine_select(
     across = instruction_guards.integer(check, "channel_multiplier", channel_multiplier)
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, on_true_tile=on_true_tile)
     guards.same_partitions(check, ("dst", dst), ("on_true_tile", on_true_tile))
-    for role, tensor in (("dst", dst), ("on_true_tile", on_true_tile)):
-        _made_by_pattern(check, role, tensor, math.prod(count for _, count in steps))
+    made_by_pattern(check, steps, dst=dst, on_true_tile=on_true_tile)
     guards.not_packed(check, dst=dst, on_true_tile=on_true_tile)
 
     shape = on_true_tile.shape
@@ -111,15 +108,6 @@ def affine_select(
     cycles = GPSIMD_START + on_true_tile.layout.free_elements
     elements = made(dst={"on_true_tile": SAME, "on_false_value": BROADCAST, "offset": BROADCAST})
     return Plan("gpsimd", cycles, compute, elements, lanes="travel", chooses=chooses)
-
-
-def _made_by_pattern(check: Check, role: str, tensor: NkiTensor, made: int) -> None:
-    if tensor.layout.free_elements != made:
-        message = (
-            f"`pattern` makes {made} elements per partition; `{role}`, {describe(tensor)}, has "
-            f"{tensor.layout.free_elements}"
-        )
-        check.refuse("NK109", message, tensor)
 
 
 @instruction
@@ -158,7 +146,7 @@ def range_select(
         _comparison(check, role, token, _ORDER) for role, token in (("comp_op0", comp_op0), ("comp_op1", comp_op1))
     )
     reduce_registers.reducer(check, "reduce_op", reduce_op, ("maximum",))
-    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, _RANGE_COMMANDS)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, reduce_registers.COMMANDS)
     _fp32_min(check, on_false_value)
     guards.tiles(check, dst=dst, on_true_tile=on_true_tile, bound0=bound0, bound1=bound1, reduce_res=reduce_res)
     guards.same_elements(check, ("dst", dst), ("on_true_tile", on_true_tile))

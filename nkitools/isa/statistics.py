@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.view_checks import describe
-from nkitools.engines.arithmetic import bits, put_bits
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.operators import OPERATORS, Operator, OperatorToken, token_name
+from nkitools.isa.reduce import reducing
 from nkitools.issue import guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import WITHIN_PARTITION, Axes, Only, Turns
@@ -116,7 +114,8 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src
     if operator.kind == "bitvec":
         guards.integers(check, dst=dst, data=data)
 
-    compute = _across(operator, dst.dtype, average=is_average)
+    share = np.float32(data.shape[0])
+    compute = reducing(operator, (0,), dst.dtype, (lambda total: total / share) if is_average else None)
 
     cycles = GPSIMD_START + elements * min(data.shape[0], PARTITIONS_PER_CORE)
     return Plan("gpsimd", cycles, compute, made(dst={"data": Axes((0,))}))
@@ -131,17 +130,3 @@ def _across_operator(check: Check, token: OperatorToken) -> tuple[Operator, bool
         names = ", ".join(f"nl.{name}" for name in (*_ACROSS, "average"))
         check.refuse("NK306", f"`op`={found} does not reduce across partitions; possible are {names}")
     return found, False
-
-
-def _across(operator: Operator, dtype: DType, *, average: bool) -> Callable[[Array, Array], None]:
-    reduce = operator.reduce
-    assert reduce is not None
-
-    def on_bits(destination: Array, values: Array) -> None:
-        put_bits(destination, reduce(bits(values, dtype), (0,), False), dtype)
-
-    def in_float32(destination: Array, values: Array) -> None:
-        result = reduce(to_float32(values), (0,), False)
-        put(destination, result / np.float32(values.shape[0]) if average else result, dtype)
-
-    return on_bits if operator.kind == "bitvec" else in_float32

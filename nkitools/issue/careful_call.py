@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from nkitools.chip.core import Core
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
@@ -61,6 +59,5 @@ class CarefulCall:
         if self.lanes is None:
             return where
         # Rows left out of a gather leave their part of the destination as it was.
-        spread_out = np.tile if self.plan.last_axis else np.repeat
-        kept = spread_out(self.lanes, tensor.size // self.lanes.size).reshape(tensor.shape)
+        kept = self.plan.rows_of_result(self.lanes, tensor.shape)
         return kept if where is None else where & kept

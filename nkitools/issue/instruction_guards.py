@@ -11,7 +11,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue.instruction import Check
+from nkitools.issue.instruction import Check, Operand
 
 PARTITIONS_PER_CORE = 16  # "each of the eight GpSimd cores connects to 16 contiguous SBUF partitions" (local_gather)
 
@@ -98,6 +98,13 @@ def integer(
         given = describe(number) if isinstance(number, NkiTensor) else repr(number)
         check.refuse("NK609", f"`{role}` must be {what}, it is {given}")
     return int(number)
+
+
+def known_number(check: Check, role: str, value: Operand) -> None:
+    """NK609: a number, not a tensor."""
+    if isinstance(value, NkiTensor):
+        message = f"`{role}` must be a number, known when the kernel is built; it is {describe(value)}"
+        check.refuse("NK609", message, value)
 
 
 def partitions_of(tensor: NkiTensor, chosen: slice | Sequence[int] | Array) -> Array:

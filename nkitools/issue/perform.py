@@ -33,8 +33,7 @@ def perform(call: CarefulCall) -> None:
         judge(call.core, call.plan, *_judged(call, results))
     _store(call, results)
     if call.beyond is not None:
-        outputs = [tensor for tensor, _ in call.outputs]
-        leave_rows_undone(call.core, outputs, call.beyond, last_axis=call.plan.last_axis)
+        leave_rows_undone(call.core, call.plan, [tensor for tensor, _ in call.outputs], call.beyond)
     if call.plan.in_psum:
         note_accesses(call.plan, [value for value, _, _ in call.data])
 

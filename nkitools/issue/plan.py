@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
 
 from nkitools.chip.argument_types import Number
 from nkitools.chip.generations import Generation
@@ -13,6 +16,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.element_maps import Elements
+from nkitools.issue.element_rules import Transpose
 from nkitools.rules.finding import StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.
@@ -63,11 +67,10 @@ class Plan:
     wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
     adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
     adds_to_matmuls_only: bool = False  # so are lanes that another instruction than a matmul wrote
-    overwrites: bool = False  # a matmul that makes a region its own
+    overwrites: bool = False  # a matmul that makes a region its own: no earlier value of it is a source
     touches: tuple[Any, ...] = ()  # for each tensor operand a mask of the lanes read or written, or None for all
     # Makes these masks from the arrays, before compute; ``touches`` is then not empty where outputs may be partial.
     chooses: Callable[..., tuple[Any, ...]] | None = None
-    last_axis: bool = False  # the rows of a gathered input run along the result's last axis, not its first
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
     names_only: bool = False  # the operands are neither read nor written
     passes: int = 1  # how often a matmul streams its moving operand through the array
@@ -83,8 +86,16 @@ class Plan:
     id: int = -1
 
     def number(self) -> None:
-        """Give the plan its id, which the record keeps."""
+        """Give the plan its id, which the record keeps, once it is complete."""
         self.id = next(_plan_ids)
+        if self.engine == "tensor" and "dst" in self.elements.results:
+            self.overwrites = all(source.operand != "dst" for source, _ in self.elements.of("dst"))
+
+    def rows_of_result(self, rows: Array, shape: tuple[int, ...]) -> Array:
+        """Return the elements of a result of this shape that are made of some rows of a gathered input."""
+        transposes = any(isinstance(rule, Transpose) for _, rule in self.elements.of(self.operands[0]))
+        spread_out = np.tile if transposes else np.repeat
+        return spread_out(rows, math.prod(shape) // rows.size).reshape(shape)
 
 
 class Check:

@@ -26,6 +26,7 @@ from nkitools.issue.plan import Operand, Value
 from nkitools.issue.touched_elements import use_state
 from nkitools.rules.finding import report
 
+COMMANDS = (commands.idle, commands.reset, commands.reduce, commands.reset_reduce)  # those without a value to load
 RESETTING = (commands.reset, commands.reset_reduce)
 REDUCING = (commands.reduce, commands.reset_reduce, commands.load_reduce)
 

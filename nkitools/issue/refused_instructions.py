@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core
 from nkitools.chip.layout import layout_of
@@ -66,14 +64,13 @@ def mark_whole(storage: Storage) -> None:
     storage.mark_written(layout_of(storage.shape, storage.array.strides, storage.dtype, storage.memory, 0, 0, 1), 0)
 
 
-def leave_rows_undone(core: Core, tensors: Iterable[NkiTensor], missing: Array, *, last_axis: bool) -> None:
+def leave_rows_undone(core: Core, plan: Plan, tensors: Iterable[NkiTensor], missing: Array) -> None:
     """Mark the rows of a gather's outputs as undone that a reported index has left out."""
     for tensor in tensors:
         if tensor.is_indirect():
             _poison(tensor)
         else:
-            spread_out = np.tile if last_axis else np.repeat
-            where = spread_out(missing, tensor.size // missing.size).reshape(tensor.shape)
+            where = plan.rows_of_result(missing, tensor.shape)
             _poison(MaskedTensor.of(tensor, where & getattr(tensor, "where", True)))
         core.undone.add(tensor.storage.id)
 

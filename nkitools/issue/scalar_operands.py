@@ -62,17 +62,21 @@ def not_both_in_psum(check: Check, first: tuple[str, NkiTensor], second: tuple[s
 
 
 def zero_if_unary(
-    check: Check, role: str, operator: Operator, operand: OptionalOperand, compute: Callable[..., None]
+    check: Check, role: str, operator: Operator, operand: OptionalOperand, compute: Callable[..., None], place: int = 0
 ) -> Callable[..., None]:
-    """NK609: the number beside a unary operator is 0. A number is data, so that this is looked at in each call."""
+    """NK609: the number beside a unary operator is 0. A number is data, so that this is looked at in each call.
+
+    ``place``: of the number among the operands that follow the data.
+    """
     if not operator.unary or operand is None:
         return compute
     instruction = check.instruction
 
-    def checked(destination: Array, data: Array, number: Value, *others: Value) -> None:
+    def checked(destination: Array, data: Array, *operands: Value) -> None:
+        number = operands[place]
         if number != 0:
             message = f"{instruction}: `{role}` must be None or 0 for the unary operator {operator}, it is {number}"
             report("NK609", message, remedy=f"Pass {role}=0.")
-        compute(destination, data, number, *others)
+        compute(destination, data, *operands)
 
     return checked

@@ -83,7 +83,7 @@ def _adding(plan: Plan) -> Plan:
     found = _adding_plans.get(plan.id)
     if found is None:
         operands = {source.operand: rule for source, rule in plan.elements.of("dst")}
-        found = replace(plan, overwrites=False, elements=made(dst={**operands, "dst": SAME}))
+        found = replace(plan, elements=made(dst={**operands, "dst": SAME}))
         found.number()
         _adding_plans[plan.id] = found
     return found
