@@ -42,9 +42,7 @@ def all_reduce(
     """
     call = Collective(all_reduce, priority, name)
     ranks = rank_list(call.check, call.core, replica_group, sized=False)
-    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
-    call.alike(srcs=sent, dsts=received)
-    call.memory({"srcs": sent, "dsts": received})
+    sent, received, _ = call.pairs(srcs, dsts)
     operator = call.operator(op, *sent)
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
         call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), src.shape, "that of")
@@ -76,9 +74,7 @@ def all_gather(
     """
     call = Collective(all_gather, priority, name)
     ranks = rank_list(call.check, call.core, replica_group)
-    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
-    call.alike(srcs=sent, dsts=received)
-    in_sbuf = call.memory({"srcs": sent, "dsts": received})
+    sent, received, in_sbuf = call.pairs(srcs, dsts)
     dim = _dimension(call, collective_dim, (0, 1) if in_sbuf else (0,))
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
         wanted = (*src.shape[:dim], src.shape[dim] * len(ranks), *src.shape[dim + 1 :])
@@ -118,9 +114,7 @@ def reduce_scatter(
     """
     call = Collective(reduce_scatter, priority, name)
     ranks = rank_list(call.check, call.core, replica_group)
-    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
-    call.alike(srcs=sent, dsts=received)
-    call.memory({"srcs": sent, "dsts": received})
+    sent, received, _ = call.pairs(srcs, dsts)
     _dimension(call, collective_dim, (0,))
     operator = call.operator(op, *sent)
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
@@ -156,9 +150,7 @@ def all_to_all(
     """
     call = Collective(all_to_all, priority, name)
     ranks = rank_list(call.check, call.core, replica_group)
-    sent, received = call.tensors("srcs", srcs), call.tensors("dsts", dsts)
-    call.alike(srcs=sent, dsts=received)
-    call.memory({"srcs": sent, "dsts": received}, only_hbm=True)
+    sent, received, _ = call.pairs(srcs, dsts, only_hbm=True)
     _dimension(call, collective_dim, (0,))
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
         _part(call, f"srcs[{number}]", src, len(ranks))

@@ -24,11 +24,10 @@ from nkitools.issue.element_maps import made, of_ranks
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.plan import Plan
 from nkitools.issue.replica_groups import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
+from nkitools.issue.resolve import plan_of
 
 MOST_CHANNELS = 4  # "4 for replica groups containing all devices inside a node and 2 for other" (channels)
 _ONE_CHANNEL = [0]
-
-_plans: dict[tuple[str, str], Plan] = {}
 
 
 def collective_permute(
@@ -49,9 +48,7 @@ def collective_permute(
     """
     call = Collective(collective_permute, priority, name)
     pairs = _pairs(call, source_target_pairs)
-    sent, received = call.tensors("srcs", srcs, one=True), call.tensors("dsts", dsts, one=True)
-    call.alike(srcs=sent, dsts=received)
-    call.memory({"srcs": sent, "dsts": received}, only_hbm=True)
+    sent, received, _ = call.pairs(srcs, dsts, one=True, only_hbm=True)
     call.shaped(("dsts[0]", received[0]), ("srcs[0]", sent[0]), sent[0].shape, "that of")
     mine = rank_of(call.core)
     ranks = sorted({rank for pair in pairs for rank in pair})
@@ -169,14 +166,9 @@ def rank_id(name: str | None = None) -> VirtualRegister:
 
 def _register(call: Collective, rank: int) -> VirtualRegister:
     """Return a register that an instruction has set; no cost is published: that of the shortest instruction."""
-    core = call.core
-    key = (call.name, core.generation.name)
-    plan = _plans.get(key)
-    if plan is None:
-        cycles = float(core.generation.min_initiation_cycles)
-        plan = _plans[key] = Plan("sync", cycles, lambda: None, made(), name=call.name)
-        plan.number()
-    commit(core, plan, (), call, call.label)
+    cycles = float(call.core.generation.min_initiation_cycles)
+    plan = plan_of(call.core, (call.name,), lambda: Plan("sync", cycles, lambda: None, made(), name=call.name))
+    commit(call.core, plan, (), call, call.label)
     return VirtualRegister(rank)
 
 

@@ -124,9 +124,7 @@ class _Variable(Collective):
 
     def take(self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], metadata: NkiTensor, count: int) -> None:
         """Check the tensors."""
-        (self.src,), (self.dst,) = self.tensors("srcs", srcs, one=True), self.tensors("dsts", dsts, one=True)
-        self.alike(srcs=[self.src], dsts=[self.dst])
-        self.memory({"srcs": [self.src], "dsts": [self.dst]}, only_hbm=True)
+        (self.src,), (self.dst,), _ = self.pairs(srcs, dsts, one=True, only_hbm=True)
         (self.metadata,) = self.tensors("metadata_tensor", [metadata], one=True)
         for role, tensor in (("srcs[0]", self.src), ("dsts[0]", self.dst), ("metadata_tensor", self.metadata)):
             if not tensor.is_contiguous():

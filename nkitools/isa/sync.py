@@ -24,6 +24,7 @@ from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import Elements, From, made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
+from nkitools.issue.resolve import plan_of
 from nkitools.record.beside_rows import Transfer
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -34,8 +35,6 @@ _WAITING = (engines.gpsimd, engines.vector, engines.scalar, engines.tensor, engi
 # "only allowed in NeuronCore-v3 or newer when LNC is enabled" (core_barrier, sendrecv)
 _ONE_CORE = "takes both cores of a logical NeuronCore; this kernel is launched on one"
 _LAUNCH = "Launch it as kernel[2](...), or branch on nl.num_programs(0)."
-
-_plans: dict[tuple[Any, ...], Plan] = {}
 
 
 class _Form(NamedTuple):
@@ -70,8 +69,13 @@ def core_barrier(
         _meet_at(core, data)
     elif members == BOTH:
         check.fail("NK613", f"`cores`={BOTH} {_ONE_CORE}", remedy=_LAUNCH)
-    plan = _plan_of(core, engine, data)
-    commit(core, plan, (data,), _FORM, name)
+    chosen = engines.gpsimd if engine is engines.unknown else engine
+
+    def make() -> Plan:
+        cycles = float(core.generation.min_initiation_cycles)
+        return Plan(chosen.name, cycles, lambda: None, made(), names_only=True, name="core_barrier")
+
+    commit(core, plan_of(core, ("core_barrier", chosen), make, ("data", False)), (data,), _FORM, name)
     return NkiInstruction(core.device_loop)
 
 
@@ -109,18 +113,6 @@ def _meet_at(core: Core, data: NkiTensor) -> None:
         lambda: f"waits in nisa.core_barrier of {describe(data)} at {place_of(core)}",
         settle,
     )
-
-
-def _plan_of(core: Core, engine: engines, data: NkiTensor) -> Plan:
-    chosen = engines.gpsimd if engine is engines.unknown else engine
-    key = (chosen, core.generation.name)
-    plan = _plans.get(key)
-    if plan is None:
-        cycles = float(core.generation.min_initiation_cycles)
-        plan = _plans[key] = Plan(chosen.name, cycles, lambda: None, made(), names_only=True, name="core_barrier")
-        plan.operands, plan.written = ("data",), (False,)
-        plan.number()
-    return plan
 
 
 @instruction

@@ -33,6 +33,7 @@ from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.perform import perform
 from nkitools.issue.plan import DST, SRC, Check, Plan
+from nkitools.issue.resolve import plan_of
 
 SBUF = MemoryRegion.sbuf
 REDUCING = ("add", "minimum", "maximum")
@@ -40,8 +41,6 @@ WIDE_INTEGERS = ("int32", "uint32")  # "does not support 32-bit or 64-bit intege
 
 Moves = Callable[[Met, list[Array]], None]  # writes what the ranks have brought to the destinations
 Mask = Array | None
-
-_plans: dict[tuple[Any, ...], Plan] = {}
 
 
 class Collective:
@@ -73,6 +72,14 @@ class Collective:
         for each in given:
             self._settle(each)
         return list(given)
+
+    def pairs(
+        self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], *, one: bool = False, only_hbm: bool = False
+    ) -> tuple[list[NkiTensor], list[NkiTensor], bool]:
+        """Return the sources and the destinations, in pairs of one dtype, and whether they are in SBUF."""
+        sent, received = self.tensors("srcs", srcs, one=one), self.tensors("dsts", dsts, one=one)
+        self.alike(srcs=sent, dsts=received)
+        return sent, received, self.memory({"srcs": sent, "dsts": received}, only_hbm=only_hbm)
 
     def by_channel(self, role: str, given: Sequence[Sequence[NkiTensor]], channels: int) -> list[NkiTensor]:
         """NK609: a list of lists of one tensor, one list a channel."""
@@ -216,17 +223,15 @@ class Collective:
         without the wait and the way between devices.
         """
         moved = max(_nbytes(dsts), _nbytes(srcs))
-        key = (self.name, self.core.generation.name, moved, len(dsts), len(srcs), elements, names_only)
-        plan = _plans.get(key)
-        if plan is None:
-            cost = moved / self.core.generation.dma_bytes_per_second * 1e9 + DMA_COMPLETION_NS
-            plan = _plans[key] = Plan("dma", cost, _moved_already, elements, names_only=names_only, name=self.name)
-            lists = (("dsts", dsts), ("srcs", srcs))
-            plan.operands = tuple(f"{role}[{number}]" for role, each in lists for number in range(len(each)))
-            plan.arguments = plan.operands
-            plan.written = (True,) * len(dsts) + (False,) * len(srcs)
-            plan.number()
-        return plan
+        key = (self.name, moved, len(dsts), len(srcs), elements, names_only)
+        cost = moved / self.core.generation.dma_bytes_per_second * 1e9 + DMA_COMPLETION_NS
+        outputs = [(f"dsts[{number}]", True) for number in range(len(dsts))]
+        inputs = [(f"srcs[{number}]", False) for number in range(len(srcs))]
+
+        def make() -> Plan:
+            return Plan("dma", cost, _moved_already, elements, names_only=names_only, name=self.name)
+
+        return plan_of(self.core, key, make, *outputs, *inputs)
 
     def _full(self, plan: Plan, operands: list[NkiTensor]) -> FullPrecision | None:
         """In full precision what is moved are the digits beyond the declared dtype, too."""

@@ -41,6 +41,17 @@ def resolve(form: InstructionForm, core: Core, values: tuple[Any, ...]) -> Caref
     return CarefulCall(core, plan, roles, operands, plan, skip, full, release)
 
 
+def plan_of(core: Core, key: tuple[Any, ...], make: Callable[[], Plan], *operands: tuple[str, bool]) -> Plan:
+    """Return the plan of a call whose guards look at every call; ``operands``: their names, and which are written."""
+    plan: Plan | None = core.plans.get(key)
+    if plan is None:
+        plan = core.plans[key] = make()
+        plan.operands = plan.arguments = tuple(name for name, _ in operands)
+        plan.written = tuple(is_written for _, is_written in operands)
+        plan.number()
+    return plan
+
+
 def _settled(name: str, values: tuple[Any, ...], *, skip: bool) -> bool:
     """Move views with a run-time address to where it is now; False where that is out of bounds and skipped."""
     for value in values:
