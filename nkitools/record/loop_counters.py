@@ -10,6 +10,9 @@ import numpy as np
 from nkitools.record.bytecode import loops_around
 from nkitools.record.source_sites import LAUNCH, is_internal
 
+_HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself
+_DICTS = frozenset({"locals", "vars"})  # functions that return the dict
+
 
 def author_frames(frame: FrameType | None) -> list[FrameType]:
     """Return the kernel's frames from ``frame`` outward to the launch; none where ``frame`` is not a kernel's."""
@@ -53,11 +56,25 @@ def counters(frame: FrameType | None) -> dict[str, int]:
     """
     found: list[tuple[str, str, int]] = []
     for each in reversed(author_frames(frame)):
-        loops = loops_around(each.f_code, each.f_lasti)
-        variables = each.f_locals if loops else {}
-        for name in [name for loop in loops for name in loop.names]:
-            value = variables.get(name)
+        names = [name for loop in loops_around(each.f_code, each.f_lasti) for name in loop.names]
+        for name, value in zip(names, _values_of(each, names), strict=True):
             # Nothing else is asked for its number: a tensor would refuse to be one.
             if isinstance(value, (int, np.integer)):
                 found.append((each.f_code.co_name, name, int(value)))
     return qualified(found)
+
+
+def _values_of(frame: FrameType, names: list[str]) -> list[object]:
+    """Return the values of a frame's variables, None for those without any.
+
+    Until Python 3.13 a function's frame keeps the dict of its variables that it is asked for, and with it the memory of
+    every tensor that the function has given up since. The dict is emptied, unless the function asks for it itself.
+    """
+    if not names:
+        return []
+    variables = frame.f_locals
+    values = [variables.get(name) for name in names]
+    code = frame.f_code
+    if code.co_flags & _HAS_OWN_VARIABLES and type(variables) is dict and _DICTS.isdisjoint(code.co_names):
+        variables.clear()
+    return values

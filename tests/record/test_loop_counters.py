@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -245,3 +247,28 @@ def test_findings_have_the_counters_of_their_line() -> None:
         nkitools.simulate(kernel, X)
     assert raised.value.finding.loops == {"m": 1, "i": 1}
     assert "loop m=1, i=1" in str(raised.value)
+
+
+def test_a_frame_that_was_asked_keeps_nothing_alive() -> None:
+    """What a kernel gives up is gone, though its loop counters were asked for; its own locals() stay whole."""
+    seen: list[Any] = []
+
+    def gives_up(x: Any) -> Any:
+        for turn in range(1):
+            tile = nl.load(x)
+            kept = weakref.ref(tile.storage)
+            seen.append((counters(sys._getframe()), kept() is None))
+            del tile
+            seen.append(kept() is None)
+        return x
+
+    def looks(x: Any) -> Any:
+        for turn in range(1):
+            mine = locals()
+            counters(sys._getframe())
+            seen.append(mine["turn"])
+        return x
+
+    for kernel in (gives_up, looks):
+        nkitools.simulate(kernel, np.ones((1, 1), np.float32), rules="off")
+    assert seen == [({"turn": 0}, False), True, 0]

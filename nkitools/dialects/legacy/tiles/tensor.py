@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -34,6 +34,28 @@ from nkitools.rules.finding import finding_here, not_modelled, refuse
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+def _operator(what: str, *, reverse: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method of an operator; operands of a known form are computed with at once."""
+
+    def operate(self: Tensor, other: Operand) -> Any:
+        again = value_again(what, (other, self) if reverse else (self, other), 2)
+        return self._operate(what, other, reverse=reverse) if again is None else again
+
+    return operate
+
+
+def _updater(what: str) -> Callable[[Any, Any], Any]:
+    """Return the method of an operator that works in place."""
+
+    def updated(self: Tensor, other: Operand | Index | NonAffine | Mask) -> Tensor:
+        if isinstance(other, (Index, NonAffine, Mask)):
+            self._operate(what, other)
+        update(what, self, other)
+        return self
+
+    return updated
 
 
 class Tensor:
@@ -198,6 +220,8 @@ class Tensor:
 
     def _operate(self, what: str, other: Any, *, reverse: bool = False) -> Any:
         if isinstance(other, (Index, NonAffine, Mask, DynamicIndex)):
+            if what in _COMPARISONS and isinstance(other, (Index, NonAffine)):
+                not_affine(f"it compares an index with {describe(self.base)}")
             if isinstance(other, Index) and (what == "add" or (what == "subtract" and not reverse)):
                 return DynamicIndex(self, other if what == "add" else -other)
             not_modelled(
@@ -207,90 +231,23 @@ class Tensor:
         if not isinstance(other, (Tensor, bool, int, float, np.generic)):
             return NotImplemented
         x, y = (other, self) if reverse else (self, other)
-        again = value_again(what, (x, y), 3)
-        if again is not None:
-            return again
         dtype = bool if what in _COMPARISONS else None
         value = Tensor.made(*elementwise.binary(what, x, y, dtype=dtype, partitions=False, name=_OPERATORS[what]))
         elementwise.keep_binary(what, x, y, value)
         return value
 
-    def __add__(self, other: Operand) -> Any:
-        return self._operate("add", other)
-
-    def __radd__(self, other: Operand) -> Any:
-        return self._operate("add", other, reverse=True)
-
-    def __sub__(self, other: Operand) -> Any:
-        return self._operate("subtract", other)
-
-    def __rsub__(self, other: Operand) -> Any:
-        return self._operate("subtract", other, reverse=True)
-
-    def __mul__(self, other: Operand) -> Any:
-        return self._operate("multiply", other)
-
-    def __rmul__(self, other: Operand) -> Any:
-        return self._operate("multiply", other, reverse=True)
-
-    def __truediv__(self, other: Operand) -> Any:
-        return self._operate("divide", other)
-
-    def __rtruediv__(self, other: Operand) -> Any:
-        return self._operate("divide", other, reverse=True)
-
-    def __pow__(self, other: Operand) -> Any:
-        return self._operate("power", other)
-
-    def __rpow__(self, other: Operand) -> Any:
-        return self._operate("power", other, reverse=True)
-
-    def __and__(self, other: Operand) -> Any:
-        return self._operate("bitwise_and", other)
-
-    def __rand__(self, other: Operand) -> Any:
-        return self._operate("bitwise_and", other, reverse=True)
-
-    def __or__(self, other: Operand) -> Any:
-        return self._operate("bitwise_or", other)
-
-    def __ror__(self, other: Operand) -> Any:
-        return self._operate("bitwise_or", other, reverse=True)
-
-    def __xor__(self, other: Operand) -> Any:
-        return self._operate("bitwise_xor", other)
-
-    def __rxor__(self, other: Operand) -> Any:
-        return self._operate("bitwise_xor", other, reverse=True)
-
-    def __lshift__(self, other: Operand) -> Any:
-        return self._operate("left_shift", other)
-
-    def __rshift__(self, other: Operand) -> Any:
-        return self._operate("right_shift", other)
-
-    def __lt__(self, other: Operand) -> Any:
-        return self._compare("less", other)
-
-    def __le__(self, other: Operand) -> Any:
-        return self._compare("less_equal", other)
-
-    def __gt__(self, other: Operand) -> Any:
-        return self._compare("greater", other)
-
-    def __ge__(self, other: Operand) -> Any:
-        return self._compare("greater_equal", other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compare("equal", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare("not_equal", other)
-
-    def _compare(self, what: str, other: Any) -> Any:
-        if isinstance(other, (Index, NonAffine)):
-            not_affine(f"it compares an index with {describe(self.base)}")
-        return self._operate(what, other)
+    __add__, __radd__ = _operator("add"), _operator("add", reverse=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", reverse=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", reverse=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", reverse=True)
+    __pow__, __rpow__ = _operator("power"), _operator("power", reverse=True)
+    __and__, __rand__ = _operator("bitwise_and"), _operator("bitwise_and", reverse=True)
+    __or__, __ror__ = _operator("bitwise_or"), _operator("bitwise_or", reverse=True)
+    __xor__, __rxor__ = _operator("bitwise_xor"), _operator("bitwise_xor", reverse=True)
+    __lshift__, __rshift__ = _operator("left_shift"), _operator("right_shift")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")
 
     def __neg__(self) -> Tensor:
         return Tensor.made(*elementwise.unary("negative", self))
@@ -304,23 +261,8 @@ class Tensor:
     def __abs__(self) -> Tensor:
         return Tensor.made(*elementwise.unary("abs", self))
 
-    def _update(self, what: str, other: Any) -> Self:
-        if isinstance(other, (Index, NonAffine, Mask)):
-            self._operate(what, other)
-        update(what, self, other)
-        return self
-
-    def __iadd__(self, other: Operand) -> Self:
-        return self._update("add", other)
-
-    def __isub__(self, other: Operand) -> Self:
-        return self._update("subtract", other)
-
-    def __imul__(self, other: Operand) -> Self:
-        return self._update("multiply", other)
-
-    def __itruediv__(self, other: Operand) -> Self:
-        return self._update("divide", other)
+    __iadd__, __isub__ = _updater("add"), _updater("subtract")
+    __imul__, __itruediv__ = _updater("multiply"), _updater("divide")
 
     # --- what a tensor is not --------------------------------------------------------------------------------------
 
