@@ -11,9 +11,10 @@ from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.history.epochs import Program
 from nkitools.record.columns import Columns, programs_at
-from nkitools.record.dataflow.accesses import Accesses, distinct, pieces_of_storage
+from nkitools.record.dataflow.accesses import Accesses, distinct, row_lengths
+from nkitools.record.dataflow.elements import Forms
 from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
-from nkitools.record.dataflow.pieces import View
+from nkitools.record.dataflow.pieces import View, pieces_of
 from nkitools.record.record import Record
 from nkitools.record.rows import Access
 
@@ -58,7 +59,7 @@ def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]
         firsts, _ = distinct((stretches[mine], programs[mine], which, written[mine]))
         members = np.unique(which)
         shown = accesses.shown(members, accesses.views.byte_offsets[members])
-        pieces = pieces_of_storage(record.storages[storage], shown)
+        pieces = pieces_of(shown, row_lengths(record.storages[storage]), Forms())
         views = dict(zip(members.tolist(), shown, strict=True))
         rows = np.stack((accesses.positions[mine], which, written[mine], stretches[mine]), axis=1)[np.sort(firsts)]
         yield SharedStorage(

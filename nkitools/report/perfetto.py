@@ -156,7 +156,7 @@ class _Events:
             loops[one.program].at(position)
             self._slice(position, one)
         for each in loops.values():
-            each.close()
+            each.shut(0)
         for printed in self.prints:
             self._print(printed)
 
@@ -225,7 +225,7 @@ class _Loops:
         kept = 0
         while kept < min(len(chain), len(self.open)) and chain[kept] == self.open[kept]:
             kept += 1
-        self._shut(kept)
+        self.shut(kept)
         for state in chain[kept:]:
             name, value = list(self.events.record.loops(state).items())[-1]
             track = self.events.track_of(self.program, "loops")
@@ -233,11 +233,8 @@ class _Loops:
             self.open.append(state)
         self.latest = position + 1
 
-    def close(self) -> None:
-        """Close all loops at the end of the program."""
-        self._shut(0)
-
-    def _shut(self, kept: int) -> None:
+    def shut(self, kept: int) -> None:
+        """Close the open loops but the outermost ``kept`` of them."""
         while len(self.open) > kept:
             self.open.pop()
             track = self.events.track_of(self.program, "loops")

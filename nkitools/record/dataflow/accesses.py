@@ -173,11 +173,6 @@ def _begins(values: Array) -> Array:
     return begins
 
 
-def pieces_of_storage(storage: StorageRecord, views: Sequence[View]) -> Pieces:
-    """Return the pieces of some distinct views of one storage, from its first byte on."""
-    return pieces_of(views, row_lengths(storage), Forms())
-
-
 def row_lengths(storage: StorageRecord | None) -> tuple[int, ...]:
     """Return the lengths of rows that a memory may be cut into, of which the last takes every view."""
     if storage is None or (storage.has_address and not storage.partition_bytes):
