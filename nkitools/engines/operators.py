@@ -65,9 +65,6 @@ class Activation:
         return f"nl.{self.name}"
 
 
-# --- arithmetic ------------------------------------------------------------------------------------------------------
-
-
 def _logical(function: Compute) -> Compute:
     def compute(x: Array, y: Array, out: Array) -> Array:
         np.copyto(out, function(np.not_equal(x, 0), np.not_equal(y, 0)))
@@ -126,9 +123,6 @@ def _bypass(x: Array, y: Array, out: Array) -> Array:
     return out
 
 
-# --- bitvec: operands and result are unsigned integers of one width --------------------------------------------------
-
-
 def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
     """Shift logically, filling with zeros (the table has no arithmetic shift).
 
@@ -139,8 +133,6 @@ def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
     np.copyto(out, 0, where=~inside)
     return out
 
-
-# --- the table of math operators -------------------------------------------------------------------------------------
 
 _COMPARISONS = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
 _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
@@ -186,11 +178,9 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-# --- activation functions --------------------------------------------------------------------------------------------
-# Evaluated in float64 where a float32 formula would lose more than a few units in the last place, then rounded once.
-
-
 def _in_double(function: Callable[[Array], Array]) -> Compute:
+    """Evaluate in float64, where a float32 formula would lose more than a few units in the last place; round once."""
+
     def compute(x: Array, out: Array) -> Array:
         np.copyto(out, function(np.asarray(x, np.float64)), casting="same_kind")
         return out
@@ -296,8 +286,6 @@ ACTIVATIONS: dict[str, Activation] = {
     name: Activation(name, compute, *_VALID.get(name, ((0.0, math.inf), True))) for name, compute in _FUNCTIONS.items()
 }
 
-
-# --- tokens ----------------------------------------------------------------------------------------------------------
 
 _TOKEN = "__nki_operator__"
 _NUMPY_TOKENS: dict[Any, str] = {

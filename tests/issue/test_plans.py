@@ -87,6 +87,25 @@ def test_a_plan_keeps_no_tensor(number: int) -> None:
     assert not [each for each in held if isinstance(each, np.ndarray) and each.size > 1]
 
 
+@pytest.mark.parametrize(("accumulate", "overwrites"), [(False, True), (None, False), (True, False)])
+def test_a_matmul_overwrites_where_its_map_has_no_earlier_value(accumulate: bool | None, overwrites: bool) -> None:
+    """What a plan overwrites follows from its element map: only a matmul that adds nothing makes a region its own."""
+    operands = tile(np.zeros((16, 16), np.float32), memory="psum"), tile(X), tile(X)
+
+    def body() -> Any:
+        core = current_core("a test")
+        kept, plans = dict(core.plans), core.plans
+        plans.clear()
+        nisa.nc_matmul(*(placed(each) for each in operands), accumulate=accumulate)
+        found = next(iter(plans.values()))
+        plans.update(kept)
+        return found
+
+    plan = inside(body, chip="trn3")
+    assert plan.overwrites is overwrites
+    assert ("dst" in {source.operand for source, _ in plan.elements.of("dst")}) is not overwrites
+
+
 @pytest.mark.parametrize("number", range(len(calls())))
 def test_both_call_forms(number: int) -> None:
     """By position and by keyword."""

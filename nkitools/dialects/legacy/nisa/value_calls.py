@@ -19,8 +19,9 @@ from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, n
 from nkitools.dialects.legacy.kernels.keywords import check_keywords
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.result_tiles import Tile, part, value_tile, write_lanes
+from nkitools.dialects.legacy.tiles.result_tiles import Tile, part, value_tile, view_of, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
+from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.language.creation import region
 from nkitools.rules.finding import refuse
 
@@ -51,6 +52,9 @@ def new_result(
 
 def write_by(call: Callable[..., Any], dst: NkiTensor | Tile, lanes: Lanes | None, **operands: Any) -> None:
     """Issue ``call(dst=dst, **operands)``, an instruction with its other arguments, on the lanes of a mask."""
+    if lanes is None and len(dst.shape) <= MAX_DIMENSIONS:
+        call(dst=view_of(dst), **{role: view_of(each) for role, each in operands.items()})
+        return
 
     def into(target: NkiTensor, *parts: Any) -> None:
         call(dst=target, **dict(zip(operands, parts, strict=True)))
