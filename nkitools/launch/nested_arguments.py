@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
+from nkitools.record.saved.encoding import fields_of
 
 
 def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
@@ -51,16 +51,7 @@ def _parts(name: str, value: Argument) -> dict[Any, tuple[str, Any]]:
         return {index: (f"{name}[{index}]", item) for index, item in enumerate(value)}
     if isinstance(value, dict):
         return {key: (f"{name}[{key!r}]", item) for key, item in value.items()}
-    return {field: (f"{name}.{field}", getattr(value, field)) for field in _fields(value) if hasattr(value, field)}
-
-
-def _fields(value: Argument) -> list[str]:
-    """Return the attributes of a dataclass or of an NKIObject."""
-    if isinstance(value, type):
-        return []
-    if dataclasses.is_dataclass(value):
-        return [field.name for field in dataclasses.fields(value)]
-    return list(vars(value)) if getattr(type(value), "__nki_object__", False) else []
+    return {field: (f"{name}.{field}", part) for field, part in (fields_of(value) or {}).items()}
 
 
 def _rebuilt(value: Any, parts: dict[Any, Any]) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.record.prints.summaries import as_numbers
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,4 @@ class Difference:
 
 def exact(array: Array) -> Array:
     """Return the values in float64, which holds those of every dtype of NKI; of packed elements the bits."""
-    if array.dtype.names is not None:
-        array = array.view(f"u{array.itemsize}")
-    return array.astype(np.float64)
+    return as_numbers(array).astype(np.float64)

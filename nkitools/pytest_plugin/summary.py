@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,7 +38,6 @@ class Summary:
         passing = [(nodeid, plain) for nodeid, plain in self._told if nodeid not in self._failed]
         _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
         _show_findings(terminalreporter, _sum(plain for _, plain in passing))
-        _show_allowed(terminalreporter, _sum(plain for _, plain in passing))
         _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""
@@ -79,19 +78,16 @@ def _show_prints(terminal: pytest.TerminalReporter, prints: list[tuple[str, list
 def _show_findings(terminal: pytest.TerminalReporter, tally: Tally) -> None:
     # What was raised in a test that passed all the same was expected by it (pytest.raises).
     findings = [finding for finding in tally.ranked() if not finding.raised]
-    if findings:
-        terminal.write_sep("=", "nki findings of passing tests")
     from nkitools.report.pictures import shows_blocks
 
     blocks = shows_blocks(sys.__stdout__)
-    for finding in findings:
-        for line in finding.lines(blocks=blocks):
-            terminal.write_line(line)
+    lines = [line for finding in findings for line in finding.lines(blocks=blocks)]
+    _show_lines(terminal, "nki findings of passing tests", lines)
+    _show_lines(terminal, "nki allowed findings", [finding.allowed_line() for finding in tally.ranked("allowed")])
 
 
-def _show_allowed(terminal: pytest.TerminalReporter, tally: Tally) -> None:
-    allowed = tally.ranked("allowed")
-    if allowed:
-        terminal.write_sep("=", "nki allowed findings")
-    for finding in allowed:
-        terminal.write_line(finding.allowed_line())
+def _show_lines(terminal: pytest.TerminalReporter, heading: str, lines: Sequence[str]) -> None:
+    if lines:
+        terminal.write_sep("=", heading)
+    for line in lines:
+        terminal.write_line(line)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from nkitools.record.run_listeners import added
 from nkitools.rules.catalogue import rule_named
 
 if TYPE_CHECKING:
@@ -31,12 +32,8 @@ def allow_findings(*rules: str, reason: str = "") -> Iterator[None]:
     reasons = {rule_named(rule).id: reason for rule in rules}
     if "NK607" in reasons:
         raise ValueError("NK607 (not-modelled) cannot be allowed: nothing was computed that could be accepted")
-    _allowances.set((*_allowances.get(), reasons))
-    try:
+    with added(_allowances, reasons):
         yield
-    finally:
-        # Not by a token: those of generator fixtures may be closed in another context than they were opened in.
-        _allowances.set(tuple(each for each in _allowances.get() if each is not reasons))
 
 
 def set_aside(run: Run) -> None:

@@ -242,7 +242,10 @@ class Rows:
 
     def row(self, position: int) -> Row:
         """Return the instruction at ``position``."""
-        return self._row(position, self._start(position))
+        start = self._start(position)
+        head = self.row_words[start]
+        planned = self.plans[head >> _HALF]
+        return Row(position, planned.plan, site_of(head), self.row_words[start + 1 : start + planned.words])
 
     def rows_between(self, first: int = 0, last: int | None = None) -> Iterator[Row]:
         """Yield the instructions from the position ``first`` to the one before ``last``, or to the end."""
@@ -288,11 +291,6 @@ class Rows:
             starts.append(start)
             start += words[rows[start] >> _HALF]
         return np.array(starts, np.int64)
-
-    def _row(self, position: int, start: int) -> Row:
-        head = self.row_words[start]
-        planned = self.plans[head >> _HALF]
-        return Row(position, planned.plan, site_of(head), self.row_words[start + 1 : start + planned.words])
 
     def _start(self, position: int) -> int:
         """Return where the row of an instruction begins."""

@@ -6,26 +6,31 @@ Attendants are called when a run begins and ends.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
 
+_T = TypeVar("_T")
 _listeners: ContextVar[tuple[list[Run], ...]] = ContextVar("nkitools_listeners", default=())
 
 
 @contextmanager
-def collect_runs() -> Iterator[list[Run]]:
-    """Collect the runs started inside, by whatever way in; nested collectors each get them."""
-    runs: list[Run] = []
-    _listeners.set((*_listeners.get(), runs))
+def added(variable: ContextVar[tuple[_T, ...]], item: _T) -> Iterator[_T]:
+    """Add an item to the tuple of a context variable for the body of a ``with``."""
+    variable.set((*variable.get(), item))
     try:
-        yield runs
+        yield item
     finally:
         # Not by a token: those of generator fixtures may be closed in another context than they were opened in.
-        _listeners.set(tuple(each for each in _listeners.get() if each is not runs))
+        variable.set(tuple(each for each in variable.get() if each is not item))
+
+
+def collect_runs() -> AbstractContextManager[list[Run]]:
+    """Collect the runs started inside, by whatever way in; nested collectors each get them."""
+    return added(_listeners, [])
 
 
 class Attendant(Protocol):
@@ -41,14 +46,9 @@ class Attendant(Protocol):
 _attendants: ContextVar[tuple[Attendant, ...]] = ContextVar("nkitools_attendants", default=())
 
 
-@contextmanager
-def attend_runs(attendant: Attendant) -> Iterator[None]:
+def attend_runs(attendant: Attendant) -> AbstractContextManager[Attendant]:
     """Call ``attendant`` for the runs of nkitools' own simulator inside."""
-    _attendants.set((*_attendants.get(), attendant))
-    try:
-        yield
-    finally:
-        _attendants.set(tuple(each for each in _attendants.get() if each is not attendant))
+    return added(_attendants, attendant)
 
 
 def announce(run: Run) -> None:

@@ -94,7 +94,8 @@ class Prints(PrintFilters, list[Print]):
         try:
             return super().__getitem__(which)
         except IndexError:
-            raise IndexError(self._no_such(which.__index__())) from None
+            asked = f" {self._why_empty}" if self._why_empty else ""
+            raise IndexError(f"print {which.__index__()} of {len(self)} prints{asked}") from None
 
     @property
     def now(self) -> Prints:
@@ -121,10 +122,6 @@ class Prints(PrintFilters, list[Print]):
     def _there_are(self) -> str:
         counts = Counter(one.prefix for one in self)
         return f"there are {', '.join(f'{prefix!r} ({count})' for prefix, count in counts.most_common(8))}"
-
-    def _no_such(self, number: int) -> str:
-        asked = f" {self._why_empty}" if self._why_empty else ""
-        return f"print {number} of {len(self)} prints{asked}"
 
     def append(self, one: Print) -> None:
         """Keep a print with its order; a value beyond the limit is reduced to its summary and corners."""

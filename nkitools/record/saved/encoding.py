@@ -17,7 +17,7 @@ import sys
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Hashable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -147,37 +147,27 @@ def encoded_value(value: Any, *, compress: bool) -> Any:
 
 
 def _encoded_container(value: Any, *, compress: bool) -> Any:
+    encoded, of = partial(encoded_value, compress=compress), f"{type(value).__module__}.{type(value).__qualname__}"
     if type(value) in (tuple, list):
-        return {type(value).__name__: [encoded_value(each, compress=compress) for each in value]}
+        return {type(value).__name__: [encoded(each) for each in value]}
     if isinstance(value, dict):
-        return {
-            "dict": [
-                [encoded_value(key, compress=compress), encoded_value(each, compress=compress)]
-                for key, each in value.items()
-            ]
-        }
-    fields = _fields_of(value)
+        return {"dict": [[encoded(key), encoded(each)] for key, each in value.items()]}
+    fields = fields_of(value)
     if fields is None:
-        return {"text": repr(value), "of": _class_name(value)}
-    return {
-        "fields": [[name, encoded_value(each, compress=compress)] for name, each in fields.items()],
-        "of": _class_name(value),
-    }
+        return {"text": repr(value), "of": of}
+    return {"fields": [[name, encoded(each)] for name, each in fields.items()], "of": of}
 
 
-def _fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the parts of a named tuple, a dataclass, or an object of NKI that carries arrays."""
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """Return the parts of a named tuple, a dataclass, or an object of NKI that carries arrays; None of other values."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        names = (field.name for field in dataclasses.fields(value))
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
     if getattr(type(value), "__nki_object__", False):
         return dict(vars(value))
     return None
-
-
-def _class_name(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def as_array(value: Any) -> Array | None:
@@ -239,7 +229,7 @@ def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
         for key, each in value.items():
             yield from leaves(each, f"{path}[{key!r}]")
     else:
-        fields = vars(value) if isinstance(value, SimpleNamespace) else _fields_of(value)
+        fields = vars(value) if isinstance(value, SimpleNamespace) else fields_of(value)
         if fields is None or isinstance(value, Described):
             yield path, value
         else:

@@ -32,10 +32,10 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from nkitools.record.run_contents import RunContents
-from nkitools.record.saved.encoding import encoded_fields, encoded_value
+from nkitools.record.saved.encoding import encoded_field, encoded_value
 from nkitools.record.saved.packing import packed_record
 
 FORMAT = "nkitools-run"
@@ -52,7 +52,7 @@ def run_as_plain(run: RunContents, *, compress: bool = True) -> dict[str, Any]:
     judged = [*run.findings, *run.allowed]
     places = {id(finding): place for place, finding in enumerate(judged)}
     reasons = run.reasons
-    return {
+    plain = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": _own_version(),
@@ -60,30 +60,27 @@ def run_as_plain(run: RunContents, *, compress: bool = True) -> dict[str, Any]:
         "target": run.target,
         "chip": run.chip,
         "precision": run.precision,
-        "settings": dict(run.settings),
+        "settings": run.settings,
         "error": _error(run),
         "outputs": encoded_value(run.outputs, compress=compress),
-        "prints": [encoded_fields(one, compress=compress) for one in run.prints],
-        "findings": [encoded_fields(one, compress=compress) for one in run.findings],
-        "allowed": [
-            {"finding": encoded_fields(one, compress=compress), "reason": reasons[one.rule]} for one in run.allowed
-        ],
+        "prints": run.prints,
+        "findings": run.findings,
+        "allowed": [{"finding": one, "reason": reasons[one.rule]} for one in run.allowed],
         "expected": [places[id(one)] for one in run.expected if id(one) in places],
         "ranks": bool(run.records),
         "records": [packed_record(each, compress=compress) for each in run.all_records],
         "reference": _reference(run, compress),
         "more": {name: encoded_value(getattr(run, name), compress=compress) for name in _own_fields(run)},
-        "sources": dict(run.sources),
+        "sources": run.sources,
     }
+    return cast("dict[str, Any]", encoded_field(plain, compress=compress))
 
 
 def _error(run: RunContents) -> dict[str, Any] | None:
     if run.error is None:
         return None
     finding = getattr(run.error, "finding", None)
-    place: Any = next((at for at, each in enumerate(run.findings) if each is finding), None)
-    if place is None and finding is not None:
-        place = encoded_fields(finding, compress=False)
+    place = next((at for at, each in enumerate(run.findings) if each is finding), finding)
     return {"type": type(run.error).__name__, "text": str(run.error), "finding": place}
 
 

@@ -24,6 +24,7 @@ from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.prints.summaries import summary_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
+from nkitools.record.run_listeners import added
 from nkitools.record.source_sites import Site, author_frame
 from nkitools.record.watch.written import Written
 
@@ -66,13 +67,8 @@ def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watche
     """
     if budget < 0:
         raise ValueError(f"budget: must be a number of bytes, it is {budget}")
-    watch = _Watch(wanted, budget, watcher)
-    _watches.set((*_watches.get(), watch))
-    try:
+    with added(_watches, _Watch(wanted, budget, watcher)):
         yield
-    finally:
-        # Not by a token: those of generator fixtures may be closed in another context than they were opened in.
-        _watches.set(tuple(each for each in _watches.get() if each is not watch))
 
 
 def watched_record() -> Record:
