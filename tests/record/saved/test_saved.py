@@ -189,7 +189,7 @@ def test_questions_of_a_whole_run_are_answered_alike() -> None:
     mine, own = Run.from_json(run.to_json()).record, run.record
     assert mine is not None
     assert own is not None
-    for name in ("written", "overwritten", "touched", "byte_offsets", "layouts", "positions"):
+    for name in ("written", "touched", "byte_offsets", "layouts", "positions"):
         np.testing.assert_array_equal(getattr(Columns(mine), name), getattr(Columns(own), name))
     assert [mine.name_of(number) for number in mine.storages] == [own.name_of(number) for number in own.storages]
     assert (mine.programs, mine.states) == (own.programs, own.states)
