@@ -72,7 +72,9 @@ def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
         tensor.storage.poison_unwritten()  # what was never written chooses the same lanes in every run
     if call.full is not None:
         call.full.renew()
-    return plan.chooses(*(seen.read() if isinstance(seen, NkiTensor) else seen for _, seen, _ in call.data))
+    values = (seen.read() if isinstance(seen, NkiTensor) else seen for _, seen, _ in call.data)
+    chosen: tuple[Array | None, ...] = plan.chooses(*values)
+    return chosen
 
 
 def _find_undefined_lanes(call: CarefulCall) -> None:

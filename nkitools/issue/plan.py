@@ -17,6 +17,7 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
+from nkitools.record.rows import RecordedPlan
 from nkitools.rules.finding import StopRun, refuse, report
 
 # Roles of parameters, named by their annotations in an instruction's signature.
@@ -52,38 +53,23 @@ _ABOUT_STORAGE = frozenset({"NK101", "NK107", "NK110"})
 
 
 @dataclass(slots=True)
-class Plan:
+class Plan(RecordedPlan):
     """The execution of one combination of everything that an instruction's guards look at.
 
     A mask is broadcastable to its operand. Operands are in the order of the signature.
     """
 
-    engine: str
-    cycles: float
     compute: Callable[..., Any]  # gets the arrays of Dst, Src and Operand parameters; immediates as numbers
     elements: Elements  # which operand elements make which result elements
     # Undefined input lanes: "travel" to the same output lanes, along a matmul's "product", or are a "use" (NK401).
     lanes: str = "use"
-    wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
-    adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
     adds_to_matmuls_only: bool = False  # so are lanes that another instruction than a matmul wrote
-    overwrites: bool = False  # a matmul that makes a region its own: no earlier value of it is a source
-    touches: tuple[Any, ...] = ()  # for each tensor operand a mask of the lanes read or written, or None for all
-    # Makes these masks from the arrays, before compute; ``touches`` is then not empty where outputs may be partial.
-    chooses: Callable[..., tuple[Any, ...]] | None = None
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
-    names_only: bool = False  # the operands are neither read nor written
-    passes: int = 1  # how often a matmul streams its moving operand through the array
-    tiled: bool = False  # a matmul that uses a part of the array, beside others
-    name: str = ""
-    arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
     operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
     registers: tuple[str, ...] = ()  # names of the arguments that are registers
-    written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
     psum_reads: tuple[int, ...] = ()  # numbers of the data operands that are inputs in PSUM
     psum_writes: tuple[int, ...] = ()  # numbers of the data operands that are outputs in PSUM
     in_psum: bool = False  # there are some
-    id: int = -1
 
     def number(self) -> None:
         """Give the plan its id, which the record keeps, once it is complete."""

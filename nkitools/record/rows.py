@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -100,31 +100,29 @@ class Access(NamedTuple):
     written: bool
 
 
-class RecordedPlan(Protocol):
-    """The part of an instruction's plan that the record reads; see `nkitools.issue.plan.Plan`."""
+@dataclass(slots=True)
+class RecordedPlan:
+    """The part of an instruction's plan that the record reads, and that a file keeps; see `nkitools.issue.plan.Plan`.
 
-    @property
-    def id(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def engine(self) -> str: ...
-    @property
-    def cycles(self) -> float: ...
-    @property
-    def written(self) -> tuple[bool, ...]: ...
-    @property
-    def names_only(self) -> bool: ...
-    @property
-    def adds_always(self) -> bool: ...
-    @property
-    def wants_fresh(self) -> bool: ...
-    @property
-    def overwrites(self) -> bool: ...
-    @property
-    def touches(self) -> Any: ...
-    @property
-    def chooses(self) -> Any: ...
+    In a file ``touches`` and ``chooses`` are kept as truth values.
+    """
+
+    engine: str
+    cycles: float
+    _: KW_ONLY
+    wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
+    adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
+    overwrites: bool = False  # a matmul that makes a region its own: no earlier value of it is a source
+    touches: Any = ()  # for each tensor operand a mask of the lanes read or written, or None for all
+    # Makes these masks from the arrays, before compute; ``touches`` is then not empty where outputs may be partial.
+    chooses: Any = None
+    names_only: bool = False  # the operands are neither read nor written
+    passes: int = 1  # how often a matmul streams its moving operand through the array
+    tiled: bool = False  # a matmul that uses a part of the array, beside others
+    name: str = ""
+    arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
+    written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
+    id: int = -1
 
 
 class Row(NamedTuple):

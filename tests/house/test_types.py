@@ -102,7 +102,7 @@ def test_public_interface_has_types() -> None:
         "nkitools.language.creation.ndarray(shape)",
         "nkitools.pallas.launch.run(args)",
         "nkitools.pytest_plugin.fixtures.KernelRunner.__call__(kernel)",
-        "nkitools.record.prints.print_sequence.Prints.where(counters)",
+        "nkitools.record.prints.print_sequence.PrintFilters.where(counters)",
         "nkitools.record.run_contents.RunContents.findings",
         "nkitools.rules.finding.Finding.message",
         "nkitools.strategies.arrays.arrays(shape)",

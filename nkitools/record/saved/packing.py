@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,26 +30,6 @@ from nkitools.record.watch.written import Written
 
 _WRITES = ("writes", "inputs", "results")
 _LOOPS = ("parent", "site", "value")
-
-
-@dataclass(frozen=True, slots=True)
-class SavedPlan:
-    """The saved part of a plan (see `nkitools.issue.plan`); ``touches`` and ``chooses`` are kept as truth values."""
-
-    name: str
-    engine: str
-    cycles: float
-    arguments: tuple[str, ...]
-    written: tuple[bool, ...]
-    names_only: bool
-    overwrites: bool
-    wants_fresh: bool
-    touches: bool
-    chooses: bool | None
-    passes: int
-    tiled: bool
-    adds_always: bool = False
-    id: int = -1
 
 
 def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
@@ -134,10 +114,10 @@ def _places(values: Array, among: Collection[int]) -> Array:
     return np.asarray(order[np.searchsorted(known[order], values)]) if known.size else values
 
 
-def _plan(plan: RecordedPlan) -> SavedPlan:
-    known = {name: getattr(plan, name) for name in field_names(SavedPlan) if name != "id"}
+def _plan(plan: RecordedPlan) -> RecordedPlan:
+    known = {name: getattr(plan, name) for name in field_names(RecordedPlan) if name != "id"}
     known |= {"written": tuple(map(bool, plan.written)), "touches": bool(plan.touches)}
-    return SavedPlan(**known | {"chooses": None if plan.chooses is None else True})
+    return RecordedPlan(**known | {"chooses": None if plan.chooses is None else True})
 
 
 class SavedRecord(Record):
@@ -155,7 +135,7 @@ class SavedRecord(Record):
         self.meetings = decoded_field(list[Meeting], packed["meetings"])
         outputs = decoded_field(list[tuple[int, Layout, int]], packed["outputs"])
         self.outputs = [Access(storage, layout, byte_offset, False) for storage, layout, byte_offset in outputs]
-        plans = decoded_field(list[SavedPlan], packed["plans"])
+        plans = decoded_field(list[RecordedPlan], packed["plans"])
         self.plans = {at: Planned.of(replace(each, id=at)) for at, each in enumerate(plans)}
         self.writes, self.inputs, self.results = (decoded_field(list[Written], packed[name]) for name in _WRITES)
         loops = [decoded_field(Column, packed["loops"][name]).values for name in _LOOPS]
