@@ -63,7 +63,7 @@ class Plan(RecordedPlan):
     elements: Elements  # which operand elements make which result elements
     # Undefined input lanes: "travel" to the same output lanes, along a matmul's "product", or are a "use" (NK401).
     lanes: str = "use"
-    adds_to_matmuls_only: bool = False  # so are lanes that another instruction than a matmul wrote
+    adds_to_matmuls_only: bool = False  # so are lanes of the destination that no matmul wrote (NK401)
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
     operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
     registers: tuple[str, ...] = ()  # names of the arguments that are registers
