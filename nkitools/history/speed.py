@@ -191,4 +191,5 @@ def _kinds(columns: Columns) -> Iterator[_Kind]:
     for head, first, count in zip(heads.tolist(), firsts.tolist(), counts.tolist(), strict=True):
         plan = columns.record.plans[plan_of(head)].plan
         if not plan.names_only:
-            yield _Kind(plan, site_of(head), count, tuple(columns.layouts_at(first)))
+            layouts = tuple(access.layout for access in columns.record.accesses(first))  # those of all of the plan
+            yield _Kind(plan, site_of(head), count, layouts)

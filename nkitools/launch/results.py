@@ -70,10 +70,9 @@ def check_effect(results: list[Any], inputs: Iterable[int], record: Record, repo
         return
     if any(tensors_of(result) for result in results):
         return
-    columns = Columns(record)
-    written = np.unique(columns.storages[columns.written]).tolist()
-    lost = [number for number in written if record.storages[number].memory in _NAMES]
-    if not lost or not set(inputs).isdisjoint(written):
+    written = Columns(record).written_storages
+    lost = [number for number in sorted(written) if record.storages[number].memory in _NAMES]
+    if not lost or not written.isdisjoint(inputs):
         return
     storage, name = record.storages[lost[-1]], record.name_of(lost[-1])
     whose = f"`{name}` ({storage.memory}" if name else f"a tensor ({storage.memory}"

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from nkitools.chip.layout import Layout
 from nkitools.chip.numerics import Array
 from nkitools.record import rows
 from nkitools.record.record import Record
@@ -19,6 +18,7 @@ class Columns:
 
     def __init__(self, record: Record) -> None:
         self.record = record
+        record.close()  # an instruction that waits for its assignment is one of the run, too
 
     @cached_property
     def starts(self) -> Array:
@@ -49,10 +49,6 @@ class Columns:
     def _counts(self) -> Array:
         """Return each instruction's number of operands."""
         return np.asarray(np.diff(self.starts, append=self._rows.size) // rows.OPERAND_WORDS)
-
-    def layouts_at(self, position: int) -> list[Layout]:
-        """Return the layouts of its operands, which are those of all instructions of its plan."""
-        return [access.layout for access in self.record.accesses(position)]
 
     @cached_property
     def first_operands(self) -> Array:
@@ -91,9 +87,9 @@ class Columns:
         return rows.layout_column(self._words)
 
     @cached_property
-    def written(self) -> Array:
-        """Return whether each operand is written."""
-        return self.of_plans(lambda plan: plan.written)
+    def written_storages(self) -> set[int]:
+        """Return the storages that instructions write."""
+        return set(self.storages[self.of_plans(lambda plan: plan.written)].tolist())
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""

@@ -27,6 +27,7 @@ from nkitools.dialects.legacy.kernels.kernel_state import (
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.results import tensors_of
 from nkitools.launch.tracebacks import hands_over
+from nkitools.record.columns import Columns
 from nkitools.rules.finding import report
 
 
@@ -122,7 +123,8 @@ def _check_in_hbm(result: Any, function: Callable[..., Any]) -> None:
 
 def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
     """NK403: a kernel that returns nothing has written to some argument at least."""
-    if tensors_of(result) or _writes_inputs():
+    core = current_core("nki.jit")
+    if tensors_of(result) or not core.input_ids.isdisjoint(Columns(core.record).written_storages):
         return
     with placed(place_of(function).function):
         report(
@@ -131,13 +133,3 @@ def _check_outputs(result: Any, function: Callable[..., Any]) -> None:
             remedy="Return what it computes: a tensor created in nl.shared_hbm. If it does store, look for loops that "
             "run zero times.",
         )
-
-
-def _writes_inputs() -> bool:
-    """Return whether any program of the run has written to an argument."""
-    core = current_core("nki.jit")
-    return any(
-        written and storage in core.input_ids
-        for row in core.record.rows_between()
-        for storage, written in zip(row.storages(), row.plan.written, strict=True)
-    )
