@@ -50,9 +50,8 @@ def local_gather(
 
     free dimensions flattened, so that ``dst`` has ``num_valid_indices * e`` elements per partition in any shape.
     Indices count elements: a kernel that gathers rows of e elements multiplies its row numbers by e, as AWS's example
-    does.
-    Partitions: equally many in all, a multiple of 16. Dtypes: ``index`` uint16, ``dst`` that of ``src_buffer``. Memory:
-    SBUF. Reading beyond ``src_buffer`` is "undefined" and refused when the kernel runs (NK402).
+    does. Partitions: equally many in all, a multiple of 16. Dtypes: ``index`` uint16, ``dst`` that of ``src_buffer``.
+    Memory: SBUF. Reading beyond ``src_buffer`` is "undefined" and refused when the kernel runs (NK402).
     Errors: NK101, NK102, NK107 to NK111, NK113, NK201, NK301, NK402, NK609. Source: nki.isa.local_gather (NKI 0.6), and
     its example for the order of indices and elements.
     """
@@ -88,9 +87,8 @@ def local_gather(
         poison(gathered, outside, dtype)
         np.copyto(destination, gathered.reshape(destination.shape))
 
-    elements = made(
-        dst={"src_buffer": Gather("index", each, PARTITIONS_PER_CORE), "index": Index(each, PARTITIONS_PER_CORE)}
-    )
+    chosen, places = Gather("index", each, PARTITIONS_PER_CORE), Index(each, PARTITIONS_PER_CORE)
+    elements = made(dst={"src_buffer": chosen, "index": places})
     return Plan("gpsimd", _local_gather_cycles(count, each, src_buffer), compute, elements)
 
 

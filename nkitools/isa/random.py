@@ -33,6 +33,7 @@ from nkitools.issue.element_maps import GPSIMD_GENERATORS, VECTOR_GENERATORS, El
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import Value
+from nkitools.issue.reduce_registers import lanes_of
 from nkitools.issue.scalar_operands import single_precision
 from nkitools.issue.touched_elements import use_state
 from nkitools.rules.finding import report
@@ -50,10 +51,9 @@ class Generators:
     """The generators of one engine, in the lanes that an operand occupies."""
 
     def __init__(self, instruction: str, engine: Engine, operand: NkiTensor) -> None:
-        first, step = operand.layout.start_partition, max(1, operand.layout.partition_step)
         self.instruction = instruction
         self.engine = engine
-        self.lanes = slice(first, first + (operand.shape[0] - 1) * step + 1, step)
+        self.lanes = lanes_of(operand)
 
     def states(self, *, reads: bool = True, writes: bool = True) -> Array:
         """Their states (lanes, states, 6): a view, so that what is written to it stays."""

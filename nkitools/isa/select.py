@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from nkitools.issue.select_compute import (
 )
 from nkitools.issue.touched_elements import register_value
 from nkitools.rules.finding import report
+
+Masks: TypeAlias = tuple[Any, ...]  # one for each tensor operand, None for all of its elements
 
 FP32_MIN = float(np.finfo(np.float32).min)
 EXACT = 2**24  # up to here float32 holds every integer
@@ -102,7 +104,7 @@ def affine_select(
             register_value("nisa.affine_select", offset)
         select(destination, mask_of(offset), on_true, on_false)
 
-    def chooses(destination: Array, on_true: Array, on_false: Value, offset: int | VirtualRegister) -> tuple[Any, ...]:
+    def chooses(destination: Array, on_true: Array, on_false: Value, offset: int | VirtualRegister) -> Masks:
         return None, mask_of(offset)
 
     cycles = GPSIMD_START + on_true_tile.layout.free_elements
@@ -142,9 +144,7 @@ def range_select(
     Source: nki.isa.range_select (NKI 0.6); the cost from SDK 2.26.
     """
     guards.has_instruction(check, "range_select", _OLDER)
-    comparisons = tuple(
-        _comparison(check, role, token, _ORDER) for role, token in (("comp_op0", comp_op0), ("comp_op1", comp_op1))
-    )
+    comparisons = (_comparison(check, "comp_op0", comp_op0, _ORDER), _comparison(check, "comp_op1", comp_op1, _ORDER))
     reduce_registers.reducer(check, "reduce_op", reduce_op, ("maximum",))
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, reduce_registers.COMMANDS)
     _fp32_min(check, on_false_value)
@@ -163,9 +163,7 @@ def range_select(
     def compute(destination: Array, on_true: Array, first: Array, second: Array, result: Array | None) -> None:
         reduce(select(destination, mask_of(first, second), on_true, FP32_MIN), result, None)
 
-    def chooses(
-        destination: Array, on_true: Array, first: Array, second: Array, result: Array | None
-    ) -> tuple[Any, ...]:
+    def chooses(destination: Array, on_true: Array, first: Array, second: Array, result: Array | None) -> Masks:
         return _present(None, mask_of(first, second), None, None, reduce_res=reduce_res)
 
     bounds: dict[str, Rule] = {"bound0": BROADCAST, "bound1": BROADCAST}
@@ -194,7 +192,7 @@ def _fp32_min(check: Check, value: Any) -> None:
         check.fail("NK609", message, remedy=remedy)
 
 
-def _present(*masks: Any, reduce_res: NkiTensor | None) -> tuple[Any, ...]:
+def _present(*masks: Any, reduce_res: NkiTensor | None) -> Masks:
     """One mask for each tensor operand: all of ``reduce_res``, where there is one."""
     return masks if reduce_res is None else (*masks, None)
 
@@ -247,9 +245,7 @@ def select_reduce(
     def compute(destination: Array, chosen: Array, first: Array, second: Value, result: Array | None) -> None:
         reduce(select(destination, mask_of(chosen), first, second), result, None)
 
-    def chooses(
-        destination: Array, chosen: Array, first: Array, second: Value, result: Array | None
-    ) -> tuple[Any, ...]:
+    def chooses(destination: Array, chosen: Array, first: Array, second: Value, result: Array | None) -> Masks:
         mask = mask_of(chosen)
         rows = ~mask.reshape(len(mask), -1).all(axis=1)  # those that take the vector's element
         other = () if vector is None else (rows.reshape(vector.shape),)
@@ -311,7 +307,7 @@ def tensor_copy_predicated(
         copied = constant(values, dtype) if source is None else values.reshape(shape)
         np.copyto(destination, copied, where=mask_of(chosen))
 
-    def chooses(destination: Array, values: Value, chosen: Array) -> tuple[Any, ...]:
+    def chooses(destination: Array, values: Value, chosen: Array) -> Masks:
         mask = mask_of(chosen)
         return (mask, None) if source is None else (mask, mask.reshape(source.shape), None)
 

@@ -45,16 +45,20 @@ IDENTITY = {
 _NOTHING = np.uint32(0x7FC01DEA)
 
 
+def lanes_of(operand: NkiTensor) -> slice:
+    """Return the lanes of an engine that an operand occupies."""
+    layout = operand.layout
+    step = max(1, layout.partition_step)  # a gathered view has no step: its rows stand in one lane after the other
+    return slice(layout.start_partition, layout.start_partition + (layout.partitions - 1) * step + 1, step)
+
+
 class Lanes:
     """The registers of one engine in the lanes (partitions) that an operand occupies."""
 
     def __init__(self, instruction: str, engine: Literal["scalar", "vector"], operand: NkiTensor) -> None:
-        layout = operand.layout
-        step = max(1, layout.partition_step)  # a gathered view has no step: its rows stand in one lane after the other
         self.instruction = instruction
         self.engine = engine
-        self.last = layout.start_partition + (layout.partitions - 1) * step
-        self.lanes = slice(layout.start_partition, self.last + 1, step)
+        self.lanes = lanes_of(operand)
 
     def begin(self, command: commands, identity: float, initial: Value | None = None) -> Array:
         """Return the registers made ready for what ``command`` says, as a float32 array to reduce into."""
@@ -88,9 +92,9 @@ class Lanes:
         """Return the running core's registers of these lanes."""
         core = current_core(f"nisa.{self.instruction}")
         every = core.reduce_registers.get(self.engine)
-        if every is None or every.size <= self.last:
+        if every is None or every.size < self.lanes.stop:
             # More lanes than partitions only where NK101 was reported already.
-            grown = np.full(max(self.last + 1, core.generation.partitions), _NOTHING).view(np.float32)
+            grown = np.full(max(self.lanes.stop, core.generation.partitions), _NOTHING).view(np.float32)
             if every is not None:
                 grown[: every.size] = every
             core.reduce_registers[self.engine] = every = grown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nkitools.chip.argument_types import Axes, Number
-from nkitools.chip.dtypes import DTypeLike, float32
+from nkitools.chip.dtypes import DType, DTypeLike, float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS
@@ -44,14 +44,21 @@ def rms_norm(
         refuse("NK109", f"nl.rms_norm: w {list(w.shape)} does not broadcast to x {list(x.shape)}", about=(x, w))
     working = float32 if compute_dtype is None else known_dtype(compute_dtype)
     dst = ndarray(x.shape, result_dtype(dtype, x), sbuf)
+    rms_norm_into(dst, x, w, reduction_axes("rms_norm", x, axis), n, epsilon, working)
+    return dst
+
+
+def rms_norm_into(
+    dst: NkiTensor, x: NkiTensor, w: NkiTensor, axes: tuple[int, ...], n: Number, epsilon: Number, working: DType
+) -> None:
+    """``dst`` = ``x / RMS(x) * w``, along the last free dimension(s), by way of tiles of the dtype ``working``."""
     values = ndarray(x.shape, working, sbuf)
     activation(dst=values, op=_SQUARE, data=x)
-    scale = reduced("rms_norm", "add", values, reduction_axes("rms_norm", x, axis), working, True)
+    scale = reduced("rms_norm", "add", values, axes, working, True)
     tensor_scalar(dst=scale, data=scale, op0=_MULTIPLY, operand0=1 / n, reverse0=False, op1=_ADD, operand1=epsilon)
     tensor_scalar(dst=scale, data=scale, op0=_RSQRT, operand0=None, engine=engine.gpsimd)
     binary_into(values, "multiply", x, scale)
     binary_into(dst, "multiply", values, w)
-    return dst
 
 
 def _check_numbers(n: Number, epsilon: Number) -> None:

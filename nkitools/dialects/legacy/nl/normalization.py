@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nkitools.chip.argument_types import Axes
-from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.dtypes import float32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -12,17 +12,12 @@ from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, checked, defined
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type, is_number, result_type
 from nkitools.dialects.legacy.tiles.elementwise import common_shape, spread
-from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduce_into, reduced_lanes, reduction_axes
-from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile, write_lanes
+from nkitools.dialects.legacy.tiles.reductions import reduce_defined, reduced_lanes, reduction_axes, trailing
+from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Tensor
-from nkitools.engines.enums import engine
-from nkitools.engines.operators import ACTIVATIONS, OPERATORS
-from nkitools.isa.activation import activation
-from nkitools.isa.elementwise import tensor_scalar
-from nkitools.language.math import binary_into, softmax_into
+from nkitools.language.math import softmax_into
+from nkitools.language.normalization import rms_norm_into
 from nkitools.rules.finding import refuse
-
-_ADD, _MULTIPLY, _RSQRT = (OPERATORS[name] for name in ("add", "multiply", "rsqrt"))
 
 
 def softmax(
@@ -82,23 +77,11 @@ def rms_norm(
     working = float32 if given is None else element_type(given)
     lanes = box_lanes(what, mask, x.shape)
     dst = value_tile(x.shape, result_type(given, what, x))
+    last = tuple(range(len(x.shape) - len(axes), len(x.shape)))
 
     def into(target: NkiTensor, tile: NkiTensor, weight: NkiTensor) -> None:
-        _normalise(target, tile, axes, spread(weight, target), 1 / n, epsilon, working)
+        dst, data, factors = (trailing(each, axes) for each in (target, tile, spread(weight, target)))
+        rms_norm_into(dst, data, factors, last, n, epsilon, working)
 
     write_lanes(into, dst, (x, w), defined(lanes, x))
     return Tensor.made(dst, lanes)
-
-
-def _normalise(
-    dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...], w: NkiTensor, share: float, epsilon: float, working: DType
-) -> None:
-    """Issue a square (Scalar Engine), a sum, ``* share + epsilon``, nl.rsqrt (GpSimd Engine) and two products."""
-    values = new_tile(x.shape, working)
-    activation(dst=values, op=ACTIVATIONS["square"], data=x)
-    scale = new_tile(tuple(1 if dim in axes else size for dim, size in enumerate(x.shape)), working)
-    reduce_into(scale, "add", values, axes)
-    tensor_scalar(dst=scale, data=scale, op0=_MULTIPLY, operand0=share, reverse0=False, op1=_ADD, operand1=epsilon)
-    tensor_scalar(dst=scale, data=scale, op0=_RSQRT, operand0=None, engine=engine.gpsimd)
-    binary_into(values, "multiply", x, scale)
-    binary_into(dst, "multiply", values, w)
