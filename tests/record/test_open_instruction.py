@@ -11,6 +11,7 @@ from nkitools.chip.dtypes import float32
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.record.beside_rows import Part
+from nkitools.record.columns import Columns
 from nkitools.record.record import Record
 from nkitools.record.rows import words_of
 
@@ -118,3 +119,14 @@ def test_a_call_under_a_mask_can_be_recognised_where_it_has_issued_nothing() -> 
     assert record.open is marker
     record.begin_instruction()
     assert record.open is None
+
+
+def test_columns_have_the_open_instruction_as_well() -> None:
+    """Asked while it waits for its assignment, it is one row of theirs, with its own tile as its destination."""
+    value, source = tile(), tile()
+    record = record_of(value, source)
+    opened(record, value, source)
+    columns = Columns(record)
+    assert columns.storages.tolist() == [value.storage.id, source.storage.id]
+    assert columns.positions.tolist() == [0, 0]
+    assert columns.written_storages == {value.storage.id}
