@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -23,7 +24,11 @@ class Columns:
     @cached_property
     def starts(self) -> Array:
         """Return where each instruction's row begins."""
-        return self.record.row_starts()
+        return self._bounds[:-1]
+
+    @cached_property
+    def _bounds(self) -> Array:
+        return self.record.row_bounds()
 
     @cached_property
     def heads(self) -> Array:
@@ -48,7 +53,7 @@ class Columns:
     @cached_property
     def _counts(self) -> Array:
         """Return each instruction's number of operands."""
-        return np.asarray(np.diff(self.starts, append=self._rows.size) // rows.OPERAND_WORDS)
+        return np.asarray((self._bounds[1:] - self.starts) // rows.OPERAND_WORDS)
 
     @cached_property
     def first_operands(self) -> Array:
@@ -93,19 +98,18 @@ class Columns:
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
-        answers = [value for planned in self.record.plans.values() for value in answer(planned.plan)]
-        return np.asarray(np.array(answers, dtype)[self._in_plans])
+        answers = {number: answer(each.plan) for number, each in self.record.plans.items()}
+        return np.fromiter(chain.from_iterable(map(answers.__getitem__, self.plans.tolist())), dtype)
 
-    @cached_property
-    def _in_plans(self) -> Array:
-        """Its place among the operands of all plans, one plan after the other."""
-        plans = self.record.plans
-        first = np.zeros(max(plans, default=-1) + 1, np.int64)
-        counts = [len(planned.plan.written) for planned in plans.values()]
-        first[list(plans)] = np.cumsum([0, *counts[:-1]]) if plans else 0
-        before = np.cumsum(self._counts) - self._counts
-        shift = first[self.plans] - before
-        return np.asarray(np.arange(self.positions.size) + np.repeat(shift, self._counts))
+    def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:
+        """Return columns of the operands in another order in each instruction; ``operands``: their numbers there.
+
+        They are: its number among all operands, storage, layout, and first byte.
+        """
+        places = rows.operand_place(self.starts[self.positions], operands)
+        words, byte_offsets = self._rows[places], self._rows[places + 1]
+        storages, layouts = rows.storage_column(words), rows.layout_column(words)
+        return rows.operand_at(places, self.positions), storages, layouts, byte_offsets
 
 
 def adds(plan: RecordedPlan) -> bool:

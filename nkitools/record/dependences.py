@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses
-from nkitools.record.dataflow.last_accesses import GIVEN as GIVEN
-from nkitools.record.dataflow.last_accesses import UNWRITTEN as UNWRITTEN
-from nkitools.record.dataflow.last_accesses import Edges, Timeline, edges_of
+from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, READS, UNWRITTEN, WRITES, Edges, joined, last_accesses
 from nkitools.record.record import Record
-
-_BATCH = 1 << 23  # accesses to pieces that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +44,7 @@ class CompressedRows:
 class _Found:
     """The dependences inside of one record: of its operands (and indices) on writers, and of instructions."""
 
-    columns: Columns
+    operands: int
     by_operand: Edges
     flow: Edges
     output: Edges
@@ -71,21 +67,20 @@ class Dependences:
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
 
-    @cached_property
+    @property
     def flow(self) -> CompressedRows:
         """Return the writers of the elements that each instruction reads."""
-        edges = [_moved(each.flow, base) for each, base in zip(self._found, self._bases, strict=True)]
-        return self._rows([*edges, self._received()])
+        return self._rows[0]
 
-    @cached_property
+    @property
     def output(self) -> CompressedRows:
         """Return the writers of the elements that each instruction overwrites."""
-        return self._rows([_moved(each.output, base) for each, base in zip(self._found, self._bases, strict=True)])
+        return self._rows[1]
 
-    @cached_property
+    @property
     def anti(self) -> CompressedRows:
         """Return the readers of the elements that each instruction overwrites."""
-        return self._rows([_moved(each.anti, base) for each, base in zip(self._found, self._bases, strict=True)])
+        return self._rows[2]
 
     @cached_property
     def by_operand(self) -> CompressedRows:
@@ -94,35 +89,43 @@ class Dependences:
 
         Indices, registers and data sent by other programs are in `flow` only.
         """
-        counts = [each.columns.positions.size for each in self._found]
-        targets, sources, before = [], [], 0
-        for found, count, base in zip(self._found, counts, self._bases, strict=True):
-            edges = found.by_operand
-            mine = edges.targets < count
-            targets.append(edges.targets[mine] + before)
-            sources.append(np.where(edges.sources[mine] < 0, edges.sources[mine], edges.sources[mine] + base))
-            before += count
-        return _compressed(_joined(targets), _joined(sources), before)
+        edges, before = list[Edges](), 0
+        for found, base in zip(self._found, self._bases, strict=False):
+            mine = found.by_operand.targets < found.operands
+            edges.append(_moved(Edges(*(each[mine] for each in found.by_operand)), before, base))
+            before += found.operands
+        return _compressed(edges, before)
 
     @cached_property
     def _bases(self) -> list[int]:
-        counts = [record.count for record in self._records]
-        return [sum(counts[:at]) for at in range(len(counts))]
+        """Return the position of the first instruction of each record, and the number of all instructions."""
+        return list(accumulate((record.count for record in self._records), initial=0))
 
     @cached_property
     def _found(self) -> list[_Found]:
         return [_within(record) for record in self._records]
 
-    def _rows(self, edges: Sequence[Edges]) -> CompressedRows:
-        count = sum(record.count for record in self._records)
-        return _compressed(_joined([each.targets for each in edges]), _joined([each.sources for each in edges]), count)
+    @cached_property
+    def _rows(self) -> list[CompressedRows]:
+        """Return the three dependences, which are compressed as one: a row of each for each instruction."""
+        count, edges = self._bases[-1], [self._received()]
+        for found, base in zip(self._found, self._bases, strict=False):
+            for kind, each in enumerate((found.flow, found.output, found.anti)):
+                edges.append(_moved(each, kind * count + base, base))
+        every = _compressed([each for each in edges if each.targets.size], 3 * count)
+        rows = []
+        for kind in range(3):
+            starts = every.starts[kind * count : (kind + 1) * count + 1]
+            first, last = starts[[0, -1]].tolist()
+            rows.append(CompressedRows(starts - first, every.sources[first:last]))
+        return rows
 
     def _received(self) -> Edges:
         """Return what was received by collectives and sendrecv: the n-th meeting of a group is one for all of them."""
         meetings: dict[tuple[tuple[int, ...], int], dict[int, int]] = {}
         received: list[tuple[tuple[tuple[int, ...], int], int, tuple[int, ...]]] = []
         times: dict[tuple[tuple[int, ...], int], int] = {}
-        for record, base in zip(self._records, self._bases, strict=True):
+        for record, base in zip(self._records, self._bases, strict=False):
             for each in record.beside.transfers:
                 turn = times[each.members, each.member] = times.get((each.members, each.member), -1) + 1
                 meetings.setdefault((each.members, turn), {})[each.member] = base + each.position
@@ -139,90 +142,63 @@ class Dependences:
 def _within(record: Record) -> _Found:
     columns, beside = Columns(record), record.beside
     accesses = Accesses(record, columns)
-    by_operand, output, anti = _edges(accesses)
-    owners = np.empty(columns.positions.size + len(beside.indices) // 3, np.int64)
-    owners[accesses.owners] = accesses.positions
-    flow = Edges(owners[by_operand.targets], by_operand.sources)
+    kinds, positions = accesses.kinds, accesses.positions
+    writers, readers = last_accesses(accesses.pieces(), accesses.views.which, positions, kinds)
+    at, sources = writers
+    overwrites = (kinds[at] >= WRITES) & (sources >= 0)
+    output = positions[at[overwrites]], sources[overwrites]
+    reads = _reads(accesses, writers)
+    at, sources = at[reads], sources[reads]
+    unwritten = (sources == UNWRITTEN).nonzero()[0]
+    sources[unwritten] = np.where(accesses.given(accesses.storages[at[unwritten]]), GIVEN, UNWRITTEN)
     return _Found(
-        columns,
-        by_operand,
-        _with_registers(flow, beside.flow),
-        _with_registers(output, beside.output),
-        _with_registers(anti, beside.anti),
+        columns.positions.size,
+        Edges(accesses.owners[at], sources),
+        _with_registers(Edges(positions[at], sources), beside.flow),
+        _with_registers(_others(*output), beside.output),
+        _with_registers(_others(positions[readers.targets], readers.sources), beside.anti),
     )
+
+
+def _reads(accesses: Accesses, writers: Edges) -> Array:
+    """Return whether each access with a writer reads what that has written.
+
+    A read that only adds to what was written (`ADDS`) reads nothing where nothing was written, or through another
+    storage.
+    """
+    at, sources = writers
+    kinds = accesses.kinds & (READS | ADDS)
+    reads: Array = (kinds != 0)[at]
+    adds = np.flatnonzero((kinds == ADDS)[at])
+    if adds.size:
+        storages = accesses.storages[at[adds]]
+        reads[adds] = (sources[adds] != UNWRITTEN) | accesses.given(storages)
+        if accesses.share_memory:
+            writes, room = accesses.kinds >= WRITES, int(accesses.storages.max()) + 1
+            written = accesses.positions[writes] * room + accesses.storages[writes]
+            reads[adds] &= (sources[adds] < 0) | np.isin(sources[adds] * room + storages, written)
+    return reads
+
+
+def _others(targets: Array, sources: Array) -> Edges:
+    """Return the edges without those of an instruction on itself."""
+    others = targets != sources
+    return Edges(targets[others], sources[others])
 
 
 def _with_registers(edges: Edges, pairs: Sequence[int]) -> Edges:
-    more = np.array(pairs, np.int64).reshape(-1, 2)
-    return Edges(np.concatenate((edges.targets, more[:, 0])), np.concatenate((edges.sources, more[:, 1])))
+    return joined([edges, Edges(*np.array(pairs, np.int64).reshape(-1, 2).T)]) if pairs else edges
 
 
-def _edges(accesses: Accesses) -> tuple[Edges, Edges, Edges]:
-    """Return who wrote what operands read, and who wrote and read what instructions overwrite."""
-    views, pieces, unwritten = accesses.views, accesses.pieces(), accesses.unwritten()
-    order = np.argsort(views.which, kind="stable")  # the accesses of a view together, in their order
-    lengths = np.bincount(views.which, minlength=views.storages.size)
-    firsts = np.cumsum(lengths) - lengths
-    owners = np.repeat(np.arange(views.storages.size), np.diff(pieces.starts))  # the view of each piece of a view
-    by_piece = np.argsort(pieces.pieces, kind="stable")
-    sizes = lengths[owners[by_piece]]
-    found: list[tuple[Edges, Edges, Edges]] = []
-    for first, last in _batches(pieces.pieces[by_piece], sizes):
-        mine = by_piece[first:last]
-        chosen = _ranges(firsts[owners[mine]], sizes[first:last])
-        access, piece = order[chosen], np.repeat(pieces.pieces[mine], sizes[first:last])
-        sequence = np.argsort(piece * accesses.positions.size + access, kind="stable")
-        access, piece = access[sequence], piece[sequence]
-        view = views.which[access]
-        owner, position, kind, storage = (
-            each[access] for each in (accesses.owners, accesses.positions, accesses.kinds, accesses.storages)
-        )
-        found.append(edges_of(Timeline(piece, owner, position, kind, storage, unwritten[view])))
-    if len(found) == 1:
-        return found[0]
-    by_operand, output, anti = (
-        _distinct_edges(_joined([each[at].targets for each in found]), _joined([each[at].sources for each in found]))
-        for at in range(3)
-    )
-    return by_operand, output, anti
+def _moved(edges: Edges, targets: int, sources: int) -> Edges:
+    """Return edges that count from another place on; sources that are no instructions stay."""
+    if not sources:
+        return Edges(edges.targets + targets, edges.sources)
+    return Edges(edges.targets + targets, np.where(edges.sources < 0, edges.sources, edges.sources + sources))
 
 
-def _batches(pieces: Array, sizes: Array) -> list[tuple[int, int]]:
-    """Return where to cut a sorted list of pieces, with so many accesses each, so that no piece is cut through."""
-    cuts, total = [0], np.cumsum(sizes)
-    while cuts[-1] < pieces.size:
-        before = int(total[cuts[-1] - 1]) if cuts[-1] else 0
-        end = max(int(np.searchsorted(total, before + _BATCH, "right")), cuts[-1] + 1)
-        end = int(np.searchsorted(pieces, pieces[end - 1], "right")) if end < pieces.size else pieces.size
-        cuts.append(end)
-    return list(pairwise(cuts))
-
-
-def _ranges(firsts: Array, lengths: Array) -> Array:
-    """Return the numbers from each first on, as many as its length, one range after the other."""
-    return np.asarray(np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths))
-
-
-def _joined(arrays: Sequence[Array]) -> Array:
-    return np.concatenate([np.zeros(0, np.int64), *arrays])
-
-
-def _moved(edges: Edges, base: int) -> Edges:
-    """Return edges of positions that count from another place on; sources that are no instructions stay."""
-    sources = edges.sources
-    return Edges(edges.targets + base, np.where(sources < 0, sources, sources + base))
-
-
-def _distinct_edges(targets: Array, sources: Array) -> Edges:
-    """Return each edge once, sorted by target and source."""
-    bits = int(sources.max(initial=0) + 2).bit_length()
-    pairs = np.sort((targets << bits) | (sources + 2))  # twice as fast as np.unique, which hashes
-    distinct = np.ones(pairs.size, np.bool_)
-    distinct[1:] = pairs[1:] != pairs[:-1]
-    pairs = pairs[distinct]
-    return Edges(pairs >> bits, (pairs & ((1 << bits) - 1)) - 2)
-
-
-def _compressed(targets: Array, sources: Array, count: int) -> CompressedRows:
-    edges = _distinct_edges(targets, sources)
-    return CompressedRows(np.searchsorted(edges.targets, np.arange(count + 1)), edges.sources)
+def _compressed(edges: Sequence[Edges], count: int) -> CompressedRows:
+    found = joined(edges).distinct()
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(found.targets, minlength=count), out=starts[1:])
+    return CompressedRows(starts, found.sources)

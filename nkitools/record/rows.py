@@ -91,6 +91,16 @@ def layout_column(words: Array) -> Array:
     return words & _LOW
 
 
+def operand_place(starts: Array, operands: Array) -> Array:
+    """Return where operands begin, by the beginnings of their rows and by their numbers in these."""
+    return np.asarray(starts + 1 + OPERAND_WORDS * operands)
+
+
+def operand_at(places: Array, positions: Array) -> Array:
+    """Return the number among the operands of all rows of those that begin at ``places``, in rows at ``positions``."""
+    return np.asarray((places - positions - 1) // OPERAND_WORDS)
+
+
 class Access(NamedTuple):
     """The place of an operand of an issued instruction."""
 
@@ -280,15 +290,15 @@ class Rows:
         """Return where the operands of the instruction at ``position`` lie."""
         return self.row(position).accesses()
 
-    def row_starts(self) -> Array:
-        """Return where the row of each instruction begins: its plan says how long a row is."""
+    def row_bounds(self) -> Array:
+        """Return where the row of each instruction begins, and where the last one ends."""
         rows, words = self.row_words, {number: planned.words for number, planned in self.plans.items()}
-        starts = []
+        bounds = [0]
         start = 0
         for _ in range(self.count):
-            starts.append(start)
             start += words[rows[start] >> _HALF]
-        return np.array(starts, np.int64)
+            bounds.append(start)
+        return np.array(bounds, np.int64)
 
     def _start(self, position: int) -> int:
         """Return where the row of an instruction begins."""

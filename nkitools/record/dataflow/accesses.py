@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -16,31 +17,36 @@ from nkitools.record import rows
 from nkitools.record.beside_rows import BesideRows, Part
 from nkitools.record.columns import Columns, adds
 from nkitools.record.dataflow.elements import ONE_ROW, Forms, pitches_of
-from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, MAY_WRITE, READS, UNWRITTEN, WRITES
+from nkitools.record.dataflow.last_accesses import ADDS, MAY_WRITE, READS, WRITES
 from nkitools.record.dataflow.pieces import Pieces, View, pieces_of
 from nkitools.record.record import Record, StorageRecord
 from nkitools.record.rows import RecordedPlan
 
+_COLUMNS = "owners", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"
+_KINDS = 16  # more than the greatest kind of an access
 _MOST_KEPT = 1024  # views of a memory whose pieces are kept for other runs
 
 
 class Views(NamedTuple):
     """The distinct views of a record: where each lies, which of its elements are meant, and the view of each access.
 
-    ``parts``: places in `Accesses.parts`, -1 for all elements. ``which``: the view of each access.
+    ``memories``: the memory whose bytes its storage shares with others, or the storage; ``starts``: its first byte
+    there. ``parts``: places in `Accesses.parts`, -1 for all elements. ``which``: the view of each access.
     """
 
+    memories: Array
     storages: Array
     layouts: Array
+    starts: Array
     byte_offsets: Array
     parts: Array
     which: Array
 
 
 class Accesses:
-    """The accesses of a record, in the order of their instructions; of `Columns` those that read or write.
+    """The accesses of a record, in the order of their instructions, the reads of each one before its writes.
 
-    ``owners``: which operand of the record an access is; from the number of operands on, which index.
+    ``owners``: which operand of the record an access is; from the number of operands on, an index.
     ``positions``: the instruction. ``kinds``: what it does (`nkitools.record.dataflow.last_accesses`).
     ``storages``, ``layouts``, ``byte_offsets``: the view, and ``numbers`` which of `parts` of it, -1 for all.
     ``as_run``: where data have chosen elements, the parts are those of this run, as far as they were kept.
@@ -48,104 +54,110 @@ class Accesses:
 
     def __init__(self, record: Record, columns: Columns, *, as_run: bool = False) -> None:
         self.record, self.columns = record, columns
-        indices = np.array(record.beside.indices, np.int64).reshape(-1, 3)
-        self.owners = np.arange(columns.positions.size + len(indices))
-        self.positions = np.concatenate((columns.positions, indices[:, 0]))
-        self.storages = np.concatenate((columns.storages, rows.storage_column(indices[:, 1])))
-        self.layouts = np.concatenate((columns.layouts, rows.layout_column(indices[:, 1])))
-        self.byte_offsets = np.concatenate((columns.byte_offsets, indices[:, 2]))
-        self.kinds = np.concatenate((columns.of_plans(_kinds, np.uint8), np.full(len(indices), READS, np.uint8)))
-        self.numbers = np.full(self.positions.size, -1, np.int64)
+        touched = columns.of_plans(_touched, np.int64)
+        self.positions, self.kinds = columns.positions, touched & (_KINDS - 1)
+        self.owners, self.storages, self.layouts, self.byte_offsets = columns.in_order(touched // _KINDS)
+        self.numbers = np.full(self.positions.size, -1)
         self.parts = self._numbered_parts(columns, as_run=as_run)
-        if len(indices):
-            self.take(np.argsort(self.positions, kind="stable"))
+        if record.beside.indices:
+            self._add(np.array(record.beside.indices, np.int64).reshape(-1, 3), int(columns.first_operands[-1]))
         if not self.kinds.all():
             self.take(np.flatnonzero(self.kinds))
 
     def take(self, order: Array) -> None:
         """Go on with some of the accesses, in this order."""
-        for name in ("owners", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"):
+        for name in _COLUMNS:
             setattr(self, name, getattr(self, name)[order])
+
+    def _add(self, indices: Array, first: int) -> None:
+        """Add reads of indices and addresses that are no operands: position, word and byte offset of each."""
+        count, (positions, words, byte_offsets) = len(indices), indices.T
+        storages, layouts = rows.storage_column(words), rows.layout_column(words)
+        owners, kinds, numbers = np.arange(first, first + count), np.full(count, READS), np.full(count, -1)
+        columns = owners, positions, storages, layouts, byte_offsets, kinds, numbers
+        for name, column in zip(_COLUMNS, columns, strict=True):
+            setattr(self, name, np.concatenate((getattr(self, name), column)))
+        self.take(np.argsort(self.positions * 2 + (self.kinds >= WRITES), kind="stable"))
 
     def _numbered_parts(self, columns: Columns, *, as_run: bool) -> list[Part]:
         """Return the parts, and number them at the operands that they belong to."""
         record, known = self.record, dict[Part, int]()
+        of_plans, of_rows = parts_of_plans(record), list(record.beside.parts(as_run=as_run))
+        if not of_plans and not of_rows:
+            return []
         firsts = columns.first_operands
-        for plan, parts in parts_of_plans(record).items():
+        numbers = np.full(firsts[-1], -1)
+        for plan, parts in of_plans.items():
             rows_of_plan = firsts[:-1][columns.plans == plan]
             for operand, part in parts:
-                self.numbers[rows_of_plan + operand] = known.setdefault(part, len(known))
-        for position, operand, part in record.beside.parts(as_run=as_run):
-            self.numbers[firsts[position] + operand] = known.setdefault(part, len(known))
+                numbers[rows_of_plan + operand] = known.setdefault(part, len(known))
+        for position, operand, part in of_rows:
+            numbers[firsts[position] + operand] = known.setdefault(part, len(known))
+        self.numbers = numbers[self.owners]
         empty = [number for part, number in known.items() if part.is_empty]
         self.kinds[np.isin(self.numbers, empty)] = 0  # nothing is read or written
         return list(known)
 
     @cached_property
-    def views(self) -> Views:
-        """The distinct views, those of one storage one after the other."""
-        columns = (self.storages, self.layouts, self.byte_offsets, self.numbers)
-        firsts, which = distinct(columns)
-        storages, layouts, byte_offsets, parts = (each[firsts] for each in columns)
-        return Views(storages, layouts, byte_offsets, parts, which)
+    def share_memory(self) -> bool:
+        """Return whether some storages have addresses, so that others may lie in the same bytes."""
+        return max((each.place for each in self.record.storages.values()), default=-1) >= 0
 
     @cached_property
-    def _storages(self) -> tuple[list[StorageRecord | None], Array]:
-        """The storages of the views, None for one that the record does not know, and which of them each view has."""
-        begins = _begins(self.views.storages)
-        known = self.record.storages
-        return [known.get(each) for each in self.views.storages[begins].tolist()], np.cumsum(begins) - 1
-
-    def unwritten(self) -> Array:
-        """Return for each view the source of its unwritten elements."""
-        storages, which = self._storages
-        sources = [GIVEN if each is None or each.is_given else UNWRITTEN for each in storages]
-        return np.asarray(np.array(sources, np.int64)[which])
-
-    def pieces(self) -> Pieces:
-        """Return the pieces of the views, those of all memories numbered one after the other."""
-        memories, starts = self._memories()
-        order = np.argsort(memories, kind="stable")
-        bounds = np.append(np.flatnonzero(_begins(memories[order])), memories.size)
-        lengths = bounds[1:] - bounds[:-1]
-        several = np.flatnonzero(lengths > 1)
-        alone = memories.size - int(lengths[several].sum())
-        counts, found = np.ones(memories.size, np.int64), [np.arange(alone)]
-        is_alone = np.ones(memories.size, np.bool_)
-        cuts, total, known, forms = list[Array](), alone, dict[bytes, Pieces](), Forms()
-        for first, last in zip(bounds[several].tolist(), bounds[several + 1].tolist(), strict=True):
-            members = order[first:last]
-            cut = self._cut(members, starts[members], known, forms)
-            counts[members], is_alone[members] = cut.starts[1:] - cut.starts[:-1], False
-            cuts.append(members)
-            found.append(cut.pieces + total)
-            total += cut.total
-        sequence = np.concatenate((np.flatnonzero(is_alone), *cuts))
-        return _reordered(sequence, counts, np.concatenate(found), total)
+    def views(self) -> Views:
+        """The distinct views, those of one memory one after the other."""
+        memories, starts = self._memories() if self.share_memory else (self.storages, self.byte_offsets)
+        columns = memories, self.storages, self.layouts, starts, self.byte_offsets, self.numbers
+        firsts, which = distinct((*columns[not self.share_memory : 4], *([self.numbers] if self.parts else [])))
+        return Views._make([*(each[firsts] for each in columns), which])
 
     def _memories(self) -> tuple[Array, Array]:
-        """Return for each view the memory that its storage shares with others, and where it begins there."""
-        storages, which = self._storages
-        memories, starts = self.views.storages, self.views.byte_offsets
-        if not any(each is not None and each.place >= 0 for each in storages):
-            return memories, starts
-        shared = [(-1, 0) if each is None or each.place < 0 else (each.place, _origin(each)) for each in storages]
-        places, origins = np.array(shared, np.int64)[which].T
-        return np.where(places < 0, memories, places), starts + origins
+        """Return for each access the memory that its storage shares with others, and where its view begins there."""
+        storages, which = np.unique(self.storages, return_inverse=True)
+        known = [self.record.storages.get(each) for each in storages.tolist()]
+        shared = [(-1, 0) if each is None or each.place < 0 else (each.place, _origin(each)) for each in known]
+        places, origins = np.array(shared, np.int64).reshape(-1, 2)[which.reshape(-1)].T
+        return np.where(places < 0, self.storages, places), self.byte_offsets + origins
 
-    def _cut(self, members: Array, starts: Array, known: dict[bytes, Pieces], forms: Forms) -> Pieces:
+    def given(self, storages: Array) -> Array:
+        """Return whether some storages are arguments or constants, which hold elements that no instruction wrote."""
+        known = self.record.storages
+        return np.array([each not in known or known[each].is_given for each in storages.tolist()], np.bool_)
+
+    def pieces(self) -> Pieces:
+        """Return the pieces of the views; a piece of one memory has another number than those of the others."""
+        count = self.views.memories.size
+        known, forms, cuts = dict[bytes, Pieces](), Forms(), list[tuple[int, int, Pieces]]()
+        for first, last in pairwise([*_begins(self.views.memories).nonzero()[0].tolist(), count]):
+            cut = self._cut(slice(first, last), known, forms) if last > first + 1 else None
+            if cut is not None and not cut.are_apart:
+                cuts.append((first, last, cut))
+        # A view that shares no elements with another one is a piece, which has its number.
+        if not cuts:
+            return Pieces(np.arange(count + 1), np.arange(count), count)
+        counts = np.ones(count, np.int64)
+        for first, last, cut in cuts:
+            counts[first:last] = cut.starts[1:] - cut.starts[:-1]
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        pieces, total = np.repeat(np.arange(count), counts), count
+        for first, last, cut in cuts:
+            pieces[starts[first] : starts[last]] = cut.pieces + total
+            total += cut.total
+        return Pieces(starts, pieces, total)
+
+    def _cut(self, members: slice, known: dict[bytes, Pieces], forms: Forms) -> Pieces:
         """Return the pieces of the views of one memory; ``known``: those of memories that look the same."""
-        storages, which = self._storages
-        pitches = row_lengths(storages[which[members[0]]])
-        layouts, parts = self.views.layouts[members], self.views.parts[members]
-        if members.size <= _MOST_KEPT and (parts < 0).all():
+        views = self.views
+        layouts, starts, parts = (each[members] for each in (views.layouts, views.starts, views.parts))
+        pitches = row_lengths(self.record.storages.get(int(views.storages[members.start])))
+        if not self.parts and layouts.size <= _MOST_KEPT:
             return _cut_whole(layouts.tobytes(), starts.tobytes(), pitches)
         key = np.concatenate((layouts, starts, parts, pitches)).tobytes()
         if key not in known:
             known[key] = pieces_of(self.shown(members, starts), pitches, forms)
         return known[key]
 
-    def shown(self, members: Array, starts: Array) -> list[View]:
+    def shown(self, members: Array | slice, starts: Array) -> list[View]:
         """Return what some of the views show, each beginning at a byte."""
         layouts, parts = self.views.layouts[members], self.views.parts[members]
         return [
@@ -185,26 +197,24 @@ def row_lengths(storage: StorageRecord | None) -> tuple[int, ...]:
     return *pitches_of(storage.shape, itemsize), ONE_ROW
 
 
-def _reordered(sequence: Array, counts: Array, pieces: Array, total: int) -> Pieces:
-    """Return the pieces of views in their order; ``pieces`` are those of the views in the order of ``sequence``."""
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    lengths = counts[sequence]
-    places = np.repeat(starts[sequence], lengths) + np.arange(pieces.size)
-    places -= np.repeat(np.cumsum(lengths) - lengths, lengths)
-    found = np.empty_like(pieces)
-    found[places] = pieces
-    return Pieces(starts, found, total)
+def _touched(plan: RecordedPlan) -> tuple[int, ...]:
+    """Return the operands of a plan, those that are read first, and what it does with the elements of each (`_KINDS`).
 
-
-def _kinds(plan: RecordedPlan) -> list[int]:
-    """Return for each operand of a plan what the instruction does with its elements."""
+    The kind is 0 for an operand whose elements it does not touch.
+    """
     if plan.names_only:
-        return [0] * len(plan.written)
+        return tuple(range(0, _KINDS * len(plan.written), _KINDS))
     # Where data choose, what they left out holds what it held: later readers may read either.
     writes = MAY_WRITE if plan.chooses is not None and plan.touches else WRITES
     if adds(plan):
         writes |= ADDS if plan.wants_fresh and not plan.adds_always else READS
-    return [writes if written else READS for written in plan.written]
+    return _reads_first(tuple(plan.written), writes)
+
+
+@cache
+def _reads_first(written: tuple[bool, ...], writes: int) -> tuple[int, ...]:
+    order = sorted(range(len(written)), key=written.__getitem__)
+    return tuple(operand * _KINDS + (writes if written[operand] else READS) for operand in order)
 
 
 def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
@@ -212,7 +222,7 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
     found = dict(record.beside.of_plans)
     plans = {number: each.plan for number, each in record.plans.items()}
     partly = {
-        number: plan for number, plan in plans.items() if plan.chooses is None and plan.touches and number not in found
+        number: plan for number, plan in plans.items() if plan.touches and plan.chooses is None and number not in found
     }
     if not partly:
         return found
@@ -230,19 +240,19 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
 
 def distinct(columns: Sequence[Array]) -> tuple[Array, Array]:
     """Return where each distinct row of some columns stands first, and which of them each row is; sorted."""
-    joined, room = np.zeros(columns[0].size, np.int64), 1
+    joined, room = columns[0], 1
+    if not joined.size:
+        return joined, joined
     for column in columns:
-        if not column.size:
-            return joined, joined
         low, high = int(column.min()), int(column.max())
         if room * (high - low + 1) >= 1 << 62:
             _, joined = np.unique(joined, return_inverse=True)
             _, column = np.unique(column, return_inverse=True)
             low, high, room = 0, int(column.max()), int(joined.max()) + 1
-        joined = joined.reshape(-1) * (high - low + 1) + (column.reshape(-1) - low)
+        joined = joined * (high - low + 1) + (column - low) if room > 1 else column - low
         room *= high - low + 1
     order = np.argsort(joined, kind="stable")
     begins = _begins(joined[order])
     which = np.empty(order.size, np.int64)
-    which[order] = np.cumsum(begins) - 1
+    which[order] = begins.cumsum() - 1
     return order[begins], which

@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.record.dataflow.elements import ONE_ROW, Forms, Runs
-from nkitools.record.dataflow.pieces import View, boxes_of
+from nkitools.record.dataflow.pieces import View, boxes_of, ranges
 
 
 class Cells(NamedTuple):
@@ -75,5 +75,4 @@ def _moved(runs: Runs, by: int) -> Runs:
 def _between(edges: Array, runs: Runs) -> Array:
     """Return the numbers of the stretches between edges that lie in runs."""
     firsts, ends = (np.searchsorted(edges, each) for each in runs)
-    lengths = ends - firsts
-    return np.asarray(np.arange(lengths.sum()) + np.repeat(firsts - (np.cumsum(lengths) - lengths), lengths))
+    return ranges(firsts, ends - firsts)

@@ -34,18 +34,6 @@ class Box(NamedTuple):
     columns: Runs
     column: int
 
-    @property
-    def is_plain(self) -> bool:
-        """Return whether the box is one stretch of rows by one stretch of bytes."""
-        return len(self.rows.starts) == len(self.columns.starts) == 1
-
-    @property
-    def sides(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return first row and the one behind the last, first byte and the one behind the last, of a plain box."""
-        first, last = int(self.rows.starts[0]) + self.row, int(self.rows.ends[0]) + self.row
-        left, right = int(self.columns.starts[0]) + self.column, int(self.columns.ends[0]) + self.column
-        return (first, last), (left, right)
-
 
 class _Form(NamedTuple):
     """The boxes of a view from its first byte on, and how far they reach to both sides in a row."""

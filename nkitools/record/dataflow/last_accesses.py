@@ -1,14 +1,16 @@
-"""The last writers and readers of a piece of memory before each access: all pieces at once, with no loop over
+"""The last writers and readers of each piece of memory before each access: all pieces at once, with no loop over
 accesses.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.record.dataflow.pieces import Pieces, ranges
 
 # What an access does with its piece.
 READS, ADDS, WRITES, MAY_WRITE = 1, 2, 4, 8
@@ -16,20 +18,7 @@ READS, ADDS, WRITES, MAY_WRITE = 1, 2, 4, 8
 GIVEN, UNWRITTEN = -1, -2
 """Sources that are no instructions: an argument, memory that was never written."""
 
-
-class Timeline(NamedTuple):
-    """Accesses to pieces, sorted by piece and position.
-
-    ``owners``: the operand of each access; ``positions``: its instruction; ``kinds``: reading or writing, see `READS`
-    and so on; ``storages``: the storage of the accessed view; ``unwritten``: the source of unwritten elements.
-    """
-
-    pieces: Array
-    owners: Array
-    positions: Array
-    kinds: Array
-    storages: Array
-    unwritten: Array
+_BATCH = 1 << 22  # accesses to pieces that are looked at together
 
 
 class Edges(NamedTuple):
@@ -38,90 +27,93 @@ class Edges(NamedTuple):
     targets: Array
     sources: Array
 
+    def distinct(self) -> Edges:
+        """Return each edge once, sorted by target and source."""
+        bits = int(self.sources.max(initial=0) - UNWRITTEN).bit_length()
+        pairs = np.sort((self.targets << bits) | (self.sources - UNWRITTEN))  # twice as fast as np.unique, which hashes
+        distinct = np.ones(pairs.size, np.bool_)
+        np.not_equal(pairs[1:], pairs[:-1], out=distinct[1:])
+        pairs = pairs[distinct]
+        return Edges(pairs >> bits, (pairs & ((1 << bits) - 1)) + UNWRITTEN)
 
-def edges_of(timeline: Timeline) -> tuple[Edges, Edges, Edges]:
-    """Return which writers each owner reads from, and which writers and readers each instruction overwrites.
 
-    A read that only adds to what was written (`ADDS`) reads nothing where nothing was written, or through another
-    storage.
+def joined(edges: Sequence[Edges]) -> Edges:
+    """Return all of some edges."""
+    if len(edges) == 1:
+        return edges[0]
+    none = np.zeros(0, np.int64)
+    return Edges(*(np.concatenate((none, *(each[at] for each in edges))) for at in (0, 1)))
+
+
+def last_accesses(pieces: Pieces, views: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
+    """Return the writers of the pieces of each access, and the readers since then of what each access overwrites.
+
+    ``views``, ``positions``, ``kinds``: the view, the instruction and the kind of each access, sorted by position, and
+    the reads of an instruction before its writes. The targets are accesses, by their places in these columns. An
+    instruction that touches a piece twice may be among its own sources.
     """
-    if not timeline.pieces.size:
-        none = Edges(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        return none, none, none
-    turns = _Turns(timeline)
-    return turns.flow(), turns.output(), turns.anti()
+    found = [_in_pieces(*each, positions, kinds) for each in _batches(pieces, views)]
+    if len(found) == 1:
+        return found[0]
+    return joined([each[0].distinct() for each in found]), joined([each[1].distinct() for each in found])
 
 
-class _Turns:
-    """The accesses of one instruction to one piece together: its reads come before its writes."""
+def _batches(pieces: Pieces, views: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield pieces with their accesses, sorted, so many at once that memory suffices."""
+    accesses = views.argsort(kind="stable")  # those of a view together, in their order
+    if pieces.are_apart:
+        yield views[accesses], accesses
+        return
+    lengths = np.diff(pieces.starts)[views]
+    if lengths.sum() <= _BATCH:
+        yield _sorted(pieces.pieces[ranges(pieces.starts[views], lengths)], np.arange(views.size).repeat(lengths))
+        return
+    counts = np.bincount(views, minlength=pieces.starts.size - 1)
+    firsts = np.cumsum(counts) - counts
+    owners = np.repeat(np.arange(counts.size), np.diff(pieces.starts))  # the view of each piece of a view
+    by_piece = np.argsort(pieces.pieces, kind="stable")
+    sizes = counts[owners[by_piece]]
+    total, first = np.cumsum(sizes), 0
+    while first < by_piece.size:
+        # No piece is cut through.
+        before = int(total[first - 1]) if first else 0
+        last = max(int(np.searchsorted(total, before + _BATCH, "right")), first + 1)
+        last = int(np.searchsorted(pieces.pieces, pieces.pieces[by_piece[last - 1]], "right", by_piece))
+        mine, lengths = by_piece[first:last], sizes[first:last]
+        yield _sorted(np.repeat(pieces.pieces[mine], lengths), accesses[ranges(firsts[owners[mine]], lengths)])
+        first = last
 
-    def __init__(self, timeline: Timeline) -> None:
-        self.timeline = timeline
-        pieces, positions = timeline.pieces, timeline.positions
-        begins = np.ones(pieces.size, np.bool_)
-        begins[1:] = (pieces[1:] != pieces[:-1]) | (positions[1:] != positions[:-1])
-        firsts = np.flatnonzero(begins)
-        self.turn = np.cumsum(begins) - 1  # of each access
-        kinds = np.bitwise_or.reduceat(timeline.kinds, firsts)
-        self.positions = positions[firsts]
-        self.reads = (kinds & (READS | ADDS)) != 0
-        self.writes = (kinds & WRITES) != 0
-        self.may_write = ((kinds & MAY_WRITE) != 0) & ~self.writes
-        begins_piece = np.ones(firsts.size, np.bool_)
-        begins_piece[1:] = pieces[firsts[1:]] != pieces[firsts[:-1]]
-        numbers = np.arange(firsts.size)
-        first_of_piece = np.maximum.accumulate(np.where(begins_piece, numbers, 0))
-        latest = np.maximum.accumulate(np.where(self.writes, numbers, -1))
-        before = np.concatenate(([-1], latest[:-1]))
-        self.has_writer = before >= first_of_piece
-        # The turns from the last one that wrote all of the piece to the one before this one: behind `writer`.
-        self.writer = np.where(self.has_writer, before, first_of_piece - 1)
 
-    def flow(self) -> Edges:
-        """Return for each reading access the writers of the elements that it reads."""
-        timeline = self.timeline
-        reading = np.flatnonzero(timeline.kinds & (READS | ADDS))
-        turns, owners = self.turn[reading], timeline.owners[reading]
-        only_adds = (timeline.kinds[reading] & READS) == 0
-        known = self.has_writer[turns]
-        sources = np.where(known, self.positions[self.writer[turns]], timeline.unwritten[reading])
-        kept = known | ~only_adds | (timeline.unwritten[reading] == GIVEN)
-        if only_adds.any():
-            kept &= ~(only_adds & known & (self._storage_written()[self.writer[turns]] != timeline.storages[reading]))
-        targets, found = self._between(turns, self.may_write)
-        return Edges(
-            np.concatenate((owners[kept], owners[targets])), np.concatenate((sources[kept], self.positions[found]))
-        )
+def _sorted(pieces: Array, accesses: Array) -> tuple[Array, Array]:
+    room = int(accesses.max(initial=0)) + 1
+    return np.divmod(np.sort(pieces * room + accesses), room)
 
-    def output(self) -> Edges:
-        """Return for each writing instruction the writers of the elements that it overwrites."""
-        writing = np.flatnonzero(self.writes | self.may_write)
-        known = writing[self.has_writer[writing]]
-        targets, found = self._between(writing, self.may_write)
-        return Edges(
-            np.concatenate((self.positions[known], self.positions[writing[targets]])),
-            np.concatenate((self.positions[self.writer[known]], self.positions[found])),
-        )
 
-    def anti(self) -> Edges:
-        """Return for each writing instruction the readers of the overwritten elements since their last write."""
-        writing = np.flatnonzero(self.writes | self.may_write)
-        targets, found = self._between(writing, self.reads)
-        return Edges(self.positions[writing[targets]], self.positions[found])
+def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
+    """Return what `last_accesses` does for some pieces, which are sorted, and their accesses, sorted in each piece."""
+    kinds, numbers = kinds[accesses], np.arange(accesses.size)
+    begins = np.ones(accesses.size, np.bool_)
+    np.not_equal(pieces[1:], pieces[:-1], out=begins[1:])
+    first = np.maximum.accumulate(numbers * begins)
+    latest = np.maximum.accumulate(np.where(kinds & WRITES, numbers, -1))
+    # The accesses from the last one that wrote all of the piece up to each access: behind `before`.
+    before = np.empty_like(latest)
+    before[:1], before[1:] = -1, latest[:-1]
+    found = positions[accesses]
+    writers = [Edges(accesses, np.where(before < first, UNWRITTEN, found[before]))]
+    since = np.maximum(before + 1, first)
+    if (kinds & MAY_WRITE).any():
+        targets, sources = _between(since, numbers, (kinds & MAY_WRITE) != 0)
+        writers.append(Edges(accesses[targets], found[sources]))
+    writing = (kinds >= WRITES).nonzero()[0]
+    targets, sources = _between(since[writing], writing, (kinds & (READS | ADDS)) != 0)
+    return joined(writers), Edges(accesses[writing[targets]], found[sources])
 
-    def _between(self, turns: Array, wanted: Array) -> tuple[Array, Array]:
-        """Return for each turn all wanted ones between the last write before it and itself: which turn, and they."""
-        upto = np.concatenate(([0], np.cumsum(wanted)))
-        first, last = upto[self.writer[turns] + 1], upto[turns]
-        lengths = last - first
-        which = np.repeat(np.arange(turns.size), lengths)
-        places = np.arange(which.size) - np.repeat(np.cumsum(lengths) - lengths - first, lengths)
-        return which, np.flatnonzero(wanted)[places]
 
-    def _storage_written(self) -> Array:
-        """Return the storage through which each turn has written."""
-        timeline = self.timeline
-        found = np.full(self.positions.size, -1, np.int64)
-        writing = np.flatnonzero(timeline.kinds & (WRITES | MAY_WRITE))
-        found[self.turn[writing]] = timeline.storages[writing]
-        return found
+def _between(first: Array, last: Array, wanted: Array) -> tuple[Array, Array]:
+    """Return which wanted ones are from each first to before each last: of which pair, and their places."""
+    upto = np.zeros(wanted.size + 1, np.int64)
+    wanted.cumsum(out=upto[1:])
+    low = upto[first]
+    lengths = upto[last] - low
+    return np.arange(lengths.size).repeat(lengths), wanted.nonzero()[0][ranges(low, lengths)]

@@ -6,7 +6,8 @@ What is asked of elements, who wrote them last, is then asked of pieces: mostly 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, product
+from itertools import chain, pairwise, product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from nkitools.chip.numerics import Array
 from nkitools.record.beside_rows import Part
 from nkitools.record.dataflow.elements import Box, Forms, Runs
 
-_MOST_CELLS = 64  # of a grid, for each view: what is looked at one by one
+_MOST_CELLS = 64  # of a grid, for each view
+_ONE_DIGIT = 1 << 62  # larger than any
 
 
 class View(NamedTuple):
@@ -34,6 +36,11 @@ class Pieces(NamedTuple):
     pieces: Array
     total: int
 
+    @property
+    def are_apart(self) -> bool:
+        """Return whether no view shares elements with another one: each is a piece of its own."""
+        return self.pieces.size == self.total == self.starts.size - 1
+
     def by_view(self, views: Iterable[View]) -> dict[View, Array]:
         """Return the pieces of each view; ``views``: all of them, in their order."""
         return dict(zip(views, np.split(self.pieces, self.starts[1:-1]), strict=True))
@@ -41,8 +48,7 @@ class Pieces(NamedTuple):
 
 def pieces_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> Pieces:
     """Return the pieces that some distinct views of a memory are made of; ``pitches``: rows that it may be cut into."""
-    _, boxes = boxes_of(views, pitches, forms)
-    return _of_plain(boxes) or _cut(boxes)
+    return _of_plain(views) or _cut(boxes_of(views, pitches, forms)[1])
 
 
 def boxes_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> tuple[int, list[list[Box]]]:
@@ -55,31 +61,68 @@ def boxes_of(views: Sequence[View], pitches: Sequence[int], forms: Forms) -> tup
     raise ValueError("the last pitch takes every view")
 
 
-def _of_plain(boxes: Sequence[Sequence[Box]]) -> Pieces | None:
-    """Return the pieces of views that are one plain box each; None where they are not, or where they are too many.
+def _of_plain(views: Sequence[View]) -> Pieces | None:
+    """Return the pieces of views by slices without steps; None where they are not that, or too many.
 
-    The edges of all boxes make a grid. Cells of it that the same views hold are one piece.
+    A byte is written as a number with a digit for each stride of the views: partition, row, element, byte of an
+    element, say. Each view is then a stretch of each digit. The edges of all stretches make a grid. Cells of it that
+    the same views hold are one piece.
     """
-    if not all(len(each) == 1 and each[0].is_plain for each in boxes):
+    layouts = {each.layout for each in views}
+    dimensions = {each for layout in layouts for each in zip(layout.shape, layout.strides, strict=True)}
+    units = sorted({1, *(abs(stride) for size, stride in dimensions if size > 1 and stride)})
+    if any(large % small for small, large in pairwise(units)) or any(each.part is not None for each in views):
         return None
-    sides = [each[0].sides for each in boxes]
-    row_at, column_at = (
-        {edge: at for at, edge in enumerate(sorted({edge for each in sides for edge in each[axis]}))} for axis in (0, 1)
-    )
-    places = [(row_at[r], row_at[end], column_at[c], column_at[last]) for (r, end), (c, last) in sides]
-    if sum((end - row) * (last - column) for row, end, column, last in places) > _MOST_CELLS * len(places):
+    radices = [*(large // small for small, large in pairwise(units)), _ONE_DIGIT]
+    spans = {each: _spans(each, units, radices) for each in layouts}
+    if not all(spans.values()):
         return None
-    owners: dict[tuple[int, int], list[int]] = {}
-    for number, (row, end, column, last) in enumerate(places):
-        for cell in product(range(row, end), range(column, last)):
+    rest, edges = [each.byte + spans[each.layout][-1] for each in views], list[list[range]]()
+    for at, unit in reversed(list(enumerate(units))):
+        firsts = [byte // unit for byte in rest]
+        rest = [byte % unit for byte in rest]
+        stretches = [(first, first + spans[each.layout][at]) for first, each in zip(firsts, views, strict=True)]
+        if max(last for _, last in stretches) > radices[at]:
+            return None
+        if len(set(stretches)) > 1:
+            places = {edge: place for place, edge in enumerate(sorted(set(chain.from_iterable(stretches))))}
+            edges.append([range(places[first], places[last]) for first, last in stretches])
+    return _of_grid(list(zip(*edges, strict=True))) if edges else _of_grid([()] * len(views))
+
+
+def _of_grid(boxes: Sequence[Sequence[range]]) -> Pieces | None:
+    """Return the pieces of boxes of cells; None where there are too many cells."""
+    if sum(prod(map(len, box)) for box in boxes) > _MOST_CELLS * len(boxes):
+        return None
+    owners: dict[tuple[int, ...], list[int]] = {}
+    for number, box in enumerate(boxes):
+        for cell in product(*box):
             owners.setdefault(cell, []).append(number)
     pieces = {mine: at for at, mine in enumerate(dict.fromkeys(map(tuple, owners.values())))}
-    found: list[list[int]] = [[] for _ in places]
+    found: list[list[int]] = [[] for _ in boxes]
     for mine, piece in pieces.items():
         for number in mine:
             found[number].append(piece)
     starts = np.cumsum([0, *map(len, found)])
     return Pieces(starts, np.array(list(chain.from_iterable(found)), np.int64), len(pieces))
+
+
+def _spans(layout: Layout, units: Sequence[int], radices: Sequence[int]) -> list[int]:
+    """Return how many values each digit of a view's bytes takes, and the view's lowest byte; none where others do."""
+    spans, low = dict.fromkeys(units, 1), 0
+    for size, stride in ((layout.dtype.itemsize, 1), *zip(layout.shape, layout.strides, strict=True)):
+        if size > 1 and stride:
+            low += min(0, (size - 1) * stride)
+            if spans[abs(stride)] > 1:
+                return []
+            spans[abs(stride)] = size
+    for (unit, larger), radix in zip(pairwise(units), radices, strict=False):
+        times, rest = divmod(spans[unit], radix)
+        if times > 1 or (times and rest):  # it goes on in the next digit
+            if rest or spans[larger] > 1:
+                return []
+            spans[unit], spans[larger] = radix, times
+    return [*spans.values(), low]
 
 
 def _cut(boxes: Sequence[Sequence[Box]]) -> Pieces:
@@ -95,7 +138,7 @@ def _cut(boxes: Sequence[Sequence[Box]]) -> Pieces:
     height, width = np.diff(rows.starts), np.diff(columns.starts)
     counts = height * width
     box = np.repeat(np.arange(len(flat)), counts)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    within = ranges(np.zeros_like(counts), counts)
     down, across = np.divmod(within, width[box])
     row, column = rows.pieces[rows.starts[box] + down], columns.pieces[columns.starts[box] + across]
     cells = row * max(1, columns.total) + column
@@ -143,14 +186,18 @@ def _classes(sets: Sequence[tuple[Runs, int]]) -> Pieces:
     cuts = np.unique(np.concatenate((starts, ends)))
     first, last = np.searchsorted(cuts, starts), np.searchsorted(cuts, ends)
     lengths = last - first
-    stretch = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(first, lengths)
-    found = _merged(np.repeat(owners, lengths), stretch, len(ordered))
+    found = _merged(np.repeat(owners, lengths), ranges(first, lengths), len(ordered))
     return _by_set(found, which)
 
 
 def _by_set(found: Pieces, which: Array) -> Pieces:
     """Return the pieces of sets, where several sets may be the same one."""
     lengths = np.diff(found.starts)[which]
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths) + np.repeat(found.starts[which], lengths)
-    return Pieces(starts, found.pieces[places], found.total)
+    places = ranges(found.starts[which], lengths)
+    return Pieces(np.concatenate(([0], np.cumsum(lengths))), found.pieces[places], found.total)
+
+
+def ranges(firsts: Array, lengths: Array) -> Array:
+    """Return the numbers from each first on, as many as its length, one range after the other."""
+    moved = (firsts - lengths.cumsum() + lengths).repeat(lengths)
+    return np.asarray(moved + np.arange(moved.size))
