@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.dialects import legacy
 from nkitools.dialects import modern as nki
+from nkitools.dialects.legacy import language as legacy_nl
 from nkitools.dialects.modern import language as nl
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -107,3 +109,17 @@ def test_the_error_of_256_partitions_is_an_assertion_error() -> None:
 
     with pytest.raises(AssertionError, match="256 partitions"):
         nki.simulate(bad_kernel)(X)
+
+
+def test_a_simulated_legacy_kernel_takes_a_launch_grid() -> None:
+    """`nki.simulate(kernel)[grid]` of a kernel of neuronxcc.nki has as many programs as the grid says."""
+
+    @legacy.jit
+    def numbers(x: Any) -> Any:
+        out = legacy_nl.ndarray((6, 1), dtype=x.dtype, buffer=legacy_nl.shared_hbm)
+        number = legacy_nl.program_id(0)
+        legacy_nl.store(out[number, 0], legacy_nl.load(x[number, 0]))
+        return out
+
+    x = np.arange(6, dtype=np.float32).reshape(6, 1)
+    np.testing.assert_array_equal(nki.simulate(numbers)[6](x), x)

@@ -19,6 +19,7 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.columns import Columns
+from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run
 from nkitools.record.saved.loading import SavedError
@@ -189,8 +190,10 @@ def test_questions_of_a_whole_run_are_answered_alike() -> None:
     mine, own = Run.from_json(run.to_json()).record, run.record
     assert mine is not None
     assert own is not None
-    for name in ("written", "touched", "byte_offsets", "layouts", "positions"):
+    for name in ("written", "byte_offsets", "layouts", "positions"):
         np.testing.assert_array_equal(getattr(Columns(mine), name), getattr(Columns(own), name))
+    kinds = [Accesses(record, Columns(record)).kinds for record in (mine, own)]
+    np.testing.assert_array_equal(*kinds)
     assert [mine.name_of(number) for number in mine.storages] == [own.name_of(number) for number in own.storages]
     assert (mine.programs, mine.states) == (own.programs, own.states)
     assert [each[1:] for each in mine.outputs] == [each[1:] for each in own.outputs]
