@@ -10,6 +10,12 @@ from pathlib import Path
 import click
 
 
+def numbered(path: Path, count: int) -> list[Path]:
+    """Return a file for each of so many runs: ``path`` for one, ``giou-1.json``, ``giou-2.json``, ... for several."""
+    names = (f"{path.stem}-{number}{path.suffix}" for number in range(1, count + 1))
+    return [path] if count == 1 else [path.with_name(name) for name in names]
+
+
 @dataclass
 class Saving:
     """The state of saving runs: whether one of them could not be saved."""
@@ -24,7 +30,6 @@ def saving(path: Path | None) -> Iterator[Saving]:
     UsageError before anything runs where ``path`` can be no file.
     """
     from nkitools.record.run_listeners import collect_runs
-    from nkitools.report.saved_files import save_runs
 
     saved = Saving()
     if path is None:
@@ -37,7 +42,9 @@ def saving(path: Path | None) -> Iterator[Saving]:
     with collect_runs() as runs:
         yield saved
     try:
-        files = save_runs(runs, path)
+        files = numbered(path, len(runs))
+        for run, file in zip(runs, files, strict=True):
+            run.save(file)
     except OSError as error:
         saved.failed = True
         click.echo(f"nkitools: the runs are not saved: {error}", err=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nkitools import options
+from nkitools.cli.save_runs import numbered
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument
@@ -100,9 +101,8 @@ def _arrays(path: Path) -> Any:
 def _pages(runs: Sequence[Run], path: Path, expected: Argument | None) -> list[Path]:
     """One page a run: ``giou.html``, of several runs ``giou-1.html``, ``giou-2.html``, ..."""
     from nkitools.report.page import write_page
-    from nkitools.report.saved_files import numbered
 
-    paths = [path] if len(runs) == 1 else [numbered(path, number) for number in range(1, len(runs) + 1)]
+    paths = numbered(path, len(runs))
     for run, file in zip(runs, paths, strict=True):
         try:
             write_page(run, file, expected)

@@ -237,12 +237,6 @@ def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
                 yield from leaves(each, f"{path}.{name}")
 
 
-def encoded_fields(value: Any, *, compress: bool) -> dict[str, Any]:
-    """Return a dataclass by the fields of its constructor: tuples are lists, arrays and other numbers as above."""
-    names = field_names(cast("Hashable", type(value)))
-    return {name: encoded_field(getattr(value, name), compress=compress) for name in names}
-
-
 @cache
 def field_names(kind: Hashable) -> tuple[str, ...]:
     """Return the fields of a dataclass that its constructor takes."""
@@ -250,7 +244,10 @@ def field_names(kind: Hashable) -> tuple[str, ...]:
 
 
 def encoded_field(value: Any, *, compress: bool) -> Any:
-    """Return a value of a field, which the hint of the field decodes."""
+    """Return a value of a field, which the hint of the field decodes: tuples are lists, arrays and numbers as above.
+
+    A dataclass is an object with the fields of its constructor.
+    """
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, (np.integer, np.bool_)):
@@ -269,7 +266,8 @@ def encoded_field(value: Any, *, compress: bool) -> Any:
     if isinstance(value, Mapping):
         return {str(key): encoded_field(each, compress=compress) for key, each in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return encoded_fields(value, compress=compress)
+        names = field_names(cast("Hashable", type(value)))
+        return {name: encoded_field(getattr(value, name), compress=compress) for name in names}
     raise TypeError(f"{type(value).__name__} has no saved form")
 
 

@@ -10,7 +10,7 @@ from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.run_contents import RunContents
-from nkitools.record.saved.encoding import decoded_fields, decoded_value
+from nkitools.record.saved.encoding import decoded_field, decoded_fields, decoded_value
 from nkitools.record.saved.packing import SavedRecord
 from nkitools.record.saved.saving import FORMAT, VERSION
 from nkitools.rules.catalogue import RULES
@@ -65,11 +65,11 @@ def _parsed(text: str | bytes) -> Any:
 
 
 def _run(plain: Mapping[str, Any], kind: type[_Run]) -> _Run:
-    findings = [decoded_fields(Finding, each) for each in plain["findings"]]
+    findings = decoded_field(list[Finding], plain["findings"])
     allowed = [(decoded_fields(Finding, each["finding"]), str(each["reason"])) for each in plain["allowed"]]
     judged = [*findings, *(finding for finding, _ in allowed)]
     records = tuple(SavedRecord(each) for each in plain["records"])
-    prints = Prints([decoded_fields(Print, each) for each in plain["prints"]])
+    prints = Prints(decoded_field(list[Print], plain["prints"]))
     for record in records:
         record.prints = prints
     reference = plain["reference"]

@@ -30,6 +30,7 @@ from nkitools.report.page.tiles import Pack, Shown, numbers_of, shares
 
 SCHEMA = 1
 
+_NAMED = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes")  # tables
 _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
 
 
@@ -39,14 +40,13 @@ class Gathering:
     def __init__(self, run: Run, reference: Reference | None, title: str = "") -> None:
         self.run = run
         self.reference = reference
-        self._places, self._loops, self._programs, self._callers = Table(), Table(), Table(), Table()
-        self._storages, self._layouts, self._plans, self._dtypes = Table(), Table(), Table(), Table()
+        self._named = {name: Table() for name in _NAMED}
         self._shown: list[Shown] = []
         self._columns = [Columns(record) for record in run.all_records]
         # Of ranks the instructions of one follow those of the other.
         counts = [record.count for record in run.all_records]
         self._bases = [sum(counts[:at]) for at in range(len(counts))]
-        self._loops.place((), [])
+        self._named["loops"].place((), [])
         pack = Pack()
         tables = self._tables(title)
         granted = shares(self._shown)
@@ -88,30 +88,23 @@ class Gathering:
             "inputs": inputs,
             "memory": memory,
             "files": self._files(),
-            "places": [list(row) for row in self._places.rows],
-            "loops": self._loops.rows,
-            "programs": self._programs.rows,
-            "callers": self._callers.rows,
-            "storages": self._storages.rows,
-            "layouts": self._layouts.rows,
-            "plans": self._plans.rows,
-            "dtypes": self._dtypes.rows,
+            **{name: table.rows for name, table in self._named.items()},
         }
 
     def _by_record(self) -> Iterable[tuple[int, Record]]:
         return zip(self._bases, self.run.all_records, strict=True)
 
     def _place(self, site: Site) -> int:
-        return self._places.place((site.file, site.line))
+        return self._named["places"].place((site.file, site.line))
 
     def _at(self, file: str, line: int) -> int:
-        return self._places.place((file or UNKNOWN.file, line))
+        return self._named["places"].place((file or UNKNOWN.file, line))
 
     def _counters(self, loops: dict[str, int]) -> int:
-        return self._loops.place(tuple(loops.items()), loops_row(loops))
+        return self._named["loops"].place(tuple(loops.items()), loops_row(loops))
 
     def _program(self, rank: int | None, program: Sequence[int]) -> int:
-        return self._programs.place((rank, tuple(program)), [rank, list(program)])
+        return self._named["programs"].place((rank, tuple(program)), [rank, list(program)])
 
     def _storage(self, base: int, number: int) -> int:
         """Return a storage by its place; storages of different ranks may have one number."""
@@ -127,12 +120,12 @@ class Gathering:
                     self._place(site),
                     int(known.has_address),
                 ]
-                return self._storages.place((base, number), row)
-        return self._storages.place("unknown", ["", "", "", [], self._place(UNKNOWN), 0])
+                return self._named["storages"].place((base, number), row)
+        return self._named["storages"].place("unknown", ["", "", "", [], self._place(UNKNOWN), 0])
 
     def _layout(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
         key = (tuple(shape), tuple(strides), itemsize)
-        return self._layouts.place(key, [list(shape), list(strides), itemsize])
+        return self._named["layouts"].place(key, [list(shape), list(strides), itemsize])
 
     def _tile(self, shown: Shown) -> int:
         self._shown.append(shown)
@@ -141,9 +134,9 @@ class Gathering:
     def _files(self) -> list[dict[str, Any]]:
         """Return the author's files, that of the first instruction first, as far as they are at hand."""
         sources = self.run.sources
-        named = dict.fromkeys(file for file, _ in self._places.rows if file != UNKNOWN.file)
+        named = dict.fromkeys(file for file, _ in self._named["places"].rows if file != UNKNOWN.file)
         short = _short_names(list(named))
-        lines = {file: [line for other, line in self._places.rows if other == file] for file in named}
+        lines = {file: [line for other, line in self._named["places"].rows if other == file] for file in named}
         return [{"path": file, "name": short[file], **_excerpt(sources.get(file, ""), lines[file])} for file in named]
 
     def _write(self, base: int, write: Written) -> list[Any]:
@@ -157,10 +150,10 @@ class Gathering:
             self._at(write.file, write.line),
             self._counters(write.loops),
             self._program(write.rank, write.program),
-            self._dtypes.place(write.dtype),
+            self._named["dtypes"].place(write.dtype),
             tile,
             int(write.scattered),
-            self._callers.place(write.callers, [self._at(file, line) for file, line in write.callers]),
+            self._named["callers"].place(write.callers, [self._at(file, line) for file, line in write.callers]),
         ]
 
     def _instructions(self, writes: list[list[Any]]) -> dict[str, Any]:
@@ -210,7 +203,7 @@ class Gathering:
         # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
         written = [int(each) for each in plan.written]
         row = [plan.name, plan.engine, number(float(plan.cycles)), written]
-        return self._plans.place((plan.name, plan.engine, plan.cycles, *written, plan.names_only), row)
+        return self._named["plans"].place((plan.name, plan.engine, plan.cycles, *written, plan.names_only), row)
 
     def _layout_of(self, key: int) -> int:
         layout = LAYOUTS[key]
