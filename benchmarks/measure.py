@@ -42,14 +42,29 @@ class InThisProcess:
         self.rules = rules
         self.workloads = {each.name: each for each in workloads()}
         self.calls: Calls = {}
+        self.counts: dict[str, int] = {}  # by how many the time of a call is divided
 
     def prepare(self, name: str) -> None:
         """Make the calls of a workload, or of the single actions, and run each once."""
         self.calls = action_calls() if name == ACTIONS else workload_calls(self.workloads[name], self.rules)
+        self.counts = {}
+        if name != ACTIONS:
+            workload = self.workloads[name]
+            run = nkitools.simulate(workload.kernel, *workload.inputs, rules=self.rules)
+            if hasattr(type(run), "dependences"):  # not in trees of old
+                self.calls["dependences"] = lambda: dependences_of(run)
+                self.counts["dependences"] = dependences_of(run)
 
     def round(self) -> dict[str, float]:
         """Run each call once, and return the processor's time of each."""
-        return {name: cpu_seconds(call) for name, call in self.calls.items()}
+        return {name: cpu_seconds(call) / self.counts.get(name, 1) for name, call in self.calls.items()}
+
+
+def dependences_of(run: Any) -> int:
+    """Compute the dependences of a run, whether they were computed before or not; return the number of rows."""
+    vars(run).pop("dependences", None)
+    found = run.dependences
+    return min(len(each) for each in (found.flow, found.output, found.anti))
 
 
 def workload_calls(workload: Workload, rules: str) -> Calls:
@@ -125,12 +140,15 @@ def figures(name: str, times: dict[str, float]) -> dict[str, float]:
             "us of NumPy in it": 1e6 * times["numpy"] / CHAIN,
             "us an allocation": 1e6 * (times["row"] - times["no row"]) / ALLOCATED,
         }
-    return {
+    found = {
         "over NumPy": times["simulator"] / times["numpy"],
         "over tiles": times["simulator"] / times["tiles"],
         "rules / off": times["simulator"] / times["rules off"],
         "ms": 1e3 * times["simulator"],
     }
+    if "dependences" in times:
+        found["dependences us an instruction"] = 1e6 * times["dependences"]
+    return found
 
 
 _COLD = """

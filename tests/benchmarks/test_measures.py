@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nkitools
 from benchmarks import measure, tiles
 from benchmarks.other_tree import InAnotherProcess
 from benchmarks.table import table
@@ -52,7 +53,21 @@ def test_the_figures_of_a_workload_are_ratios_of_its_times() -> None:
     """Simulator over NumPy, over bare tiles, over itself without rules; milliseconds."""
     times = {"simulator": 0.06, "rules off": 0.05, "numpy": 0.03, "tiles": 0.02}
     found = measure.figures("any", times)
-    assert found == pytest.approx({"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60})
+    expected = {"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60}
+    assert found == pytest.approx(expected)
+    found = measure.figures("any", times | {"dependences": 1.5e-6})
+    assert found == pytest.approx(expected | {"dependences us an instruction": 1.5})
+
+
+def test_dependences_are_computed_anew_in_each_round() -> None:
+    """Their time is that of an instruction: of all three, of a run that has kept nothing of them."""
+    rounds = measure.InThisProcess("error")
+    rounds.prepare("softmax 4096x2048")
+    run = nkitools.simulate(rounds.workloads["softmax 4096x2048"].kernel, normal(128, 64))
+    known = run.dependences
+    assert measure.dependences_of(run) == rounds.counts["dependences"] // 32 == len(run.instructions)
+    assert run.dependences is not known
+    assert 0 < rounds.round()["dependences"] < 1e-3
 
 
 def test_the_figures_of_single_actions_leave_the_launch_out() -> None:
