@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -37,16 +38,13 @@ def _binary(name: str, doc: str) -> Function:
     def function(
         x: Operand, y: Operand, *, dtype: ResultDType = None, mask: MaskLike = None, **kwargs: Keyword
     ) -> Tensor:
-        is_usual = dtype is None and mask is None and not kwargs
-        again: Tensor | None = value_again(name, (x, y), 3) if is_usual else None
-        if again is not None:
-            return again
         check_keywords(f"nl.{name}", kwargs)
         value = Tensor.made(*elementwise.binary(name, x, y, dtype=dtype, mask=mask))
-        if is_usual:
+        if dtype is None and mask is None:
             elementwise.keep_binary(name, x, y, value)
         return value
 
+    function.again = partial(value_again, name)  # type: ignore[attr-defined]
     return _named(
         function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
     )
