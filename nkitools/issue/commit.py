@@ -6,6 +6,7 @@ Every way of issuing an instruction ends in `Core.commit`: here, and in the line
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Protocol
 
 from nkitools.chip.core import Core
@@ -52,9 +53,10 @@ def commit_lines(operands: Sequence[tuple[str, bool]], names: Sequence[str]) -> 
 
     ``operands``: each with whether it is always a tensor. ``names``: the parameter that holds the author's name.
     """
-    lines = ["record = core.record", "words = []"]
-    for operand, is_tensor in operands:
-        add = f"words += {operand_text(f's_{operand}', f'k_{operand}', operand)}"
-        lines.append(add if is_tensor else f"if s_{operand} is not None: {add}")
+    texts = [(operand_text(f"s_{operand}", f"k_{operand}", operand), operand, sure) for operand, sure in operands]
+    first = list(takewhile(lambda each: each[2], texts))
+    lines = ["record = core.record", f"words = [{', '.join(text for text, _, _ in first)}]"]
+    for text, operand, sure in texts[len(first) :]:
+        lines.append(f"words += ({text})" if sure else f"if s_{operand} is not None: words += ({text})")
     lines.append("core.commit(plan, record.sites.current(4), words)")
     return lines + [f"if {name} is not None: label(core, SELF, {name}, record.latest)" for name in names]

@@ -35,14 +35,15 @@ Words = TypeVar("Words", int, Array)
 
 def operand_text(storage: str, layout: str, tensor: str) -> str:
     """Return the words of an operand as generated source; the three are expressions of that source."""
-    return f"({storage}.id << {_HALF} | {layout}.id, {tensor}.byte_offset)"
+    return f"{storage}.id << {_HALF} | {layout}.id, {tensor}.byte_offset"
 
 
 def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
     """Return the words of some operands, one after the other."""
     words: list[int] = []
     for tensor in tensors:
-        words += (tensor.storage.id << _HALF | (tensor._layout or tensor.layout).id, tensor.byte_offset)
+        words.append(tensor.storage.id << _HALF | (tensor._layout or tensor.layout).id)
+        words.append(tensor.byte_offset)
     return words
 
 

@@ -69,16 +69,16 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     kind: Any = None
     for each in operands:
         of = each.__class__
-        if of not in _NUMBERS and getattr(each, "is_plain", False):
-            kind, view = of, each.base
-            if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
-                return None
-            key.append(view._layout or view.layout)
-            arrays.append(view.array)
-            views.append(view)
-        else:
+        if of in _NUMBERS or not getattr(each, "is_plain", False):
             key.append(of)
             arrays.append(each)
+            continue
+        kind, view = of, each.base
+        if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
+            return None
+        key.append(view._layout or view.layout)
+        arrays.append(view.array)
+        views.append(view)
     try:
         form = core.plans.get(tuple(key))
     except TypeError:  # an argument that the usual way refuses
