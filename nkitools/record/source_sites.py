@@ -128,7 +128,7 @@ class Sites:
         Of a tuple that a helper returns it is the caller's for that element.
         """
         number = self.current(depth + 1)
-        if number < 0 or not self.all[number].is_handed_on:
+        if number < 0 or not (self.all[number].returned or self.all[number].element is not None):
             return number
         frame, found, element = author_frame(depth), number, None
         while frame is not None and (
