@@ -26,7 +26,7 @@ class SharedAccess(NamedTuple):
     position: int
     view: View
     written: bool
-    values: tuple[int, ...]  # checksums of what was written one after the other, where they are known
+    values: tuple[int, ...]  # checksums of the values written one after the other, where they are known
     replicated: bool = False  # all programs write the same to this view
 
 
@@ -35,7 +35,7 @@ class SharedStorage(NamedTuple):
 
     storage: int
     accesses: list[SharedAccess]  # in the order of the record
-    pieces: dict[View, Array]  # of each view: numbers of what all views touch as a whole or not at all
+    pieces: dict[View, Array]  # of each view: numbers of the bytes that each view touches as a whole or not at all
 
 
 def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]:

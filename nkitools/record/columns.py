@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -53,17 +53,17 @@ class Columns:
     @cached_property
     def _counts(self) -> Array:
         """Return each instruction's number of operands."""
-        return np.asarray((self._bounds[1:] - self.starts) // rows.OPERAND_WORDS)
+        return np.diff(self.first_operands)
 
     @cached_property
     def first_operands(self) -> Array:
         """Return the number of the first operand of each instruction, and how many operands there are."""
-        return np.concatenate(([0], np.cumsum(self._counts)))
+        return (self._bounds - np.arange(self._bounds.size)) // rows.OPERAND_WORDS
 
     @cached_property
     def positions(self) -> Array:
         """Return each operand's instruction."""
-        return np.repeat(np.arange(self.starts.size), self._counts)
+        return np.arange(self.starts.size).repeat(self._counts)
 
     @cached_property
     def _operands(self) -> Array:
@@ -98,8 +98,15 @@ class Columns:
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
-        answers = {number: answer(each.plan) for number, each in self.record.plans.items()}
-        return np.fromiter(chain.from_iterable(map(answers.__getitem__, self.plans.tolist())), dtype)
+        if not self.plans.size:
+            return np.zeros(0, dtype)
+        known = sorted(self.record.plans.items())
+        answers = [answer(each.plan) for _, each in known]
+        ends = np.array(list(accumulate(map(len, answers))))
+        which = np.searchsorted([number for number, _ in known], self.plans)
+        # The last of an instruction's operands has the last answer of its plan.
+        moved = (ends[which] - self.first_operands[1:]).repeat(self._counts)
+        return np.fromiter(chain.from_iterable(answers), dtype)[moved + np.arange(moved.size)]
 
     def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:
         """Return columns of the operands in another order in each instruction; ``operands``: their numbers there.

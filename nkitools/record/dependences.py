@@ -108,19 +108,20 @@ class Dependences:
     @cached_property
     def _rows(self) -> list[CompressedRows]:
         """Return the three dependences, which are compressed as one: a row of each for each instruction."""
-        count, edges = self._bases[-1], [self._received()]
+        count, edges = self._bases[-1], self._received()
         for found, base in zip(self._found, self._bases, strict=False):
             for kind, each in enumerate((found.flow, found.output, found.anti)):
                 edges.append(_moved(each, kind * count + base, base))
-        every = _compressed([each for each in edges if each.targets.size], 3 * count)
-        rows = []
-        for kind in range(3):
-            starts = every.starts[kind * count : (kind + 1) * count + 1]
-            first, last = starts[[0, -1]].tolist()
-            rows.append(CompressedRows(starts - first, every.sources[first:last]))
+        every = _compressed(edges, 3 * count)
+        first, rows = 0, []
+        for kind in range(1, 4):
+            starts = every.starts[(kind - 1) * count : kind * count + 1]
+            last = int(starts[-1])
+            rows.append(CompressedRows(starts - first if first else starts, every.sources[first:last]))
+            first = last
         return rows
 
-    def _received(self) -> Edges:
+    def _received(self) -> list[Edges]:
         """Return what was received by collectives and sendrecv: the n-th meeting of a group is one for all of them."""
         meetings: dict[tuple[tuple[int, ...], int], dict[int, int]] = {}
         received: list[tuple[tuple[tuple[int, ...], int], int, tuple[int, ...]]] = []
@@ -136,7 +137,7 @@ class Dependences:
             for sender in senders
             if sender in meetings[meeting]
         ]
-        return Edges(*np.array(pairs, np.int64).reshape(-1, 2).T)
+        return [Edges(*np.array(pairs, np.int64).T)] if pairs else []
 
 
 def _within(record: Record) -> _Found:
@@ -192,6 +193,8 @@ def _with_registers(edges: Edges, pairs: Sequence[int]) -> Edges:
 
 def _moved(edges: Edges, targets: int, sources: int) -> Edges:
     """Return edges that count from another place on; sources that are no instructions stay."""
+    if not targets:
+        return edges
     if not sources:
         return Edges(edges.targets + targets, edges.sources)
     return Edges(edges.targets + targets, np.where(edges.sources < 0, edges.sources, edges.sources + sources))

@@ -186,7 +186,7 @@ def _begins(values: Array) -> Array:
 
 
 def row_lengths(storage: StorageRecord | None) -> tuple[int, ...]:
-    """Return the lengths of rows that a memory may be cut into, of which the last takes every view."""
+    """Return the lengths of rows that a memory may be cut into; the last length takes every view."""
     if storage is None or (storage.has_address and not storage.partition_bytes):
         return (ONE_ROW,)
     if storage.partition_bytes:

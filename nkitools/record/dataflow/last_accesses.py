@@ -46,7 +46,7 @@ def joined(edges: Sequence[Edges]) -> Edges:
 
 
 def last_accesses(pieces: Pieces, views: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
-    """Return the writers of the pieces of each access, and the readers since then of what each access overwrites.
+    """Return the writers of the pieces of each access, and the readers since then of the pieces that it overwrites.
 
     ``views``, ``positions``, ``kinds``: the view, the instruction and the kind of each access, sorted by position, and
     the reads of an instruction before its writes. The targets are accesses, by their places in these columns. An
@@ -111,7 +111,7 @@ def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array) -
 
 
 def _between(first: Array, last: Array, wanted: Array) -> tuple[Array, Array]:
-    """Return which wanted ones are from each first to before each last: of which pair, and their places."""
+    """Return the wanted ones from each first to before each last: the pair of each, and its place."""
     upto = np.zeros(wanted.size + 1, np.int64)
     wanted.cumsum(out=upto[1:])
     low = upto[first]

@@ -190,7 +190,7 @@ def test_questions_of_a_whole_run_are_answered_alike() -> None:
     mine, own = Run.from_json(run.to_json()).record, run.record
     assert mine is not None
     assert own is not None
-    for name in ("written", "byte_offsets", "layouts", "positions"):
+    for name in ("byte_offsets", "layouts", "positions"):
         np.testing.assert_array_equal(getattr(Columns(mine), name), getattr(Columns(own), name))
     kinds = [Accesses(record, Columns(record)).kinds for record in (mine, own)]
     np.testing.assert_array_equal(*kinds)
