@@ -28,6 +28,7 @@ ROWS = 3
 
 # Functions of NumPy that are no ufuncs but take ``out=``: how the package calls them, on one array.
 ONE_ARRAY: dict[str, Callable[..., Any]] = {
+    "cumsum": lambda x, out: np.cumsum(x, axis=0, out=out),
     "clip": lambda x, out: np.clip(x, 0.3, 0.6, out=out),
     "mean": lambda x, out: np.mean(np.stack([x, x + 1], axis=-1), axis=-1, out=out),
     "sum": lambda x, out: np.sum(np.stack([x, x + 1], axis=-1), axis=-1, out=out),
