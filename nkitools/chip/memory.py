@@ -29,6 +29,8 @@ POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_sim
 _MOST_WHOLE = 256  # views of one storage that are known to be written
 
 _ids = itertools.count()  # of storages and physical memories
+_new = object.__new__
+_SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 _NO_VIEWS: set[tuple[Layout, int]] = set()  # stays empty: storages share it until they have views to note
 
 
@@ -51,40 +53,23 @@ class Storage:
     shrinks when one needs it.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_raw",
-        "_remaining",
-        "array",
-        "dtype",
-        "excused",
-        "foreign",  # regions of PSUM that another instruction than a matmul wrote last
-        "free_bytes",
-        "full",
-        "id",
-        "left_out",  # the masks that left elements out, see `nkitools.chip.masked_out`
-        "losses",  # bytes that storages at overlapping addresses have taken since they were written
-        "memory",
-        "name",
-        "nbytes",
-        "on_chip",
-        "origin",
-        "packed",
-        "partition_bytes",
-        "physical",
-        "placed_to_fit",  # the compiler places it where accesses may begin (legacy, without an address)
-        "shape",
-        "site",
-        "start_byte",
-        "start_partition",
-        "sums",  # unread sums of matmuls in PSUM, one list for all that have addresses
-        "truth",
-        "twin",  # further digits in full precision, see `nkitools.chip.full_precision_shadow`
-        "unit",
-        "whole",  # some views whose elements were all written
-        "written",
-        "written_bytes",
-    )
+    # What most storages never get stands in the class: a storage is made for each tile.
+    name = ""
+    packed = True
+    placed_to_fit = False  # the compiler places it where accesses may begin (legacy, without an address)
+    written: Array | None = None
+    written_bytes = 0
+    whole = _NO_VIEWS  # some views whose elements were all written
+    losses: Sequence[Loss] = ()  # of bytes that storages at overlapping addresses have taken since they were written
+    left_out: tuple[Any, ...] = ()  # the masks that left elements out, see `nkitools.chip.masked_out`
+    origin: Any = None
+    excused: frozenset[str] = frozenset()
+    foreign: list[Region] | None = None  # regions of PSUM that another instruction than a matmul wrote last
+    sums: list[Any] | None = None  # unread sums of matmuls in PSUM, one list for all that have addresses
+    # The truth value of a view, where an author may ask for one; it returns None where he may not.
+    truth: Callable[[Any], bool | None] | None = None
+    twin: Storage | None = None  # further digits in full precision, see `nkitools.chip.full_precision_shadow`
+    _raw: Array | None = None
 
     def __init__(
         self,
@@ -103,41 +88,49 @@ class Storage:
         self.shape = shape
         self.dtype = dtype
         self.memory = memory
-        self.on_chip = memory in ON_CHIP
-        self.name = name
         self.site = site
+        self.full = array is not None
+        self.array: Array = np.empty(shape, dtype.dtype) if array is None else array
+        self.physical = physical
         self.start_partition = start_partition
         self.start_byte = start_byte
-        self.physical = physical
-        self.placed_to_fit = False
-        self.full = array is not None
-        self._raw: Array | None = None
-        self.array: Array = np.empty(shape, dtype.dtype) if array is None else array
         self.nbytes: int = self.array.nbytes
+        self._remaining = self.nbytes
         self.free_bytes = self.nbytes // shape[0] if shape[0] else self.nbytes
         self.partition_bytes = self.free_bytes or 1  # an empty argument has no partition to divide by
-        self.losses: Sequence[Loss] = ()
-        self.left_out: tuple[Any, ...] = ()
+        self.on_chip = memory is _SBUF or memory is _PSUM
+        self.unit = self.free_bytes if self.on_chip else self.nbytes
+        if memory is _PSUM:
+            self.foreign = []
+            self.sums = [] if physical is None else physical.sums
+        if name:
+            self.name = name
         if physical is not None:
             self._move_in(physical)
-        self.packed = physical is None or self.partition_bytes == self.free_bytes
-        self.written: Array | None = None
-        self.written_bytes = 0
-        self.whole = _NO_VIEWS
-        self.unit = self.free_bytes if self.on_chip else self.nbytes
-        self._remaining = self.nbytes
-        self.origin: Any = None
-        self.excused: frozenset[str] = frozenset()
-        self.foreign: list[Region] | None = [] if memory is MemoryRegion.psum else None
-        self.sums: list[Any] | None = None
-        if memory is MemoryRegion.psum:
-            self.sums = [] if physical is None else physical.sums
-        # The truth value of a view, where an author may ask for one; it returns None where he may not.
-        self.truth: Callable[[Any], bool | None] | None = None
-        self.twin: Storage | None = None
+
+    @classmethod
+    def of_layout(cls, layout: Layout, site: int) -> Storage:
+        """Return the storage of a new tile with this layout, which is all of the storage and has no address."""
+        self = _new(cls)
+        self.id = next(_ids)
+        self.shape = shape = layout.shape
+        self.dtype = dtype = layout.dtype
+        self.memory = memory = layout.memory
+        self.site = site
+        self.array = np.empty(shape, dtype.dtype)
+        self.full = False
+        self.physical = None
+        self.start_partition = self.start_byte = 0
+        self.nbytes = self._remaining = layout.nbytes
+        self.free_bytes = self.partition_bytes = self.unit = layout.nbytes // shape[0]
+        self.on_chip = True
+        if memory is _PSUM:
+            self.foreign, self.sums = [], []
+        return self
 
     def _move_in(self, physical: PhysicalMemory) -> None:
         self.partition_bytes = physical.partition_bytes
+        self.packed = self.partition_bytes == self.free_bytes
         self._raw = physical.bytes
         self.array = self.window(self.shape, self.dtype, 0, (self.partition_bytes, *self.array.strides[1:]))
 

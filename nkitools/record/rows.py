@@ -8,8 +8,10 @@ record keeps no arrays alive.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -171,11 +173,18 @@ class Planned:
 
     plan: RecordedPlan
     words: int
+    packed: Callable[..., bytes]  # the words of a row as its bytes
 
     @classmethod
-    def of(cls, plan: RecordedPlan) -> Planned:
-        """Return a plan with the length of its rows."""
-        return cls(plan, 1 + OPERAND_WORDS * len(plan.written))
+    def of(cls, plan: RecordedPlan, operands: int | None = None) -> Planned:
+        """Return a plan with the length of its rows, for its own number of operands or another one."""
+        words = 1 + OPERAND_WORDS * (len(plan.written) if operands is None else operands)
+        return cls(plan, words, _packer(words))
+
+
+@cache
+def _packer(words: int) -> Callable[..., bytes]:
+    return Struct(f"{words}q").pack
 
 
 class Rows:
@@ -201,13 +210,14 @@ class Rows:
         NK611 for an operand that is older than this run. For speed those in the middle are looked at only when the run
         meets the plan for the first time.
         """
+        number = plan.id
+        planned = self.plans.get(number)
+        is_new = planned is None
+        if planned is None:
+            planned = self.plans[number] = Planned.of(plan, operand_count(operands))
         self.states.append(self.loop)
-        self.row_words.append(plan.id << _HALF | (site & _LOW))
-        self.row_words.fromlist(operands)
-        if plan.id not in self.plans:
-            self.plans[plan.id] = Planned(plan, 1 + len(operands))
-            self._check_ages(plan, operands)
-        elif operands and (operands[0] < self._oldest or operands[-2] < self._oldest):
+        self.row_words.frombytes(planned.packed(number << _HALF | (site & _LOW), *operands))
+        if is_new or (operands and (operands[0] < self._oldest or operands[-2] < self._oldest)):
             self._check_ages(plan, operands)
 
     def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:

@@ -139,9 +139,11 @@ class Prints(PrintFilters, list[Print]):
     def keep(self, one: Print) -> None:
         """Keep a print whose value is still the tensor's own memory: copied, or reduced without a copy."""
         if self._takes(one.value.nbytes):
-            super().append(replace(one, value=np.array(one.value), order=len(self)))
+            object.__setattr__(one, "value", np.array(one.value))
         else:
-            super().append(replace(self._reduced(one), order=len(self)))
+            one = self._reduced(one)
+        object.__setattr__(one, "order", len(self))  # of a print that was made just now, for this sequence
+        super().append(one)
 
     def _takes(self, nbytes: int) -> bool:
         """Return whether there is room for so many bytes, which are then taken."""

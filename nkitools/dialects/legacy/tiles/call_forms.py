@@ -13,9 +13,8 @@ from functools import partial
 from typing import Any, cast
 
 from nkitools.chip.core import CORE, Core
-from nkitools.chip.dtypes import DType
 from nkitools.chip.layout import Layout
-from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.chip.memory import Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.issue.accumulation import note_accesses
@@ -26,7 +25,7 @@ from nkitools.record.record import StorageRecord
 from nkitools.record.rows import words_of
 
 _new = object.__new__
-_NUMBERS = frozenset({int, float})
+_TILES: set[type[Any]] = set()  # the dialect's tensors, which this file stands below, once a form has been met
 
 
 @dataclass(slots=True, eq=False)
@@ -40,10 +39,8 @@ class CallForm:
     static: dict[str, Any]  # its other arguments
     absent: tuple[None, ...]  # what the computation gets behind the operands
     is_swapped: bool  # the second operand of the call is the first of the instruction
-    shape: tuple[int, ...]
-    dtype: DType
-    memory: MemoryRegion
     layout: Layout
+    kind: type[Any]  # of the value
     storages: dict[int, StorageRecord] = field(default_factory=dict)  # what records keep of the tile, by its site
 
 
@@ -65,15 +62,15 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     core = CORE.get()
     if core is None or core.careful:
         return None
-    key, arrays, views = [what], [], []
-    kind: Any = None
+    key, arrays = [what], []
+    views: list[Any] = [None]  # the value's place, then the operands
     for each in operands:
         of = each.__class__
-        if of in _NUMBERS or not getattr(each, "is_plain", False):
+        if of not in _TILES:
             key.append(of)
             arrays.append(each)
             continue
-        kind, view = of, each.base
+        view = each.base
         if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
             return None
         key.append(view._layout or view.layout)
@@ -91,22 +88,29 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     if record.open is not None:
         record.begin_instruction()
     site, naming = record.sites.current_and_naming(depth)
-    storage = Storage(form.shape, form.dtype, form.memory, site=naming)
+    layout = form.layout
+    storage = Storage.of_layout(layout, naming)
     storage.placed_to_fit = core.dialect.places_tiles
     form.storages[naming] = record.allocated(storage, form.storages.get(naming))
-    dst = _new(NkiTensor)
-    dst.storage, dst.array, dst.dtype, dst.shape = storage, storage.array, form.dtype, form.shape
-    dst.byte_offset, dst._layout = 0, form.layout
+    views[0] = dst = _new(NkiTensor)
+    dst.storage = storage
+    dst.array = array = storage.array
+    dst.dtype = layout.dtype
+    dst.shape = layout.shape
+    dst.byte_offset = 0
+    dst._layout = layout
     plan = form.plan
-    form.compute(dst.array, *arrays, *form.absent)
+    form.compute(array, *arrays, *form.absent)
     if core.evidence:
         _judge(core, form, dst, operands)
     storage.full = True
-    views.insert(0, dst)
     if plan.in_psum:
         note_accesses(plan, views)
-    value = _new(kind)
-    value.base, value.access, value.element, value.shape, value.lanes = dst, None, form.dtype, form.shape, None
+    value = _new(form.kind)
+    value.base = dst
+    value.access = value.lanes = None
+    value.element = layout.dtype
+    value.shape = layout.shape
     value.opened = record.open_instruction(plan, site, words_of(views), storage)
     tell = TENSOR_MADE.get()
     if tell is not None:
@@ -139,6 +143,7 @@ def keep_form(
         return
     key = (what, *[each.layout if isinstance(each, NkiTensor) else each.__class__ for each in views])
     dst: NkiTensor = value.base
+    _TILES.update(each.__class__ for each in operands if getattr(each, "is_plain", False))
     core.plans[key] = CallForm(
         instruction,
         plan,
@@ -147,10 +152,8 @@ def keep_form(
         static,
         absent,
         is_swapped,
-        dst.shape,
-        dst.dtype,
-        dst.buffer,
         dst.layout,
+        value.__class__,
     )
 
 
