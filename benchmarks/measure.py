@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import random
 import subprocess
 import sys
 import time
@@ -43,6 +44,7 @@ class InThisProcess:
         self.workloads = {each.name: each for each in workloads()}
         self.calls: Calls = {}
         self.counts: dict[str, int] = {}  # by how many the time of a call is divided
+        self.order = random.Random(0)
 
     def prepare(self, name: str) -> None:
         """Make the calls of a workload, or of the single actions, and run each once."""
@@ -56,8 +58,13 @@ class InThisProcess:
                 self.counts["dependences"] = dependences_of(run)
 
     def round(self) -> dict[str, float]:
-        """Run each call once, and return the processor's time of each."""
-        return {name: cpu_seconds(call) / self.counts.get(name, 1) for name, call in self.calls.items()}
+        """Run each call once, and return the processor's time of each.
+
+        Each round has an order of its own: what the one before a call has left of memory and caches costs it time.
+        """
+        calls = list(self.calls.items())
+        self.order.shuffle(calls)
+        return {name: cpu_seconds(call) / self.counts.get(name, 1) for name, call in calls}
 
 
 def dependences_of(run: Any) -> int:
