@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from nkitools.chip.memory_region import ON_CHIP as ON_CHIP
 from nkitools.chip.memory_region import MemoryRegion as MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.taken_bytes import Region, Runs, box_of, common, lower_box, lower_runs, runs_of
+
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import FrameworkArray
 
 POISON_INTEGER = 4  # what AWS's simulator leaves in unwritten integers (nki_simulator guide)
 
@@ -62,7 +65,7 @@ class Storage:
     whole = _NO_VIEWS  # some views whose elements were all written
     losses: Sequence[Loss] = ()  # of bytes that storages at overlapping addresses have taken since they were written
     left_out: tuple[Any, ...] = ()  # the masks that left elements out, see `nkitools.chip.masked_out`
-    origin: Any = None
+    origin: FrameworkArray | None = None
     excused: frozenset[str] = frozenset()
     foreign: list[Region] | None = None  # regions of PSUM that another instruction than a matmul wrote last
     sums: list[Any] | None = None  # unread sums of matmuls in PSUM, one list for all that have addresses
