@@ -118,13 +118,13 @@ class TestPasses:
         assert run.expected == expected.findings
         assert {finding.rule for finding in run.expected} == {"NK101"}
 
-    def test_an_allowed_finding_is_heard(self) -> None:
-        """Whoever accepts a rule may still want to see that it speaks."""
+    def test_an_allowed_finding_reaches_its_listener(self) -> None:
+        """A block that expects a finding sees it though the rule is allowed."""
         with nkitools.allow_findings("NK101"), expect_finding("NK101"):
             nkitools.simulate(tall, X)
 
     def test_a_block_may_be_used_again(self) -> None:
-        """Each time it listens anew."""
+        """Each use collects findings anew."""
         block = expect_finding("NK101")
         for _ in range(2):
             with block:
@@ -227,7 +227,7 @@ def test_nothing_is_left_behind() -> None:
         assert nkitools.simulate(tall, X).findings == []
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_mistakes_are_reported_at_once() -> None:
     """No rule, a name that none has, findings before there are any."""
     with pytest.raises(ValueError, match="name a rule"):
         expect_finding()

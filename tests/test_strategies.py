@@ -109,7 +109,7 @@ class TestTileShapes:
         found = smallest_of(tile_shapes(), condition)
         assert found == smallest if smallest else np.prod(found) <= 1024
 
-    def test_mistakes_are_told(self) -> None:
+    def test_mistakes_are_reported(self) -> None:
         """Where they are made, not in the middle of a test."""
         for wrong in ({"memory": "hbm"}, {"ndim": 6}, {"chip": "trn9"}, {"dtype": "float64"}, {"max_free": 0}):
             with pytest.raises(ValueError, match=r"memory|ndim|chip|dtype|max_free"):
@@ -169,13 +169,13 @@ class TestDTypes:
             name for name, dtype in DTYPES.items() if dtype.kind != "packed"
         }
 
-    def test_trying_is_nobodys_run(self) -> None:
-        """Whoever listens hears nothing, and the options of the session do not count."""
+    def test_a_trial_counts_as_no_run(self) -> None:
+        """No run is collected, and the options of the session do not count."""
         with nkitools.collect_runs() as runs:
             smallest_of(dtypes("activation", chip="trn1"), lambda _: True)
         assert runs == []
 
-    def test_mistakes_are_told(self) -> None:
+    def test_mistakes_are_reported(self) -> None:
         """An unknown instruction or operand, and an instruction that the chip has not."""
         with pytest.raises(ValueError, match="'tensor_tenser' is not among"):
             dtypes("tensor_tenser")
@@ -248,7 +248,7 @@ class TestArrays:
         assert zeros.shape == (1, 4)
         assert not zeros.any()
 
-    def test_mistakes_are_told(self) -> None:
+    def test_mistakes_are_reported(self) -> None:
         """Bounds the wrong way round; a dtype that NKI has not."""
         with pytest.raises(ValueError, match="low: must not be more than high"):
             arrays((1, 1), low=2, high=1)

@@ -195,7 +195,7 @@ PLANTED = [
 
 @pytest.mark.process
 @pytest.mark.parametrize(("kernel", "operator", "line", "rule"), PLANTED)
-def test_a_mistake_is_told_of_by_its_rule(
+def test_a_mistake_is_reported_by_its_rule(
     measured: dict[str, Any], kernel: str, operator: str, line: str, rule: str
 ) -> None:
     """The verdict on a mutant says which rule spoke."""
@@ -209,7 +209,7 @@ def test_a_mistake_is_told_of_by_its_rule(
 
 
 @pytest.mark.process
-def test_a_wrong_result_is_told_of_by_the_comparison(measured: dict[str, Any]) -> None:
+def test_a_wrong_result_is_reported_by_the_comparison(measured: dict[str, Any]) -> None:
     """A sum in place of a maximum breaks no rule, and the result is not the reference's."""
     found = [each for each in measured["mutants"] if each["change"] == "nl.multiply -> nl.add"]
     assert [each["kernel"] for each in found] == ["softmax"]

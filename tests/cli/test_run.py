@@ -224,7 +224,7 @@ def test_the_options_reach_the_run() -> None:
         ((), "Missing argument 'SCRIPT'."),
     ],
 )
-def test_a_mistake_in_the_command_is_told_with_exit_code_2(args: tuple[str, ...], said: str) -> None:
+def test_a_mistake_in_the_command_is_reported_with_exit_code_2(args: tuple[str, ...], said: str) -> None:
     """Before anything runs."""
     Path("script.py").write_text("print('ran')\n")
     done = subprocess.run([sys.executable, "-m", "nkitools", "run", *args], capture_output=True, text=True, check=False)

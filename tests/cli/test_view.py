@@ -109,7 +109,7 @@ def test_a_report_directory_has_an_index() -> None:
         (("missing.json",), "does not exist"),
     ],
 )
-def test_mistakes_are_told(arguments: tuple[str, ...], said: str) -> None:
+def test_mistakes_are_reported(arguments: tuple[str, ...], said: str) -> None:
     """With exit code 2, what is wrong, and no page."""
     saved()
     Path("cut.json").write_bytes(Path("run.json").read_bytes()[:500])

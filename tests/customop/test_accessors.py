@@ -122,7 +122,7 @@ def operators(build_operators: Builder) -> dict[str, Operator]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_undefined_is_told_and_nothing_else(operators: dict[str, Operator], name: str) -> None:
+def test_what_is_undefined_is_reported_and_nothing_else(operators: dict[str, Operator], name: str) -> None:
     """One finding at the line for what is wrong, none for what is right."""
     run = operators[name].run(np.arange(100, dtype=np.float32))
     expected = CASES[name][1]

@@ -158,7 +158,9 @@ def test_torch_tensors_that_are_not_here_are_refused(operators: dict[str, Operat
         ("broken_shape", "CO117", 3),
     ],
 )
-def test_a_function_of_the_wrong_form_is_told(operators: dict[str, Operator], name: str, rule: str, line: int) -> None:
+def test_a_function_of_the_wrong_form_is_reported(
+    operators: dict[str, Operator], name: str, rule: str, line: int
+) -> None:
     """Kernels that return nothing, and shape functions that say something else or look at data."""
     run = operators[name].run(VALUES)
     assert (rule, line) in places(run)
@@ -166,7 +168,7 @@ def test_a_function_of_the_wrong_form_is_told(operators: dict[str, Operator], na
     assert run.outputs is None
 
 
-def test_parameters_that_cannot_be_passed_are_told(operators: dict[str, Operator]) -> None:
+def test_parameters_that_cannot_be_passed_are_reported(operators: dict[str, Operator]) -> None:
     """A vector has no way in, and a shape function of other parameters cannot be asked."""
     run = operators["list"].run(VALUES, 1)
     assert places(run)[0] == ("CO112", 1)

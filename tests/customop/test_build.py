@@ -121,7 +121,7 @@ def test_a_source_that_does_not_compile_is_shown_with_its_line(tmp_path: Path) -
         ),
     ],
 )
-def test_a_registration_that_is_wrong_is_told(tmp_path: Path, register: str, words: str) -> None:
+def test_a_registration_that_is_wrong_is_reported(tmp_path: Path, register: str, words: str) -> None:
     """What registers nothing, twice, too much, or a kernel that is not there."""
     assert words in refusal(tmp_path, shape='#define NAME "kernel"\n' + SHAPE + register)
 
@@ -151,7 +151,7 @@ def test_names_and_files_are_judged(sources: tuple[Path, Path]) -> None:
         load("a/b", [sources[0]], [sources[1]])
 
 
-def test_a_missing_compiler_is_told(sources: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(sources: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Which names were looked for, and how to get one."""
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CXX", raising=False)
@@ -162,7 +162,7 @@ def test_a_missing_compiler_is_told(sources: tuple[Path, Path], monkeypatch: pyt
         load("x", [sources[0]], [sources[1]])
 
 
-def test_a_cache_that_cannot_be_written_is_told(
+def test_a_cache_that_cannot_be_written_is_reported(
     sources: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And how to name another place."""
@@ -172,7 +172,7 @@ def test_a_cache_that_cannot_be_written_is_told(
         load("x", [sources[0]], [sources[1]])
 
 
-def test_a_library_that_does_not_survive_loading_is_told(tmp_path: Path) -> None:
+def test_a_library_that_does_not_survive_loading_is_reported(tmp_path: Path) -> None:
     """What sources do at namespace scope happens in a process of its own."""
     crash = "static int crashes() { abort(); }\nstatic int crashed = crashes();\n"
     assert "ends its process while it is loaded" in refusal(tmp_path, KERNEL + crash)

@@ -117,7 +117,7 @@ def test_a_write_before_a_block_is_found_when_it_is_freed(operators: dict[str, O
     assert "before the beginning of the TCM block of 4000 bytes (line 3)" in run.findings[0].message
 
 
-def test_a_kernel_that_leaves_is_told(operators: dict[str, Operator]) -> None:
+def test_a_kernel_that_leaves_is_reported(operators: dict[str, Operator]) -> None:
     """_exit() takes the child with it, and nothing else."""
     run = operators["exits"].run(VALUES)
     assert "ends with exit status 3" in run.findings[0].message
@@ -168,7 +168,7 @@ def test_every_conversion_of_printf_is_a_number_or_text(operators: dict[str, Ope
     ]
 
 
-def test_a_lost_worker_is_told_and_replaced(operators: dict[str, Operator]) -> None:
+def test_a_lost_worker_is_reported_and_replaced(operators: dict[str, Operator]) -> None:
     """Somebody kills the process: the call says so, the next one works."""
     operators["fine"].run(VALUES)
     worker = process.worker_for(*_halves(operators["fine"]))

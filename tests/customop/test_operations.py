@@ -95,7 +95,7 @@ def test_operations_compute_what_numpy_does(operators: dict[str, Operator], name
         np.testing.assert_allclose(result, expected, rtol=4e-6, atol=4e-6)
 
 
-def test_results_go_where_they_are_told(operators: dict[str, Operator]) -> None:
+def test_results_go_where_the_author_says(operators: dict[str, Operator]) -> None:
     """`f_out` writes all of its result, fill_ and full all of theirs."""
     run = operators["into"].run(values(1))
     assert run.findings == []

@@ -170,7 +170,7 @@ def test_a_tensor_that_lay_where_the_output_lies_does_not_count_as_the_output(op
     assert "elements 0..99 (100) never written" in run.findings[0].message
 
 
-def test_tcm_that_nobody_has_written_shows_in_the_output(operators: dict[str, Operator]) -> None:
+def test_unwritten_tcm_shows_in_the_output(operators: dict[str, Operator]) -> None:
     run = operators["last_of_block"].run(VALUES)
     assert places(run) == [("CO106", 6)]
     assert "element 99 computed from unwritten memory" in run.findings[0].message
@@ -178,7 +178,7 @@ def test_tcm_that_nobody_has_written_shows_in_the_output(operators: dict[str, Op
 
 @pytest.mark.parametrize("call", ["first", "second"])
 @pytest.mark.parametrize("name", ["freed_before", "filled_later"])
-def test_tcm_that_nobody_had_written_when_it_was_read(operators: dict[str, Operator], name: str, call: str) -> None:
+def test_tcm_that_was_unwritten_when_it_was_read(operators: dict[str, Operator], name: str, call: str) -> None:
     run = operators[name].run(VALUES)
     if call == "second":
         run = operators[name].run(VALUES)
@@ -186,7 +186,7 @@ def test_tcm_that_nobody_had_written_when_it_was_read(operators: dict[str, Opera
     assert "element 7 computed from unwritten memory" in run.findings[0].message
 
 
-def test_integers_that_nobody_has_written_are_told_from_minus_one(operators: dict[str, Operator]) -> None:
+def test_unwritten_integers_differ_from_minus_one(operators: dict[str, Operator]) -> None:
     run = operators["words"].run(VALUES)
     assert places(run) == [("CO106", 7)]
     assert "element 99 computed from unwritten memory" in run.findings[0].message
@@ -214,7 +214,7 @@ def test_the_arguments_may_have_every_nan(operators: dict[str, Operator], bits: 
         ("negative_count", "a negative number of elements (-8 bytes)"),
     ],
 )
-def test_negative_sizes_are_told_as_the_author_wrote_them(
+def test_negative_sizes_are_reported_as_the_author_wrote_them(
     operators: dict[str, Operator], name: str, words: str
 ) -> None:
     run = operators[name].run(VALUES)
@@ -222,7 +222,7 @@ def test_negative_sizes_are_told_as_the_author_wrote_them(
     assert words in run.findings[0].message
 
 
-def test_a_kernel_that_ends_without_its_return_is_told_at_that_kernel(operators: dict[str, Operator]) -> None:
+def test_a_kernel_that_ends_without_its_return_is_reported_at_that_kernel(operators: dict[str, Operator]) -> None:
     run = operators["no_return"].run(VALUES)
     assert [(finding.rule, finding.function) for finding in run.findings] == [("CO103", "no_return::kernel")]
     assert "without its return" in run.findings[0].message

@@ -95,7 +95,7 @@ def here() -> str:
     return Path(__file__).name
 
 
-def test_errors_are_told_at_the_authors_line(ops: Any) -> None:
+def test_errors_are_reported_at_the_authors_line(ops: Any) -> None:
     """Neither torch's frames nor ours: the line that calls; and what a shape function says, at its own."""
     for call in (
         lambda: ops.half(torch.ones(2, dtype=torch.float64)),

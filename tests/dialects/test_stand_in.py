@@ -99,7 +99,7 @@ class TestImports:
         importlib.import_module("nki.language").ndarray = None
         assert language.ndarray is not None
 
-    def test_what_nobody_knows_is_missing(self) -> None:
+    def test_an_unknown_name_is_missing(self) -> None:
         """hasattr says no, the error says why; internals of nkitools are not on show; submodules are not found."""
         install_stand_in()
         language = importlib.import_module("nki.language")

@@ -79,7 +79,7 @@ def test_the_message_names_what_is_alive() -> None:
     )
 
 
-def test_the_peak_is_told_with_its_loop() -> None:
+def test_the_peak_is_reported_with_its_loop() -> None:
     """Of equal needs the first, with the counters of nl ranges around it."""
 
     def kernel(x: Any) -> Any:
@@ -111,7 +111,7 @@ def test_a_tile_that_is_used_again_is_free_in_between() -> None:
     assert spoken(nkitools.simulate(kernel, LINE, rules="report")) == []
 
 
-def test_one_tensor_that_is_too_large_is_told_alone() -> None:
+def test_one_tensor_that_is_too_large_is_reported_alone() -> None:
     """Through its slices, which instructions take (NK107 is about what they do not): at its first use."""
 
     def kernel(x: Any) -> Any:
@@ -130,7 +130,7 @@ def test_one_tensor_that_is_too_large_is_told_alone() -> None:
     assert "`row` float32 [1, 62000] 248,000" in run.findings[0].message
 
 
-def test_a_tile_that_no_instruction_takes_is_told_once() -> None:
+def test_a_tile_that_no_instruction_takes_is_reported_once() -> None:
     """NK107 speaks of it, and NK202 has nothing to add."""
 
     def kernel(x: Any) -> Any:

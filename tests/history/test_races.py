@@ -298,7 +298,7 @@ class TestNoRace:
 class TestUninitialised:
     """NK401 stays what it is where no other program writes either."""
 
-    def test_nobody_writes(self) -> None:
+    def test_memory_without_a_writer_is_read(self) -> None:
         """In the reader's line, before anything else; also where the others stand at a barrier."""
 
         def kernel(x: Any) -> Any:

@@ -38,7 +38,7 @@ def loaded(x: Any, count: int, wide: int, others: int) -> Any:
     return out
 
 
-def test_many_narrow_transfers_are_told_once() -> None:
+def test_many_narrow_transfers_are_reported_once() -> None:
     """How many of the run's DMAs and descriptors they are, and how few bytes each moves."""
     line = line_of(loaded, "# narrow")
     assert hints(loaded, ones(128, 512), 300, 16, 3) == [
@@ -52,7 +52,7 @@ def test_many_narrow_transfers_are_told_once() -> None:
 
 
 @pytest.mark.parametrize(("count", "wide", "others"), [(300, 64, 1), (255, 16, 1), (256, 16, 800)])
-def test_transfers_that_do_not_matter_are_not_told(count: int, wide: int, others: int) -> None:
+def test_transfers_that_do_not_matter_are_not_reported(count: int, wide: int, others: int) -> None:
     """256 bytes in a row, fewer than 256 transfers, or less than a quarter of all."""
     assert hints(loaded, ones(128, 512), count, wide, others) == []
 
@@ -88,7 +88,7 @@ def scaled(x: Any, partitions: int, count: int, others: int) -> Any:
     return out
 
 
-def test_idle_lanes_are_told_with_their_share() -> None:
+def test_idle_lanes_are_reported_with_their_share() -> None:
     """Half of the lanes or fewer, a quarter of the engine's cycles or more."""
     line = line_of(scaled, "# few")
     assert hints(scaled, ones(128, 512), 64, 300, 100) == [
@@ -102,12 +102,12 @@ def test_idle_lanes_are_told_with_their_share() -> None:
 
 
 @pytest.mark.parametrize(("partitions", "count", "others"), [(96, 300, 0), (64, 255, 0), (64, 256, 1000)])
-def test_lanes_that_do_not_matter_are_not_told(partitions: int, count: int, others: int) -> None:
+def test_lanes_that_do_not_matter_are_not_reported(partitions: int, count: int, others: int) -> None:
     """More than half of the lanes, few instructions, or a small part of the engine's work."""
     assert hints(scaled, ones(128, 512), partitions, count, others) == []
 
 
-def test_an_engine_that_is_mostly_idle_is_not_told() -> None:
+def test_an_engine_that_is_mostly_idle_is_not_reported() -> None:
     """The Vector Engine's few lanes do not matter while the Scalar Engine works four times as long."""
 
     def kernel(x: Any) -> Any:
@@ -140,7 +140,7 @@ MATRICES = ones(128, 128), ones(128, 128)
 LINE = line_of(multiplied, "# multiplies")
 
 
-def test_float32_is_told_with_its_passes() -> None:
+def test_float32_is_reported_with_its_passes() -> None:
     """Four passes each; bfloat16 takes one."""
     assert hints(multiplied, *MATRICES, 256, nl.float32, 128, {}) == [
         (
@@ -158,7 +158,7 @@ def test_float32_of_ones_and_zeros_takes_two_passes() -> None:
     assert hints(multiplied, *MATRICES, 256, nl.float32, 128, {"is_stationary_onezero": True}) == []
 
 
-def test_an_idle_array_is_told_with_what_is_used() -> None:
+def test_an_idle_array_is_reported_with_what_is_used() -> None:
     """Half of the processing elements or fewer; of 96 of 128 rows nothing is said."""
     assert hints(multiplied, *MATRICES, 256, nl.bfloat16, 64, {}) == [
         (

@@ -117,7 +117,7 @@ def named(module: str, name: str) -> object:
 
 @cache
 def imports_of(module: str) -> dict[str, str]:
-    """Return name: module of what a module imports, also of what it imports for type checkers alone."""
+    """Return for each name that a module imports, for type checkers alone too, the module that it comes from."""
     file = sys.modules[module].__file__
     assert file is not None
     imports = [node for node in ast.walk(tree_of(Path(file))) if isinstance(node, ast.ImportFrom)]

@@ -192,7 +192,7 @@ def test_accumulate(flags: list[Any], times: int, dtype: Any) -> None:
     np.testing.assert_array_equal(inside(body, chip="trn3"), exact)
 
 
-def test_adding_to_nothing_is_told() -> None:
+def test_adding_to_nothing_is_reported() -> None:
     """NK503: accumulate=True on PSUM without a value."""
     left, right = Operand.random(E2M1, 32, 2, 1), Operand.random(E2M1, 32, 2, 2)
     with pytest.raises(nkitools.KernelError, match="never written") as raised:

@@ -188,7 +188,7 @@ def test_earlier_chips_have_neither(chip: str) -> None:
         assert (finding.rule, "NeuronCore-v4" in finding.message) == ("NK606", True)
 
 
-def test_scales_that_nobody_wrote_are_missed_only_where_they_count() -> None:
+def test_unwritten_scales_are_reported_only_where_they_count() -> None:
     """NK401 for the first four rows of a quadrant; the others may stay unwritten."""
 
     def body(rows: slice) -> None:

@@ -97,7 +97,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert (first[0] != first[1]).mean() > 0.99
 
 
-def test_an_engine_that_nobody_seeded_is_reproducible_too() -> None:
+def test_an_engine_without_a_seed_is_reproducible_too() -> None:
     """And begins as if seeded with 0; no state outlives a run."""
     first = inside(bits)
     np.testing.assert_array_equal(inside(bits), first)

@@ -104,7 +104,7 @@ def test_products_in_overlapping_windows_of_a_bank_add_up() -> None:
     np.testing.assert_array_equal(ran(convolution, x, w), expected)
 
 
-def test_adding_to_a_bank_that_nothing_was_written_to_is_told() -> None:
+def test_adding_to_an_unwritten_bank_is_reported() -> None:
     """``accumulate=True`` on PSUM without a value."""
     x = tile(np.ones((8, 8), np.float32))
     issued = issue(nisa.nc_matmul, bank((8, 8)), x, x, accumulate=True, rules="report")

@@ -311,7 +311,7 @@ def test_earlier_chips_lack_it(chip: str) -> None:
     assert (finding.rule, "came with NeuronCore-v4" in finding.message) == ("NK606", True)
 
 
-def test_unwritten_columns_are_told() -> None:
+def test_unwritten_columns_are_reported() -> None:
     """NK401, and only where they are read."""
 
     def body(last: int) -> None:
@@ -325,7 +325,7 @@ def test_unwritten_columns_are_told() -> None:
     assert (finding.rule, "16 of 48 elements" in finding.message) == ("NK401", True)
 
 
-def test_additions_to_one_column_are_told() -> None:
+def test_additions_to_one_column_are_reported() -> None:
     """NK505: a matmul that accumulates into a column that the index names twice."""
 
     def body() -> None:

@@ -99,7 +99,7 @@ def test_an_operand_that_is_overwritten_is_called_by_its_name() -> None:
     assert message.endswith("the first at [0, 1] is inf: 1.0 / data (`data`: overwritten by the result)")
 
 
-def test_a_sum_tells_of_its_elements() -> None:
+def test_a_sum_names_its_elements() -> None:
     """No single one of them made it infinite."""
     x = np.full((4, 8), 1.0, np.float32)
     x[2] = 1e38

@@ -99,7 +99,7 @@ def expected(steps: Any) -> list[set[str]]:
 
 @settings(max_examples=cases(5000))
 @given(st.lists(STEP, max_size=12))
-def test_reading_is_told_exactly_where_bytes_are_missing(steps: Any) -> None:
+def test_reading_is_reported_exactly_where_bytes_are_missing(steps: Any) -> None:
     """Slices of tensors that overlap in part, beside and below each other; NK401 where nothing was ever there."""
     with nkitools.allow_findings("NK401", "NK204", reason="tensors are read in any order"):
         run = nkitools.simulate(played, X, steps, rules="report")
@@ -170,7 +170,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_every_way_of_reading_is_told(name: str) -> None:
+def test_every_way_of_reading_is_reported(name: str) -> None:
     """Fast and careful ways alike, though the tensor was wholly written once."""
 
     def kernel(x: Any) -> None:

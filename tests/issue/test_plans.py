@@ -89,7 +89,7 @@ def test_a_plan_keeps_no_tensor(number: int) -> None:
 
 @pytest.mark.parametrize(("accumulate", "overwrites"), [(False, True), (None, False), (True, False)])
 def test_a_matmul_overwrites_where_its_map_has_no_earlier_value(accumulate: bool | None, overwrites: bool) -> None:
-    """What a plan overwrites follows from its element map: only a matmul that adds nothing makes a region its own."""
+    """The element map decides what a plan overwrites: a matmul that does not accumulate overwrites its whole region."""
     operands = tile(np.zeros((16, 16), np.float32), memory="psum"), tile(X), tile(X)
 
     def body() -> Any:

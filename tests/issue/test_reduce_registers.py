@@ -88,7 +88,7 @@ USES: dict[str, Use] = {
 
 
 @pytest.mark.parametrize("name", USES)
-def test_going_on_from_nothing_is_told_once(name: str) -> None:
+def test_going_on_from_nothing_is_reported_once(name: str) -> None:
     """NK507, a warning at the first call; the results are NaN. After a reset all is well."""
     use = USES[name]
 
@@ -112,7 +112,7 @@ def test_registers_do_not_outlive_a_run() -> None:
     assert run(lambda x, dst, result: use(x, dst, result, COMMANDS.reduce))[1] == ["NK507"]
 
 
-def test_only_the_lanes_that_hold_nothing_are_told_of() -> None:
+def test_only_the_lanes_that_hold_nothing_are_reported() -> None:
     """32 of 64 registers were set; the others are named by number, and theirs alone give NaN."""
     x = np.ones((64, 3), np.float32)
     found: list[np.ndarray] = []

@@ -139,7 +139,7 @@ def test_undefined_indices_of_elements() -> None:
     assert told(kernel, X) == ["NK107"]
 
 
-def test_rows_out_of_bounds_are_told_of_once() -> None:
+def test_rows_out_of_bounds_are_reported_once() -> None:
     """At the gather; what they left out is not also unwritten, and the rest of it is computed."""
 
     def kernel(x: Any, index: Any) -> Any:

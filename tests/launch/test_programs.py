@@ -26,7 +26,7 @@ X = np.arange(512, dtype=np.float32).reshape(128, 4)
 class TestPrograms:
     """LNC 2: two programs, which do not talk here."""
 
-    def test_each_knows_who_it_is(self) -> None:
+    def test_each_has_its_own_identity(self) -> None:
         """program_id, num_programs, program_ndim."""
         seen: list[Any] = []
 

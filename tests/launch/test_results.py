@@ -140,7 +140,7 @@ class TestUnwritten:
             ((4, 2, 2), [np.s_[:, :, 0:1]], "8 of 16 elements, within elements 1..15, never written"),
         ],
     )
-    def test_the_elements_are_told(self, shape: Any, written: Any, said: str) -> None:
+    def test_the_elements_are_reported(self, shape: Any, written: Any, said: str) -> None:
         """Flat and inclusive, in words where they are whole rows or a block."""
         run = nkitools.simulate(self.filled(shape, *written), rules="report")
         (finding,) = run.findings
@@ -184,7 +184,7 @@ class TestUnwritten:
         assert "nl.shared_hbm" in finding.remedy
 
 
-def test_spans_of_masks_are_told_of_any_shape() -> None:
+def test_spans_of_masks_are_reported_for_any_shape() -> None:
     """A column of rows of one element is told by its elements."""
     mask = np.zeros((6, 1), bool)
     mask[2:4] = True

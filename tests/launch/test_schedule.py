@@ -127,7 +127,7 @@ class TestNames:
             ([("plus1", "zzz")], "zzz", "The instructions of this run are named load, plus1, recip, sum."),
         ],
     )
-    def test_an_unknown_name_is_told_its_neighbours(self, edges: Any, unknown: str, remedy: str) -> None:
+    def test_an_unknown_name_gets_its_neighbours_suggested(self, edges: Any, unknown: str, remedy: str) -> None:
         """NK609 at the author's call of with_schedule, when the kernel has run."""
         scheduled = two_halves.with_schedule(edges)
         line = sys._getframe().f_lineno - 1

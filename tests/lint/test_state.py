@@ -200,7 +200,7 @@ def test_what_does_not_change_is_a_constant(tmp_path: Path, source: str) -> None
     assert findings(path) == []
 
 
-def test_a_kernel_that_only_writes_outside_is_told_when_that_happens(tmp_path: Path) -> None:
+def test_a_kernel_that_only_writes_outside_is_reported_when_that_happens(tmp_path: Path) -> None:
     """Its results do not depend on it: a hint."""
     files = written(
         tmp_path,

@@ -105,7 +105,7 @@ def test_the_legacy_dialect_runs_python_as_it_is(tmp_path: Path, body: str) -> N
     assert of_body(tmp_path, body, LEGACY) == []
 
 
-def test_a_host_function_is_nobodys_kernel(tmp_path: Path) -> None:
+def test_a_host_function_is_no_kernel(tmp_path: Path) -> None:
     """What no kernel calls may be any Python."""
     head = MODERN.replace("@nki.jit\ndef kernel(x):", "def host(x):")
     assert of_body(tmp_path, "return {1, 2}, [n for n in x if n is True]", head) == []

@@ -139,7 +139,7 @@ def test_a_function_that_cannot_be_traced_as_a_whole() -> None:
     assert [each.rule for each in check(wrong, ramp()).findings] == ["PL101"]
 
 
-def test_what_asks_for_the_chip_is_told_of_it() -> None:
+def test_code_that_asks_for_the_chip_gets_the_chosen_one() -> None:
     """A function that looks at the TPU it runs on sees the one it is checked for."""
 
     def asking(x: Any) -> Any:
@@ -188,7 +188,7 @@ def test_an_allowed_finding_is_set_aside() -> None:
     assert (run.findings, [each.rule for each in run.allowed]) == ([], ["PL205"])
 
 
-def test_what_the_caller_slices_off_matters_to_nobody() -> None:
+def test_what_the_caller_slices_off_raises_no_finding() -> None:
     """An output block that is never written is no finding where no result depends on it."""
     assert check(lambda x: forgetful(x)[:8], ramp(), modes=RUNNING).findings == []
 
@@ -293,7 +293,7 @@ def test_what_tpu_interpretation_does_not_take_is_said() -> None:
 # --------------------------------------------------------------------------- prints
 
 
-def test_prints_are_heard_once_with_their_grid_point_and_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_come_once_with_their_grid_point_and_line(capsys: pytest.CaptureFixture[str]) -> None:
     """However many modes run the kernel."""
     run = check(printing, ramp(), modes=RUNNING)
     first = printing.__code__.co_firstlineno
@@ -306,7 +306,7 @@ def test_prints_are_heard_once_with_their_grid_point_and_line(capsys: pytest.Cap
     assert sorted(capsys.readouterr().out.split("\n")) == ["", "block 0", "block 1", "last 1025.0"]
 
 
-def test_plain_interpretation_knows_the_points_outside_of_conditions() -> None:
+def test_plain_interpretation_has_the_points_outside_of_conditions() -> None:
     """What is printed within pl.when has neither point nor line there."""
     run = check(printing, ramp(), modes="interpret")
     assert [(one.prefix, one.program, bool(one.line)) for one in run.prints] == [

@@ -62,7 +62,7 @@ def aborting(own_compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> Compile
 
 
 @with_compiler
-def test_a_crash_is_told_and_the_next_question_is_answered(aborting: Compiler) -> None:
+def test_a_crash_is_reported_and_the_next_question_is_answered(aborting: Compiler) -> None:
     """An abort of the compiler ends its process alone; a new one answers."""
     with pytest.raises(Crashed, match=r"the compiler ended its process \(signal SIGABRT\)"):
         aborting.compile(program(double, ramp()), V5E, 120)

@@ -98,7 +98,7 @@ def test_two_runs_do_not_hear_each_other() -> None:
     assert [labels_and_values(one.prints) for one in runs] == [[("outer", 1.0), ("inner", 0.0)], [("inner", 0.0)]]
 
 
-def test_a_program_compiled_before_the_run_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_of_a_program_compiled_before_the_run_are_caught(capsys: pytest.CaptureFixture[str]) -> None:
     """JAX keeps compiled programs with their printing; a run does not use those of outside, nor the other way round."""
     fn = jax.jit(printing(lambda x: jax.debug.print("v {}", x[0, 1])))
     for _ in range(2):

@@ -29,7 +29,7 @@ def test_pytest_has_the_directory_of_tmp_path(pytestconfig: pytest.Config, tmp_p
     assert tmp_path.is_relative_to(factory._tmp_path_factory.getbasetemp())
 
 
-def test_measurements_of_pytest_benchmark_can_be_told_elsewhere(pytestconfig: pytest.Config) -> None:
+def test_measurements_of_pytest_benchmark_can_be_shown_elsewhere(pytestconfig: pytest.Config) -> None:
     """One of its `Metadata` as plain data, and back: the same statistics, group, name and extra_info."""
     stats = pytest.importorskip("pytest_benchmark.stats")
     fixture = SimpleNamespace(

@@ -178,7 +178,7 @@ def test_turn(turn):
     assert {"two", "four"} <= set(result.errlines)
 
 
-def test_a_conftest_that_fails_only_there_is_told(inf2: Any) -> None:
+def test_a_conftest_that_fails_only_there_is_reported(inf2: Any) -> None:
     """The tests that needed it fail with its error; those in simulation pass."""
     inf2.elsewhere = "import os\nif 'NKITOOLS_HW_WORKER' in os.environ:\n    import libneuron_of_nobody\n"
     test = "def test_double(run_kernel):\n    run_kernel(double, X)\n"

@@ -142,7 +142,7 @@ def returned(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("is_saved", [False, True])
-def test_what_nobody_wrote_has_no_writer(is_saved: bool) -> None:
+def test_unwritten_memory_has_no_writer(is_saved: bool) -> None:
     """An argument that is returned as it came; of a saved run alike."""
     run = nkitools.simulate(returned, np.ones((8, 4), np.float32))
     run = nkitools.Run.from_json(run.to_json()) if is_saved else run

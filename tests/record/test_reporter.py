@@ -138,7 +138,7 @@ class TestNames:
         assert finding.message.startswith("output tensor `second` (shared HBM, float32 [8, 4])")
         assert (finding.function, finding.line) == ("kernel", kernel.__code__.co_firstlineno + 2)
 
-    def test_a_helpers_result_that_nobody_assigns_stays_the_helpers(self) -> None:
+    def test_a_helpers_unassigned_result_keeps_the_helpers_name(self) -> None:
         """There is no name for it; the place is the helper's, also where the helper is the kernel."""
 
         def made(x: Any) -> Any:
@@ -152,7 +152,7 @@ class TestNames:
             assert finding.message.startswith("output tensor (shared HBM, ")
             assert finding.function == "made"
 
-    def test_a_tensor_that_nobody_named(self) -> None:
+    def test_a_tensor_without_a_name(self) -> None:
         """It has a memory, a dtype and a shape."""
         finding = finding_of(lambda x: nl.load(x)[0:9], X)
         assert "of tensor (SBUF, float32 [8, 4])" in finding.message
@@ -187,7 +187,7 @@ class TestRepeats:
             tile = nl.ndarray((256, 1), dtype=nl.float32)
             nisa.memset(tile, float(i))
 
-    def test_each_iteration_is_told(self) -> None:
+    def test_each_iteration_is_reported(self) -> None:
         """With its counters; whoever shows them folds them."""
         run = nkitools.simulate(self.kernel, 3, rules="report")
         assert [(each.rule, each.loops) for each in run.findings] == [("NK101", {"i": i}) for i in range(3)]

@@ -60,7 +60,7 @@ def test_errors_come_first() -> None:
     assert [one.text.split(":")[1] for one in ranked] == ["2", "1", "3", "0"]
 
 
-def test_what_ended_a_run_is_told_from_what_was_collected() -> None:
+def test_what_ended_a_run_differs_from_what_was_collected() -> None:
     """The finding of the run's own error is marked as raised, one like it that was collected is not."""
     raised, collected = finding(), finding()
     tally = tally_of([run_with(raised, error=KernelError(raised)), run_with(collected)], "")
@@ -76,7 +76,7 @@ def test_one_finding_says_where_it_was() -> None:
     ]
 
 
-def test_repeats_at_one_place_are_told_as_that() -> None:
+def test_repeats_at_one_place_are_reported_as_that() -> None:
     """A kernel that is run twice has its findings at the same counters."""
     for places, said in (
         (({"m": 3}, {"m": 3}), "    at m=3, and 1 more"),
@@ -117,7 +117,7 @@ def test_what_was_expected_or_allowed_is_counted_apart() -> None:
     )
 
 
-def test_what_a_run_left_out_is_told() -> None:
+def test_what_a_run_left_out_is_reported() -> None:
     """Of more than a thousand repeats the rest are counted only, and the sentence says so."""
     run = run_with(finding())
     run.record = Record()

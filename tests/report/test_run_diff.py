@@ -161,7 +161,7 @@ def test_masked_elements_of_prints_do_not_count() -> None:
     assert "masked" in found.why
 
 
-def test_shapes_and_missing_outputs_are_told() -> None:
+def test_shapes_and_missing_outputs_are_reported() -> None:
     """What cannot be compared element by element."""
     one = Run("k", "builtin", outputs=(np.ones((2, 3)), {"a": np.ones(2), "b": 1}))
     other = Run("k", "builtin", outputs=(np.ones((3, 2)), {"a": np.ones(2), "c": 1}))
@@ -208,7 +208,7 @@ def test_what_was_not_simulated_has_no_findings_to_compare(runs: tuple[Run, Run]
     assert found.notes == ["the second run was not simulated by nkitools: findings and instructions are not compared"]
 
 
-def test_endings_and_instruction_counts_are_told(runs: tuple[Run, Run]) -> None:
+def test_endings_and_instruction_counts_are_reported(runs: tuple[Run, Run]) -> None:
     """An error decides; other counts of instructions are told only."""
     found = compare_runs(runs[0], replace(runs[0], error=KeyError("x")))
     assert found.ended == ("ended well", "ended by KeyError: 'x'")

@@ -67,7 +67,7 @@ def test_findings_are_values() -> None:
     assert error_of(twin).finding is twin
 
 
-def test_a_name_that_nobody_knows_leaves_no_mark() -> None:
+def test_an_unknown_name_leaves_no_mark() -> None:
     """Messages leave the names of tensors to a run's reporter; outside of a run there is none."""
     with pytest.raises(KernelError) as raised:
         report("NK402", "index 9 of tensor \x0012\x00(SBUF, float32 [8, 4])")

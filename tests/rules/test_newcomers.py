@@ -203,7 +203,7 @@ def _marks(source: str) -> set[tuple[int, str]]:
         ),
     ],
 )
-def test_every_defect_is_told(source: str, play_example: Any, tmp_path: Path) -> None:
+def test_every_defect_is_reported(source: str, play_example: Any, tmp_path: Path) -> None:
     """Errors and warnings of both: their lines are the marked ones, and all of those."""
     ran = play_example(source, "report")
     read = lint([tmp_path / "example.py"], interface=Dialects()).findings

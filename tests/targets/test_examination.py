@@ -116,7 +116,7 @@ def test_the_placeholder_of_pypi_is_recognised(found: Machine, tmp_path: Path) -
 
 
 @pytest.mark.process
-def test_a_partial_install_is_told_and_does_not_end_the_examination(found: Machine, tmp_path: Path) -> None:
+def test_a_partial_install_is_reported_and_does_not_end_the_examination(found: Machine, tmp_path: Path) -> None:
     """AWS's package is here and does not import: the simulator says with what error."""
     path = package(tmp_path / "partial", "nki", "isa", init="raise OSError('libnrt.so.1: cannot open')\n")
     parts = found(path)
@@ -146,7 +146,7 @@ def test_variables_that_mean_nothing_are_named(found: Machine, monkeypatch: pyte
     assert found()["Devices", "gpu"].present
 
 
-def test_a_missing_compiler_is_told(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(found: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the finder that builds use."""
     from nkitools.customop import toolchain
     from nkitools.customop.errors import BuildError

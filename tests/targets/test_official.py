@@ -84,7 +84,7 @@ def test_a_stand_in_is_not_aws(site: Path) -> None:
     assert "nkitools stands in for nki (nki_stand_in = always)" in found.reason
 
 
-def test_a_package_too_old_or_broken_is_told(site: Path) -> None:
+def test_a_package_too_old_or_broken_is_reported(site: Path) -> None:
     """What is installed but does not serve is named with what it lacks."""
     _package(site, {"nki/__init__.py": "import no_such_module_here", "nki/isa.py": ""})
     _package(site, {"neuronxcc/__init__.py": "", "neuronxcc/nki/__init__.py": ""})

@@ -143,7 +143,7 @@ def _refusal(kernel: Any) -> Any:
     return caught.value.finding
 
 
-def test_a_kernel_of_both_dialects_is_told_which_line_is_whose() -> None:
+def test_a_kernel_of_both_dialects_gets_the_line_of_each() -> None:
     """NK608 names the call, the dialect of the kernel, and the lines that import the one and the other."""
 
     def legacy_in_modern(x: Any) -> Any:

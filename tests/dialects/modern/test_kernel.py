@@ -61,7 +61,7 @@ def test_an_unknown_keyword_is_refused() -> None:
     assert finding.file == __file__
 
 
-def test_the_removed_keyword_is_told_as_removed() -> None:
+def test_the_removed_keyword_is_reported_as_removed() -> None:
     """NK608: platform_target raises an error since NKI 0.3 (migration guide)."""
     with pytest.raises(nkitools.KernelError, match="NEURON_PLATFORM_TARGET_OVERRIDE") as raised:
         nki.jit(platform_target="trn2")

@@ -253,7 +253,7 @@ class TestObjects:
         assert language.NKIObject is objects.NKIObject
 
 
-def test_a_misspelt_name_is_told_its_neighbour() -> None:
+def test_a_misspelt_name_gets_its_neighbour_suggested() -> None:
     """What is nearly a name of the module names that one."""
     with pytest.raises(nkitools.NotModelled, match=r"Did you mean softmax\?"):
         nl.sofmax  # noqa: B018

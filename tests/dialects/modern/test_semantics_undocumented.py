@@ -93,7 +93,7 @@ class TestUndocumented:
             ("from nki_cpu_simulator.nki.tensor import Tensor", "nki_cpu_simulator.nki.tensor has no `Tensor`"),
         ],
     )
-    def test_what_nobody_knows_is_refused_with_a_sentence(self, program: str, said: str) -> None:
+    def test_an_unknown_name_is_refused_with_a_sentence(self, program: str, said: str) -> None:
         """NK607, which is an ImportError, too: authors try an import and go without."""
         with pytest.raises(ImportError) as raised:
             exec(program)

@@ -57,7 +57,7 @@ class TestCapturePrints:
         np.testing.assert_array_equal(np.concatenate(prints.values), X)
         assert repr(prints).startswith("<prints: 2\n  0: <Print x [program 0, m=0, test_print_listeners.py:")
 
-    def test_a_run_that_fails_is_heard_too(self) -> None:
+    def test_a_run_that_fails_reaches_its_listeners_too(self) -> None:
         """The block ends with the error, and what was printed before is there; nobody listens afterwards."""
         before = run_listeners._listeners.get()
         with pytest.raises(RuntimeError, match="the kernel's own"), nkitools.capture_prints() as prints:
@@ -84,7 +84,7 @@ class TestCapturePrints:
 class TestShowing:
     """A terminal takes the prints as they come."""
 
-    def test_it_is_told_each_print_and_who_else_shows_it(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_it_gets_each_print_and_what_else_shows_it(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Before the next line of the kernel runs; one that it takes over is not printed by the way in as well."""
         told: list[tuple[str, bool]] = []
 
@@ -103,7 +103,7 @@ class TestShowing:
             "x [program 0, m=1",
         ]
 
-    def test_nobody_shows_them_afterwards(self) -> None:
+    def test_prints_are_not_shown_again_afterwards(self) -> None:
         """Whether the block ends well or not."""
         with pytest.raises(RuntimeError), print_display.showing_prints(lambda one, echoes: True):
             failing(X)

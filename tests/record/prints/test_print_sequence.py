@@ -170,7 +170,7 @@ class TestNumbers:
         assert (one.min, one.max, one.nan_count) == (1, 2, 0)
         assert one.text().splitlines()[1:3] == ["(1 of 4 elements masked)", "(1 of 4 elements never written)"]
 
-    def test_what_was_never_written_is_told(self) -> None:
+    def test_what_was_never_written_is_reported(self) -> None:
         """By a kernel that prints a tile too early."""
 
         def kernel(x: Any) -> Any:
@@ -259,7 +259,7 @@ class TestLimit:
         assert (one.min, one.max, one.mean) == (-(2**31) + 1, 2**31 - 1, 7 / 3)
 
     @pytest.mark.parametrize("said", ["much", "-1", "nan", "inf"])
-    def test_a_limit_that_is_none_is_told(self, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    def test_a_limit_that_is_none_is_reported(self, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
         """By its variable."""
         monkeypatch.setenv("NKITOOLS_PRINT_LIMIT", said)
         with pytest.raises(ValueError, match=f"NKITOOLS_PRINT_LIMIT is '{said}'; it must be a number"):

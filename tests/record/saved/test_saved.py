@@ -199,7 +199,7 @@ def test_questions_of_a_whole_run_are_answered_alike() -> None:
     assert [each[1:] for each in mine.outputs] == [each[1:] for each in own.outputs]
 
 
-def test_the_error_that_ended_a_run_is_told() -> None:
+def test_the_error_that_ended_a_run_is_reported() -> None:
     """A rule's error is a KernelError again, with the run's own finding; others have their class's name and text."""
     refused = Run.from_json(RUNS["refused"]().to_json())
     assert isinstance(refused.error, nkitools.KernelError)

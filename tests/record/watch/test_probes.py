@@ -126,7 +126,7 @@ class TestTensors:
         by_line = watched(f"test_probes.py:{line_of('# sum', legacy.function)}", legacy)
         assert [one.tensor for one in by_line].count("total") == 2
 
-    def test_what_was_not_written_is_told(self) -> None:
+    def test_what_was_not_written_is_reported(self) -> None:
         """A whole view is shown where a mask or an index chose its elements."""
 
         def partly(x: Any) -> None:
@@ -174,7 +174,7 @@ class TestComplaints:
         np.testing.assert_array_equal(run.outputs[2:], 2 * X[2:])
 
     @pytest.mark.parametrize("watch", [7, [7], [""], {"tile": 3}, {"tile": "sometimes"}])
-    def test_what_is_no_watch_is_told(self, watch: Any) -> None:
+    def test_what_is_no_watch_is_reported(self, watch: Any) -> None:
         """Before anything runs."""
         with pytest.raises((TypeError, ValueError), match=r"^watch.*Say watch="):
             nkitools.simulate(kernel, X, watch=watch)

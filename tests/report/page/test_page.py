@@ -222,7 +222,7 @@ class TestRead:
         assert reader.turn() == {"i": "1"}
         reader.driver.switch_to.default_content()
 
-    def test_what_reads_a_tile_is_told_up_to_its_end(self, reader: Reader, tmp_path: Path) -> None:
+    def test_what_reads_a_tile_is_reported_up_to_its_end(self, reader: Reader, tmp_path: Path) -> None:
         """A write in place reads what was there and ends it."""
 
         def kernel(x: Any) -> Any:
