@@ -59,3 +59,14 @@ def on_cores(mesh: Any) -> Any:
 def ramp(rows: int = 16) -> Any:
     """float32 [rows, 128], every element its own index."""
     return np.arange(rows * 128, dtype=np.float32).reshape(rows, 128)
+
+
+def forgetful(x: Any) -> Any:
+    """Leaves out the second block of its output."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        @pl.when(pl.program_id(0) != 1)
+        def _() -> None:
+            out_ref[...] = x_ref[...]
+
+    return in_blocks(kernel, x)
