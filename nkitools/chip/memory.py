@@ -34,7 +34,7 @@ _MOST_WHOLE = 256  # views of one storage that are known to be written
 _ids = itertools.count()  # of storages and physical memories
 _new = object.__new__
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
-_NO_VIEWS: set[tuple[Layout, int]] = set()  # stays empty: storages share it until they have views to note
+_NO_VIEWS: frozenset[tuple[Layout, int]] = frozenset()  # of all storages that have no views to note yet
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Storage:
     placed_to_fit = False  # the compiler places it where accesses may begin (legacy, without an address)
     written: Array | None = None
     written_bytes = 0
-    whole = _NO_VIEWS  # some views whose elements were all written
+    whole: set[tuple[Layout, int]] | frozenset[tuple[Layout, int]] = _NO_VIEWS  # some views that were written whole
     losses: Sequence[Loss] = ()  # of bytes that storages at overlapping addresses have taken since they were written
     left_out: tuple[Any, ...] = ()  # the masks that left elements out, see `nkitools.chip.masked_out`
     origin: FrameworkArray | None = None
@@ -221,8 +221,9 @@ class Storage:
         return np.asarray(~self._elements(layout, byte_offset).all(axis=-1))
 
     def _note_whole(self, view: tuple[Layout, int]) -> None:
-        if 0 < len(self.whole) < _MOST_WHOLE:
-            self.whole.add(view)
+        whole = self.whole
+        if isinstance(whole, set) and len(whole) < _MOST_WHOLE:
+            whole.add(view)
         else:
             self.whole = {view}
 

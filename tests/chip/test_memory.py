@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES, DType
 from nkitools.chip.memory import POISON_INTEGER, PhysicalMemory, Storage
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
-from tests.chip.models import HBM, SBUF, Modelled, byte_numbers, placed, tensor, wholes
+from tests.chip.models import HBM, PSUM, SBUF, Modelled, byte_numbers, placed, tensor, wholes
 from tests.chip.view_steps import take
 
 CASTS = tuple(DTYPES[name] for name in ("uint8", "int16", "float32", "float8_e4m3fn_x4"))
@@ -271,3 +272,21 @@ def test_storages_have_names_of_their_own() -> None:
     assert first.id != second.id
     assert byte_numbers((1, 1), first.dtype).size == first.nbytes
     assert (first.memory, first.on_chip, tensor((1,), memory=HBM).storage.on_chip) == (SBUF, True, False)
+
+
+@pytest.mark.parametrize("memory", [SBUF, PSUM], ids=lambda memory: memory.name)
+@pytest.mark.parametrize("cast", CASTS, ids=str)
+def test_a_storage_made_from_its_layout_is_that_of_its_shape(cast: DType, memory: MemoryRegion) -> None:
+    """Both ways to make a tile's storage give each attribute the same value; arrays have one form."""
+    shape = (3, 5, 4)
+    made = Storage.of_layout(NkiTensor.whole(Storage(shape, cast, memory)).layout, 7)
+    plain = Storage(shape, cast, memory, site=7)
+    assert {name: value for name, value in vars(made).items() if name not in ("id", "array")} == {
+        name: value for name, value in vars(plain).items() if name not in ("id", "array")
+    }
+    assert (made.array.shape, made.array.strides, made.array.dtype) == (
+        plain.array.shape,
+        plain.array.strides,
+        plain.array.dtype,
+    )
+    assert made.id != plain.id
