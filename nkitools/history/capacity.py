@@ -47,12 +47,14 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
     """
     _report_too_tall(record, columns, reporter, chip)
     of_memories = Tiles.of_memories(record, chip)
-    for memory in _memories(chip):
-        tiles = of_memories[memory.name]
-        if not tiles.may_exceed(memory.capacity):
-            continue
+    exceeded = [memory for memory in _memories(chip) if of_memories[memory.name].may_exceed(memory.capacity)]
+    if not exceeded:
+        return
+    accesses = Accesses(record, columns)
+    for memory in exceeded:
         said: set[Site] = set()
-        for demand, severity in _demands(Liveness(Accesses(record, columns), tiles), memory.capacity, spills=spills):
+        liveness = Liveness(accesses, of_memories[memory.name])
+        for demand, severity in _demands(liveness, memory.capacity, spills=spills):
             site = record.site_at(demand.position)
             if len(demand.tensors) == 1 and _beyond_a_limit(reporter):
                 continue  # a tensor beyond a limit of its own is one cause, and has been reported

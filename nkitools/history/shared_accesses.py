@@ -45,6 +45,8 @@ def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]
     """
     name = MEMORY_NAMES[MemoryRegion.shared_hbm]
     shared = [storage for storage, known in record.storages.items() if known.memory == name]
+    if not shared:
+        return
     accesses = Accesses(record, columns, as_run=True)
     accesses.take(np.flatnonzero(np.isin(accesses.storages, shared)))
     written = (accesses.kinds & (WRITES | MAY_WRITE)) != 0
