@@ -250,7 +250,7 @@ def test_findings_have_the_counters_of_their_line() -> None:
 
 
 def test_a_frame_that_was_asked_keeps_nothing_alive() -> None:
-    """Reading loop counters keeps no tensor alive that the kernel has deleted, and leaves the kernel's locals() whole."""
+    """Reading loop counters keeps no deleted tensor alive and leaves the kernel's locals() whole."""
     seen: list[Any] = []
 
     def gives_up(x: Any) -> Any:
