@@ -6,6 +6,9 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Tests start many processes, and each would compile all sources anew where the environment forbids to keep bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Twice quiet: pip reports errors and nothing else.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
@@ -15,8 +18,10 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-versio
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Where tests for a target are: collecting all others takes longer than these run.
+SIM := cpp_ops kernels launch/test_ranks.py test_strategies.py
 sim: $(VENV)/test.stamp ## run the example kernels in simulation and show what they print
-	$(BIN)/pytest -m sim --nki-prints $(ARGS)
+	$(BIN)/pytest -m sim --nki-prints $(SIM:%=tests/%) $(ARGS)
 
 # The rooms that are pure Python and NumPy, without the tests that start processes.
 QUICK := house chip engines record history isa issue language dialects launch lint rules

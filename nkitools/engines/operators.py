@@ -11,11 +11,10 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import special
 
 from nkitools.chip.numerics import Array
 
@@ -188,6 +187,15 @@ def _in_double(function: Callable[[Array], Array]) -> Compute:
     return compute
 
 
+@cache
+def _special(name: str) -> Callable[[Array], Array]:
+    """Return a function of scipy.special, whose import takes as long as that of all of nkitools."""
+    from scipy import special
+
+    function: Callable[[Array], Array] = getattr(special, name)
+    return function
+
+
 _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 
@@ -203,24 +211,24 @@ def _density(x: Array) -> Array:
 
 
 def _gelu_dx(x: Array) -> Array:
-    derivative: Array = special.ndtr(x) + _gated(x, _density(x))
+    derivative: Array = _special("ndtr")(x) + _gated(x, _density(x))
     return derivative
 
 
 def _gelu_tanh(x: Array) -> Array:
     # (1 + tanh(u)) / 2 is the logistic function of 2u, without the cancellation at negative u.
-    return _gated(x, special.expit(2 * _SQRT_2_OVER_PI * (x + 0.044715 * x**3)))
+    return _gated(x, _special("expit")(2 * _SQRT_2_OVER_PI * (x + 0.044715 * x**3)))
 
 
 def _sigmoid_gated(slope: float) -> Callable[[Array], Array]:
     """``x * sigmoid(slope * x)``: silu and the sigmoid approximation of gelu."""
-    return lambda x: _gated(x, special.expit(slope * x))
+    return lambda x: _gated(x, _special("expit")(slope * x))
 
 
 def _sigmoid_gated_dx(slope: float) -> Callable[[Array], Array]:
     def derivative(x: Array) -> Array:
-        s = special.expit(slope * x)
-        total: Array = s + _gated(slope * x, s * special.expit(-slope * x))
+        s = _special("expit")(slope * x)
+        total: Array = s + _gated(slope * x, s * _special("expit")(-slope * x))
         return total
 
     return derivative
@@ -249,9 +257,9 @@ def _copy(x: Array, out: Array) -> Array:
 _FUNCTIONS: dict[str, Compute] = {
     "copy": _copy,
     "square": np.square,
-    "sigmoid": _in_double(special.expit),
+    "sigmoid": _in_double(lambda x: _special("expit")(x)),
     "relu": _relu,
-    "gelu": _in_double(lambda x: _gated(x, special.ndtr(x))),
+    "gelu": _in_double(lambda x: _gated(x, _special("ndtr")(x))),
     "gelu_dx": _in_double(_gelu_dx),
     "gelu_apprx_tanh": _in_double(_gelu_tanh),
     "gelu_apprx_sigmoid": _in_double(_sigmoid_gated(1.702)),
@@ -261,7 +269,7 @@ _FUNCTIONS: dict[str, Compute] = {
     "tanh": np.tanh,
     "softplus": _in_double(lambda x: np.logaddexp(0, x)),
     "mish": _in_double(lambda x: _gated(x, np.tanh(np.logaddexp(0, x)))),
-    "erf": _in_double(special.erf),
+    "erf": _in_double(lambda x: _special("erf")(x)),
     "erf_dx": _in_double(lambda x: 2 / math.sqrt(math.pi) * np.exp(-x * x)),
     "exp": np.exp,
     "log": np.log,

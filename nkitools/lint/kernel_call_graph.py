@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nkitools.lint.module import MODERN, Module
+from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
 from nkitools.lint.return_types import MAKES_TILE, parts
-from nkitools.lint.scope import LEGACY, Scope
+from nkitools.lint.scope import Scope
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Calls that take a function and run it as a kernel, besides those that make kernels.
@@ -31,13 +31,7 @@ def dialect_of(found: Found) -> str:
     imported = found.module.dialects
     if len(imported) == 1:
         return next(iter(imported))
-    named: set[str] = set()
-    for scope in found.inner.all():
-        for node in scope.nodes:
-            dotted = scope.named(node.id) if isinstance(node, ast.Name) else ""
-            if dotted.partition(".")[0] in (MODERN, LEGACY):
-                named.add("legacy" if dotted.startswith(LEGACY) else "modern")
-    known = named or imported or {found.module.scope.dialect}
+    known = found.inner.dialects or imported or {found.module.scope.dialect}
     return next(iter(known)) if len(known) == 1 else ""
 
 

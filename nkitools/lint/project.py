@@ -165,11 +165,25 @@ class Running(Project):
 
     def running(self, file: str, names: Mapping[str, Any]) -> Module | None:
         """Return the file of code that runs with ``names`` for its global ones; None where there is no source."""
-        text = "".join(linecache.getlines(file))
+        text = _text_of(file)
         try:
             return parse(text, file, str(names.get("__package__") or "")) if text else None
         except Unreadable:
             return None
+
+
+_texts: dict[str, tuple[list[str], str]] = {}  # file: the lines that linecache keeps of it, and them as one text
+_MOST_TEXTS = 512
+
+
+def _text_of(file: str) -> str:
+    """Return the text of a source file; it is one object for as long as linecache keeps the same lines."""
+    lines = linecache.getlines(file)
+    if file not in _texts or _texts[file][0] is not lines:
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        _texts[file] = lines, "".join(lines)
+    return _texts[file][1]
 
 
 @lru_cache(maxsize=1)

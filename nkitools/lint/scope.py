@@ -15,6 +15,7 @@ _BUILTINS = frozenset(dir(builtins))
 _DEEPEST = 8  # names of names that are followed
 
 LEGACY = "neuronxcc"
+DIALECTS = {"nki": "modern", LEGACY: "legacy"}  # by the package that a kernel imports
 # Names that kernels are written with; one that a file never binds means what it means everywhere.
 CUSTOMARY = {"nki": "nki", "nl": "nki.language", "nisa": "nki.isa"}
 
@@ -58,6 +59,13 @@ class Scope:
     def nodes(self) -> tuple[ast.AST, ...]:
         """The nodes of its body in order, with the definitions in it, without what is inside of those."""
         return tuple(own_nodes(self.node.body))
+
+    @cached_property
+    def dialects(self) -> frozenset[str]:
+        """The dialects of the names that are read here and inside of it."""
+        reads = [(scope, node.id) for scope in self.all() for node in scope.nodes if isinstance(node, ast.Name)]
+        packages = {scope.named(name).partition(".")[0] for scope, name in reads}
+        return frozenset(dialect for package, dialect in DIALECTS.items() if package in packages)
 
     @property
     def module(self) -> Scope:

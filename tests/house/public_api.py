@@ -18,7 +18,7 @@ from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import _SOURCES, source_of
 from nkitools.issue.instruction import Instruction
 from nkitools.pytest_plugin import fixtures
-from tests.house.sources import tree_of
+from tests.house.sources import nodes_of
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 # A page of the reference shows `.. autofunction:: nkitools.launch.simulate.simulate`.
@@ -120,7 +120,7 @@ def imports_of(module: str) -> dict[str, str]:
     """Return for each name that a module imports, for type checkers alone too, the module that it comes from."""
     file = sys.modules[module].__file__
     assert file is not None
-    imports = [node for node in ast.walk(tree_of(Path(file))) if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in nodes_of(Path(file)) if isinstance(node, ast.ImportFrom)]
     return {each.asname or each.name: node.module or "" for node in imports for each in node.names}
 
 

@@ -14,9 +14,21 @@ def tree_in(source: str) -> ast.Module:
 
 
 @cache
+def nodes_under(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return a node and all nodes below it, in the order of `ast.walk`, which takes longer."""
+    nodes = [tree]
+    for node in nodes:  # which grows meanwhile
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif type(value) is list:
+                nodes += [each for each in value if isinstance(each, ast.AST)]
+    return tuple(nodes)
+
+
 def nodes_in(source: str) -> tuple[ast.AST, ...]:
     """Return all nodes of a source's tree."""
-    return tuple(ast.walk(tree_in(source)))
+    return nodes_under(tree_in(source))
 
 
 @cache
@@ -27,4 +39,4 @@ def tree_of(path: Path) -> ast.Module:
 
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """Return all nodes of a file's tree."""
-    return nodes_in(path.read_text(encoding="utf-8"))
+    return nodes_under(tree_of(path))

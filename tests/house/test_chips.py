@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nkitools.chip.generations import GENERATIONS, TABLES
-from tests.house.sources import tree_of
+from tests.house.sources import nodes_under, tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
 FILES = {
@@ -34,7 +34,7 @@ COMPARED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 def compared_versions(tree: ast.AST) -> Iterator[int]:
     """The lines that compare an attribute ``version``, match on one or look one up among others."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         match node:
             case ast.Compare(left=left, ops=ops, comparators=others):
                 ordered = any(isinstance(op, COMPARED) for op in ops) and any(map(is_version, (left, *others)))
@@ -48,8 +48,8 @@ def compared_versions(tree: ast.AST) -> Iterator[int]:
 
 def read_versions(tree: ast.AST) -> Iterator[int]:
     """The lines that read an attribute ``version`` or ask for it by its name; a call of a function is none."""
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
+    called = {id(node.func) for node in nodes_under(tree) if isinstance(node, ast.Call)}
+    for node in nodes_under(tree):
         asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
         if asked and any(isinstance(each, ast.Constant) and each.value == "version" for each in ast.walk(node)):
             yield node.lineno
@@ -63,7 +63,7 @@ def is_version(node: ast.AST) -> bool:
 
 def named_chips(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """(line, text) of the texts that are the name of a chip or of a generation, and nothing else."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         if isinstance(node, ast.Constant) and node.value in NAMES:
             yield node.lineno, node.value
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from nkitools.dialects import versions
-from tests.house.sources import nodes_of, tree_of
+from tests.house.sources import nodes_of, nodes_under, tree_of
 from tests.house.test_arrows import ARROWS, FOR_ALL, MODULES, imports_of, is_ours, room_of
 
 # file: why it imports a module by a name that is computed, or looks into sys.modules for one of our own.
@@ -102,7 +102,7 @@ def test_circles_are_found(edges: dict[str, list[str]], expected: list[list[str]
 
 def hidden_imports(tree: ast.AST) -> Iterator[int]:
     """Return the lines that import a module by a computed name, or take one of ours out of ``sys.modules``."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         match node:
             case ast.Call(func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module")):
                 if not node.args or not isinstance(node.args[0], ast.Constant):

@@ -5,33 +5,37 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, fields
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.dialects.legacy.semantics import LEGACY
-from tests.house.sources import tree_of
+from tests.house.sources import nodes_under, tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
-TREES = {str(path.relative_to(PACKAGE)): tree_of(path) for path in sorted(PACKAGE.rglob("*.py"))}
-BELOW = [file for file in TREES if file.partition("/")[0] not in ("dialects", "lint", "rules")]
+FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+BELOW = [file for file in FILES if file.partition("/")[0] not in ("dialects", "lint", "rules")]
 
 
 def read_fields(tree: ast.AST) -> Iterator[str]:
     """The names that are read of something called ``dialect``."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         match node:
             case ast.Attribute(value=ast.Name(id="dialect") | ast.Attribute(attr="dialect"), attr=name):
                 yield name
 
 
-READ = {name for tree in TREES.values() for name in read_fields(tree)}
+@cache
+def fields_read() -> frozenset[str]:
+    """The names that the package reads of something called ``dialect``."""
+    return frozenset(name for path in FILES.values() for name in read_fields(tree_of(path)))
 
 
 def compared_dialects(tree: ast.AST) -> Iterator[int]:
     """The lines that compare a dialect, or its name."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         if isinstance(node, ast.Compare):
             for each in (node.left, *node.comparators):
                 inner = each.value if isinstance(each, ast.Attribute) and each.attr == "name" else each
@@ -42,14 +46,14 @@ def compared_dialects(tree: ast.AST) -> Iterator[int]:
 @pytest.mark.parametrize("field", [field.name for field in fields(DialectSemantics)])
 def test_a_meaning_is_read_and_differs(field: str) -> None:
     """A field that nothing reads, or that both dialects answer alike, would be none."""
-    assert field in READ
+    assert field in fields_read()
     assert getattr(MODERN, field) != getattr(LEGACY, field)
 
 
 @pytest.mark.parametrize("file", BELOW)
 def test_rooms_below_the_dialects_ask_for_meanings(file: str) -> None:
     """They compare no dialect with another: what is different about it is a field."""
-    assert list(compared_dialects(TREES[file])) == []
+    assert list(compared_dialects(tree_of(FILES[file]))) == []
 
 
 def test_a_comparison_of_dialects_is_found() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.house.public_api import Place, places_of, roots
-from tests.house.sources import tree_of
+from tests.house.sources import nodes_under, tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
 
@@ -54,7 +55,7 @@ def untyped_names(modules: Iterable[ast.Module]) -> set[str]:
 
 def parameters(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """(``function(parameter)``, annotation) of every parameter that has an annotation."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             given = node.args
             for each in (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg):
@@ -67,20 +68,23 @@ def is_untyped(annotation: str, names: set[str]) -> bool:
     return any(part in names for part in annotation.split(" | "))
 
 
-NAMES = untyped_names(tree_of(file) for file in sorted(PACKAGE.rglob("*.py")))
+@cache
+def names_of_the_package() -> set[str]:
+    """Return ``Any``, ``object`` and the package's own names for them."""
+    return untyped_names(tree_of(file) for file in sorted(PACKAGE.rglob("*.py")))
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_parameters_have_types(room: str) -> None:
     """At most this share of a room's parameters says nothing about what it takes."""
     found = [each for tree in trees(room) for each in parameters(tree)]
-    untyped = [where for where, annotation in found if is_untyped(annotation, NAMES)]
+    untyped = [where for where, annotation in found if is_untyped(annotation, names_of_the_package())]
     assert len(untyped) <= ROOMS[room] * len(found), untyped
 
 
 def untyped_places(places: Iterable[Place]) -> list[str]:
     """Return the public places that say nothing, but for those that Python declares so."""
-    found = [each for each in places if is_untyped(each.annotation.strip("'\""), NAMES)]
+    found = [each for each in places if is_untyped(each.annotation.strip("'\""), names_of_the_package())]
     return [
         each.where
         for each in found

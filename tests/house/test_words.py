@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.sources import nodes_under, tree_in
+
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "nkitools"
 EXAMPLES = PACKAGE / "rules" / "examples"
@@ -38,7 +40,7 @@ def documents() -> list[Path]:
 
 def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
     """Yield the docstrings of a file."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
             first = node.body[0]
             value = first.value if isinstance(first, ast.Expr) else None
@@ -48,7 +50,7 @@ def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield (line, text) of every string of a file that holds a blank: docstrings, messages, remedies."""
-    for node in ast.walk(tree):
+    for node in nodes_under(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
             yield node.lineno, node.value
 
@@ -69,7 +71,7 @@ def wrong_words(text: str) -> list[str]:
 def test_a_file_of_the_package_keeps_to_plain_words(path: Path) -> None:
     """Strings and comments have none of the forbidden words, and no docstring begins with a noun clause."""
     source = path.read_text()
-    tree = ast.parse(source)
+    tree = tree_in(source)
     places = [(line, word) for line, text in [*texts(tree), *comments(source)] for word in wrong_words(text)]
     places += [(each.lineno, "opener") for each in docstrings(tree) if OPENERS.match(str(each.value))]
     assert places == []

@@ -48,16 +48,20 @@ def _stand_in() -> Iterator[None]:
         nkitools.remove_stand_in()
 
 
-@pytest.fixture
-def play_example(tmp_path: Path) -> PlayExample:
+@pytest.fixture(scope="session")
+def play_example(tmp_path_factory: pytest.TempPathFactory) -> PlayExample:
     """Runs an example's source from a file of its own; a refusal ends up in the outcome, everything else is raised.
 
-    With ``lint`` the outcome also has what only lint reports.
+    With ``lint`` the outcome also has what only lint reports. A source that runs again, on another chip say, runs from
+    the same file.
     """
+    paths: dict[str, Path] = {}
 
     def play(source: str, rules: str, chip: str | None = None, *, lint: bool = False) -> Outcome:
-        path = tmp_path / "example.py"
-        path.write_text(source)
+        if source not in paths:
+            paths[source] = tmp_path_factory.mktemp("example") / "example.py"
+            paths[source].write_text(source)
+        path = paths[source]
         # In a context of its own: nobody who listens to runs, the summary of this test session say, hears of examples.
         outcome = Context().run(_play, source, path, rules, chip)
         outcome.findings.extend(_of_lint(path) if lint else ())

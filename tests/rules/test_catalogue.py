@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import nkitools
 from nkitools.chip.generations import CHIPS
 from nkitools.rules.catalogue import RULES, TPU_CHIPS, Rule, find_rule
 from nkitools.rules.finding import Finding, error_class
+from tests.house.sources import nodes_of
 
 PACKAGE = Path(nkitools.__file__).parent
 DEFINED = list(RULES.values())
@@ -63,6 +65,7 @@ LEGACY_CODES = {
 each_rule = pytest.mark.parametrize("rule", DEFINED, ids=lambda rule: rule.id)
 
 
+@cache
 def _named_in_code() -> dict[str, set[str]]:
     """Rule ids that stand as strings of their own in the package's code, and the files that name them."""
     named: dict[str, set[str]] = {}
@@ -70,7 +73,7 @@ def _named_in_code() -> dict[str, set[str]]:
         relative = path.relative_to(PACKAGE).as_posix()
         if relative.startswith("rules/") and relative != "rules/finding.py":
             continue  # the catalogue itself
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and IDENTIFIER.fullmatch(node.value):
                 named.setdefault(node.value, set()).add(relative)
     return named

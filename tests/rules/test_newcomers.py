@@ -203,9 +203,9 @@ def _marks(source: str) -> set[tuple[int, str]]:
         ),
     ],
 )
-def test_every_defect_is_reported(source: str, play_example: Any, tmp_path: Path) -> None:
+def test_every_defect_is_reported(source: str, play_example: Any) -> None:
     """Errors and warnings of both: their lines are the marked ones, and all of those."""
     ran = play_example(source, "report")
-    read = lint([tmp_path / "example.py"], interface=Dialects()).findings
+    read = lint([Path(ran.path)], interface=Dialects()).findings
     told = {(each.line, each.rule) for each in (*ran.findings, *read) if each.severity != "hint"}
     assert told == _marks(source)
