@@ -6,11 +6,12 @@ OCP Microscaling Formats (MX) v1.0, tables 2 to 5, and the scale of nki.isa.quan
 from __future__ import annotations
 
 import math
-from bisect import bisect
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import ml_dtypes
@@ -57,13 +58,16 @@ class Scalar:
         found = [self.value(code) for code in range(2 ** (self.width - 1))]
         return [each for each in found if isinstance(each, Fraction)]
 
-    def nearest(self, value: Fraction, *, negative: bool) -> int:
+    @cached_property
+    def middles(self) -> list[float]:
+        """The numbers half-way from each finite number to the next, exactly: they have one bit more than an element."""
+        return [float((low + high) / 2) for low, high in pairwise(self.magnitudes)]
+
+    def nearest(self, value: Fraction | float, *, negative: bool) -> int:
         """The code of the nearest finite number, of two the one whose last bit is 0."""
-        above = min(bisect(self.magnitudes, abs(value)), len(self.magnitudes) - 1)
-        below = max(above - 1, 0)
-        up, down = (abs(self.magnitudes[each] - abs(value)) for each in (above, below))
-        code = above if up < down or (up == down and above % 2 == 0) else below
-        return code | (negative << (self.width - 1))
+        code = bisect_left(self.middles, abs(value))
+        is_tie = code < len(self.middles) and self.middles[code] == abs(value)
+        return (code + (is_tie and code % 2)) | (negative << (self.width - 1))
 
 
 E5M2 = Scalar(nl.float8_e5m2_x4, ml_dtypes.float8_e5m2, 5, 2, 15, 15, has_infinity=True)
@@ -80,7 +84,7 @@ def exponent_of(value: Fraction) -> int:
 
 def scale_of(values: Sequence[float], form: Scalar, headroom: int) -> int:
     """The code of a group's scale: headroom 0 is OCP's conversion, 1 that of nisa.quantize_mx."""
-    largest = max(abs(Fraction(value)) for value in values)
+    largest = Fraction(max(abs(value) for value in values))
     if not largest:
         return 0
     return min(max(exponent_of(largest) - (form.largest_exponent - headroom), -127), 127) + 127
@@ -89,6 +93,7 @@ def scale_of(values: Sequence[float], form: Scalar, headroom: int) -> int:
 def quantized(values: Sequence[float], form: Scalar, headroom: int) -> tuple[list[int], int]:
     """The codes of one group of 32 numbers and of its scale."""
     scale = scale_of(values, form, headroom)
-    power = Fraction(2) ** (scale - 127)
-    codes = [form.nearest(Fraction(each) / power, negative=math.copysign(1, each) < 0) for each in values]
+    # Exact: a number of float32 times a power of two within 2**127 is one of float64.
+    scaled = [math.ldexp(each, 127 - scale) for each in values]
+    codes = [form.nearest(each, negative=math.copysign(1, each) < 0) for each in scaled]
     return codes, scale
