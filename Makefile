@@ -20,8 +20,10 @@ help: ## list the targets
 
 # Where tests for a target are: collecting all others takes longer than these run.
 SIM := cpp_ops kernels launch/test_ranks.py test_strategies.py
+# JAX compiles the Pallas examples for longer than they run: without the optimizations that these small sizes never repay.
+QUICK_TO_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 sim: $(VENV)/test.stamp ## run the example kernels in simulation and show what they print
-	$(BIN)/pytest -m sim --nki-prints $(SIM:%=tests/%) $(ARGS)
+	XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/pytest -m sim --nki-prints $(SIM:%=tests/%) $(ARGS)
 
 # The rooms that are pure Python and NumPy, without the tests that start processes.
 QUICK := house chip engines record history isa issue language dialects launch lint rules
