@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from nkitools.lint.scope import LEGACY, Definition, Function, Scope, scope_of
+from nkitools.lint.scope import DIALECTS, LEGACY, Definition, Function, Scope, scope_of
 
 MODERN = "nki"
 _KERNEL_MAKERS = frozenset(
@@ -42,10 +42,8 @@ class Module:
         """The dialects of NKI that the file imports."""
         targets = [target for scope in self.scope.all() for found in scope.imports.values() for target in found]
         targets += self.scope.stars
-        names = {MODERN: "modern", LEGACY: "legacy"}
-        return frozenset(
-            names[root] for target in targets if (root := target.partition(".")[0]) in names and _is_nki(target)
-        )
+        roots = {target.partition(".")[0] for target in targets if _is_nki(target)}
+        return frozenset(dialect for root, dialect in DIALECTS.items() if root in roots)
 
     def column(self, node: ast.AST) -> int:
         """Return where a node begins on its line, in characters from 1 (ast counts bytes from 0)."""
