@@ -58,7 +58,7 @@ def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]
         if np.unique(programs[mine]).size < 2:
             continue
         which = accesses.views.which[mine]
-        firsts, _ = distinct((stretches[mine], programs[mine], which, written[mine]))
+        firsts, _, _ = distinct((stretches[mine], programs[mine], which, written[mine]))
         members = np.unique(which)
         shown = accesses.shown(members, accesses.views.byte_offsets[members])
         pieces = pieces_of(shown, row_lengths(record.storages[storage]), Forms())

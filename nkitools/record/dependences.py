@@ -144,7 +144,7 @@ def _within(record: Record) -> _Found:
     columns, beside = Columns(record), record.beside
     accesses = Accesses(record, columns)
     kinds, positions = accesses.kinds, accesses.positions
-    writers, readers = last_accesses(accesses.pieces(), accesses.views.which, positions, kinds)
+    writers, readers = last_accesses(accesses.pieces(), *accesses.views[-2:], positions, kinds)
     at, sources = writers
     overwrites = (kinds[at] >= WRITES) & (sources >= 0)
     output = positions[at[overwrites]], sources[overwrites]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -24,7 +24,11 @@ from nkitools.record.rows import RecordedPlan
 
 _COLUMNS = "owners", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"
 _KINDS = 16  # more than the greatest kind of an access
-_MOST_KEPT = 1024  # views of a memory whose pieces are kept for other runs
+_MOST_KEPT = 256  # memories whose pieces are kept for other runs
+_MOST_VIEWS = 1024  # of such a memory
+
+_kept: dict[bytes, Pieces] = {}
+"""The pieces of memories by their views, with all elements: the same kernel makes the same views in every run."""
 
 
 class Views(NamedTuple):
@@ -32,6 +36,7 @@ class Views(NamedTuple):
 
     ``memories``: the memory whose bytes its storage shares with others, or the storage; ``starts``: its first byte
     there. ``parts``: places in `Accesses.parts`, -1 for all elements. ``which``: the view of each access.
+    ``order``: the accesses, those of a view together.
     """
 
     memories: Array
@@ -41,6 +46,7 @@ class Views(NamedTuple):
     byte_offsets: Array
     parts: Array
     which: Array
+    order: Array
 
 
 class Accesses:
@@ -108,8 +114,8 @@ class Accesses:
         """The distinct views, those of one memory one after the other."""
         memories, starts = self._memories() if self.share_memory else (self.storages, self.byte_offsets)
         columns = memories, self.storages, self.layouts, starts, self.byte_offsets, self.numbers
-        firsts, which = distinct((*columns[not self.share_memory : 4], *([self.numbers] if self.parts else [])))
-        return Views._make([*(each[firsts] for each in columns), which])
+        found = distinct((*columns[not self.share_memory : 4], *([self.numbers] if self.parts else [])))
+        return Views._make([*(each[found[0]] for each in columns), *found[1:]])
 
     def _memories(self) -> tuple[Array, Array]:
         """Return for each access the memory that its storage shares with others, and where its view begins there."""
@@ -128,9 +134,18 @@ class Accesses:
         """Return the pieces of the views; a piece of one memory has another number than those of the others."""
         count = self.views.memories.size
         known, forms, cuts = dict[bytes, Pieces](), Forms(), list[tuple[int, int, Pieces]]()
+        looks = np.stack((self.views.layouts, self.views.starts, self.views.parts), axis=1)
+        keys, width = looks.tobytes(), looks.strides[0]
         for first, last in pairwise([*_begins(self.views.memories).nonzero()[0].tolist(), count]):
-            cut = self._cut(slice(first, last), known, forms) if last > first + 1 else None
-            if cut is not None and not cut.are_apart:
+            if last == first + 1:
+                continue
+            key, kept = keys[first * width : last * width], known if self.parts or last - first > _MOST_VIEWS else _kept
+            cut = kept.get(key)
+            if cut is None:
+                if len(_kept) >= _MOST_KEPT:
+                    _kept.clear()
+                cut = kept[key] = self._cut(slice(first, last), forms)
+            if not cut.are_apart:
                 cuts.append((first, last, cut))
         # A view that shares no elements with another one is a piece, which has its number.
         if not cuts:
@@ -145,17 +160,10 @@ class Accesses:
             total += cut.total
         return Pieces(starts, pieces, total)
 
-    def _cut(self, members: slice, known: dict[bytes, Pieces], forms: Forms) -> Pieces:
-        """Return the pieces of the views of one memory; ``known``: those of memories that look the same."""
-        views = self.views
-        layouts, starts, parts = (each[members] for each in (views.layouts, views.starts, views.parts))
-        pitches = row_lengths(self.record.storages.get(int(views.storages[members.start])))
-        if not self.parts and layouts.size <= _MOST_KEPT:
-            return _cut_whole(layouts.tobytes(), starts.tobytes(), pitches)
-        key = np.concatenate((layouts, starts, parts, pitches)).tobytes()
-        if key not in known:
-            known[key] = pieces_of(self.shown(members, starts), pitches, forms)
-        return known[key]
+    def _cut(self, members: slice, forms: Forms) -> Pieces:
+        """Return the pieces of the views of one memory."""
+        pitches = row_lengths(self.record.storages.get(int(self.views.storages[members.start])))
+        return pieces_of(self.shown(members, self.views.starts[members]), pitches, forms)
 
     def shown(self, members: Array | slice, starts: Array) -> list[View]:
         """Return what some of the views show, each beginning at a byte."""
@@ -164,14 +172,6 @@ class Accesses:
             View(LAYOUTS[layout], start, None if part < 0 else self.parts[part])
             for layout, start, part in zip(layouts.tolist(), starts.tolist(), parts.tolist(), strict=True)
         ]
-
-
-@lru_cache(256)  # the same kernel makes the same views in every run
-def _cut_whole(layouts: bytes, starts: bytes, pitches: tuple[int, ...]) -> Pieces:
-    """Return the pieces of views (columns of int64) with all of their elements."""
-    columns = (np.frombuffer(each, np.int64).tolist() for each in (layouts, starts))
-    views = [View(LAYOUTS[layout], start, None) for layout, start in zip(*columns, strict=True)]
-    return pieces_of(views, pitches, Forms())
 
 
 def _origin(storage: StorageRecord) -> int:
@@ -238,11 +238,11 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
     return found
 
 
-def distinct(columns: Sequence[Array]) -> tuple[Array, Array]:
-    """Return where each distinct row of some columns stands first, and which of them each row is; sorted."""
+def distinct(columns: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """Return where each distinct row of some columns stands first, which of them each row is, and the rows sorted."""
     joined, room = columns[0], 1
     if not joined.size:
-        return joined, joined
+        return joined, joined, joined
     for column in columns:
         low, high = int(column.min()), int(column.max())
         if room * (high - low + 1) >= 1 << 62:
@@ -251,8 +251,13 @@ def distinct(columns: Sequence[Array]) -> tuple[Array, Array]:
             low, high, room = 0, int(column.max()), int(joined.max()) + 1
         joined = joined * (high - low + 1) + (column - low) if room > 1 else column - low
         room *= high - low + 1
-    order = np.argsort(joined, kind="stable")
-    begins = _begins(joined[order])
+    bits = joined.size.bit_length()
+    if room << bits <= 1 << 62:
+        pairs = np.sort((joined << bits) | np.arange(joined.size))  # faster than the order alone
+        order, begins = pairs & ((1 << bits) - 1), _begins(pairs >> bits)
+    else:
+        order = np.argsort(joined, kind="stable")
+        begins = _begins(joined[order])
     which = np.empty(order.size, np.int64)
     which[order] = begins.cumsum() - 1
-    return order[begins], which
+    return order[begins], which, order

@@ -18,7 +18,7 @@ READS, ADDS, WRITES, MAY_WRITE = 1, 2, 4, 8
 GIVEN, UNWRITTEN = -1, -2
 """Sources that are no instructions: an argument, memory that was never written."""
 
-_BATCH = 1 << 22  # accesses to pieces that are looked at together
+_BATCH = 1 << 20  # accesses to pieces that are looked at together
 
 
 class Edges(NamedTuple):
@@ -45,22 +45,22 @@ def joined(edges: Sequence[Edges]) -> Edges:
     return Edges(*(np.concatenate((none, *(each[at] for each in edges))) for at in (0, 1)))
 
 
-def last_accesses(pieces: Pieces, views: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
+def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
     """Return the writers of the pieces of each access, and the readers since then of the pieces that it overwrites.
 
     ``views``, ``positions``, ``kinds``: the view, the instruction and the kind of each access, sorted by position, and
-    the reads of an instruction before its writes. The targets are accesses, by their places in these columns. An
-    instruction that touches a piece twice may be among its own sources.
+    the reads of an instruction before its writes. ``order``: the accesses, those of a view together and in their order.
+    The targets are accesses, by their places in these columns. An instruction that touches a piece twice may be among
+    its own sources.
     """
-    found = [_in_pieces(*each, positions, kinds) for each in _batches(pieces, views)]
+    found = [_in_pieces(*each, positions, kinds) for each in _batches(pieces, views, order)]
     if len(found) == 1:
         return found[0]
     return joined([each[0].distinct() for each in found]), joined([each[1].distinct() for each in found])
 
 
-def _batches(pieces: Pieces, views: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield pieces with their accesses, sorted, so many at once that memory suffices."""
-    accesses = views.argsort(kind="stable")  # those of a view together, in their order
+def _batches(pieces: Pieces, views: Array, accesses: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield pieces with their accesses, sorted, so many at once that memory suffices; `last_accesses` has the rest."""
     if pieces.are_apart:
         yield views[accesses], accesses
         return
