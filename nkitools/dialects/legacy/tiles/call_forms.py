@@ -88,34 +88,40 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     if record.open is not None:
         record.begin_instruction()
     site, naming = record.sites.current_and_naming(depth)
-    layout = form.layout
-    storage = Storage.of_layout(layout, naming)
-    storage.placed_to_fit = core.dialect.places_tiles
-    form.storages[naming] = record.allocated(storage, form.storages.get(naming))
-    views[0] = dst = _new(NkiTensor)
-    dst.storage = storage
-    dst.array = array = storage.array
-    dst.dtype = layout.dtype
-    dst.shape = layout.shape
-    dst.byte_offset = 0
-    dst._layout = layout
+    views[0] = dst = _new_tile(core, form, naming)
     plan = form.plan
-    form.compute(array, *arrays, *form.absent)
+    form.compute(dst.array, *arrays, *form.absent)
     if core.evidence:
         _judge(core, form, dst, operands)
-    storage.full = True
+    dst.storage.full = True
     if plan.in_psum:
         note_accesses(plan, views)
     value = _new(form.kind)
     value.base = dst
     value.access = value.lanes = None
-    value.element = layout.dtype
-    value.shape = layout.shape
-    value.opened = record.open_instruction(plan, site, words_of(views), storage)
+    value.element = dst.dtype
+    value.shape = dst.shape
+    value.opened = record.open_instruction(plan, site, words_of(views), dst.storage)
     tell = TENSOR_MADE.get()
     if tell is not None:
         tell()
     return value
+
+
+def _new_tile(core: Core, form: CallForm, naming: int) -> NkiTensor:
+    """Return the unwritten tile for the value of a call, which the record names by the site ``naming``."""
+    layout = form.layout
+    storage = Storage.of_layout(layout, naming)
+    storage.placed_to_fit = core.dialect.places_tiles
+    form.storages[naming] = core.record.allocated(storage, form.storages.get(naming))
+    tile = _new(NkiTensor)
+    tile.storage = storage
+    tile.array = storage.array
+    tile.dtype = layout.dtype
+    tile.shape = layout.shape
+    tile.byte_offset = 0
+    tile._layout = layout
+    return tile
 
 
 def keep_form(
