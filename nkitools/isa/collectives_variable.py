@@ -157,7 +157,8 @@ class _Variable(Collective):
         check, core, count = self.check, self.core, len(ranks)
         both_cores(core, self.name, shared_words([self.src, self.dst, self.metadata]))
         used = self._used(count, 1 if one_chunk else count)
-        agreed = {"has_rdispls": self.placed, "recv_counts_known": self.known, "dtypes": str(self.src.dtype)}
+        forms: dict[str, str | int] = {"has_rdispls": self.placed, "dtypes": str(self.src.dtype)}
+        agreed = {**forms, "recv_counts_known": self.known}
         met = meet(check, core, ranks, agreed, [self._read(used)])
         tables = met.sources(0)
         mine, column = tables[met.at], 0 if one_chunk else met.at
@@ -177,7 +178,7 @@ class _Variable(Collective):
         masks = (_mask(self.dst, places), *([] if self.known else [None]), _mask(self.src, sent), used)
         starts = [int(table[DISPLACEMENTS, column]) for table in tables]
         elements = self._elements(ranks, places, starts, COUNTS * count + column)
-        self.issue(ranks, outputs, [self.src, self.metadata], moves, elements, agreed, masks)
+        self.exchange(ranks, outputs, [self.src, self.metadata], moves, elements, touches=masks, alike=False, **agreed)
 
     def _elements(self, ranks: tuple[int, ...], places: list[Chunk], starts: list[int], counted: int) -> Elements:
         """Return the element map: chunks of the sources, where all ranks' metadata say; the rest stays as it was."""

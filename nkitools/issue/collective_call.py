@@ -177,26 +177,15 @@ class Collective:
         elements: Elements,
         *,
         touches: tuple[Mask, ...] = (),
+        alike: bool = True,
         **agreed: str | int | Sequence[int | tuple[int, int]],
     ) -> None:
         """Meet the other ranks, move what they bring, and record that; ``agreed`` must be equal on all of them.
 
-        ``touches``: for each of the destinations, then of the sources, which elements, None for all.
+        ``touches``: for each of the destinations, then of the sources, which elements, None for all. ``alike``: the
+        operands' forms must be equal on all ranks too.
         """
-        self.issue(ranks, dsts, srcs, moves, elements, {**agreed, **_forms(dsts, srcs)}, touches)
-
-    def issue(
-        self,
-        ranks: Sequence[int],
-        dsts: list[NkiTensor],
-        srcs: list[NkiTensor],
-        moves: Moves,
-        elements: Elements,
-        agreed: dict[str, Any],
-        touches: tuple[Mask, ...] = (),
-    ) -> None:
-        """Issue a collective whose shapes need not agree."""
-        core, operands = self.core, [*dsts, *srcs]
+        core, operands, agreed = self.core, [*dsts, *srcs], {**agreed, **(_forms(dsts, srcs) if alike else {})}
         words = shared_words(operands)
         follows = both_cores(core, self.name, words)
 

@@ -170,11 +170,7 @@ def _reduction(name: str, operator: str, doc: str) -> Function:
     ) -> Tensor:
         checked(f"nl.{name}", kwargs, x=x)
         kind = result_type(dtype, f"nl.{name}", x)
-
-        def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
-            reduce_into(dst, operator, tile, axes)
-
-        return reduce(f"nl.{name}", into, x, axis, kind, mask, keepdims)
+        return reduce(f"nl.{name}", partial(reduce_into, operator=operator), x, axis, kind, mask, keepdims)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} along free dimensions. Errors: NK112, NK201, NK301, NK604, NK609."
@@ -191,10 +187,7 @@ prod = _reduction("prod", "multiply", "The product")
 def all(x: Tensor, axis: Axes, *, dtype: DTypeLike = bool, mask: MaskLike = None, **kwargs: Keyword) -> Tensor:
     """Return whether all elements are not 0 along free dimensions. Errors: NK112, NK201, NK604, NK609."""
     checked("nl.all", kwargs, x=x)
-
-    def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
-        reduce_into(dst, "logical_and", tile, axes)
-
+    into = partial(reduce_into, operator="logical_and")
     return reduce("nl.all", into, x, axis, result_type(dtype, "nl.all", x), mask, False)
 
 

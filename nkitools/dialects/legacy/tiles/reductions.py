@@ -65,7 +65,7 @@ def trailing(x: NkiTensor, axes: tuple[int, ...]) -> NkiTensor:
     return x if order == list(range(x.ndim)) else x.permute(order)
 
 
-def reduce_into(dst: NkiTensor, operator: str, x: NkiTensor, axes: tuple[int, ...]) -> None:
+def reduce_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...], operator: str) -> None:
     """``dst`` = ``x`` reduced along any free axes."""
     tensor_reduce(
         dst=dst, op=OPERATORS[operator], data=trailing(x, axes), axis=tuple(range(x.ndim - len(axes), x.ndim))
