@@ -216,6 +216,24 @@ def from_environment(option: Option) -> Value:
     return option.checked(os.environ.get(option.env), option.env)
 
 
+_FRONT_ENDS = {"": False, "tracer": False, "custom": True, "parser": True}
+
+
+def language(version: str | None = None) -> versions.LanguageVersion:
+    """Return the NKI version asked for, else that of the option, with the front end that AWS's variable names.
+
+    ``NKI_COMPILER_FRONTEND`` is ``custom`` for the former front end; AWS's tools also write ``parser`` and ``tracer``.
+    Raises ValueError for a version, or a front end, that there is not.
+    """
+    chosen = value("nki_version") if version is None else version
+    if chosen not in versions.choices():
+        raise ValueError(f"nki_version: must be one of {', '.join(versions.choices())}, it is {chosen!r}")
+    front_end = os.environ.get("NKI_COMPILER_FRONTEND", "")
+    if front_end not in _FRONT_ENDS:
+        raise ValueError(f"NKI_COMPILER_FRONTEND is {front_end!r}; choose custom, or leave the variable out.")
+    return versions.language_of(str(chosen), former_front_end=_FRONT_ENDS[front_end])
+
+
 @contextmanager
 def override(**values: Value) -> Iterator[None]:
     """Decide options for the body of a ``with``; what held before holds again after it.

@@ -65,9 +65,9 @@ def giou(preds, targets):
     pmax = nl.tile_size.pmax
     scores = nl.ndarray((batch, boxes), dtype=nl.float32, buffer=nl.shared_hbm)
 
-    for m in nl.affine_range((batch + pmax - 1) // pmax):
+    for m in range((batch + pmax - 1) // pmax):
         rows = nl.ds(m * pmax, min(pmax, batch - m * pmax))
-        for n in nl.affine_range((boxes + TILE_BOXES - 1) // TILE_BOXES):
+        for n in range((boxes + TILE_BOXES - 1) // TILE_BOXES):
             columns = nl.ds(n * TILE_BOXES, min(TILE_BOXES, boxes - n * TILE_BOXES))
             preds_tile = nl.load(preds[rows, columns, :])
             targets_tile = nl.load(targets[rows, columns, :])

@@ -14,6 +14,7 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.dialects.versions import LanguageVersion, language_of
 from nkitools.rules.finding import refuse
 
 
@@ -54,7 +55,8 @@ class Core:
     input_ids: frozenset[int] = frozenset()  # the storages of the arguments
     shared_count: int = 0  # allocations in shared HBM so far
     constant_count: int = 0  # constants so far
-    nki_version: str = "auto"  # a choice of the option ``nki_version``
+    language: LanguageVersion = field(default_factory=language_of)  # the version of NKI that holds
+    noticed: set[tuple[int, str]] = field(default_factory=set)  # site and message of each finding of NK618
     no_reorder: int = 0  # blocks of nl.no_reorder that are open
     device_loop: Any = None  # the innermost loop on the device that is running
     baton: Any = None  # lets programs wait (``launch.program_scheduler``), None where this one is alone

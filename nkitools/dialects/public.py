@@ -10,8 +10,8 @@ from typing import Any
 from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.dialects import absent, versions
 from nkitools.dialects.call_form import with_call_forms
-from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, version_here, versioned_function
-from nkitools.dialects.versions import Row
+from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, language_here, versioned_function
+from nkitools.dialects.versions import LanguageVersion, Row
 from nkitools.issue.instruction import Instruction
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here
@@ -41,9 +41,9 @@ def find(namespace: dict[str, Any], module: str, name: str) -> Any:
     """
     some = namespace.get("_of_some_versions", {})
     row = versions.names_of(module).get(name)
-    version = version_here() if row is not None else ""
-    if row is not None and not row.is_in(version):
-        message = f"{module}.{name} {row.absence(version)}"
+    language = language_here() if row is not None else None
+    if row is not None and language is not None and not row.is_in(language):
+        message = f"{module}.{name} {row.absence(language)}"
         absent.raise_absent(finding_here(RULES["NK608"], message, row.instead or OTHER_VERSION))
     if name in some:
         return some[name]
@@ -56,9 +56,9 @@ def whole(namespace: dict[str, Any], name: str) -> Any:
     return namespace[name] if name in namespace else namespace["_of_some_versions"][name]
 
 
-def names(module: str, version: str) -> list[str]:
-    """Return the names of ``module`` that ``version`` has."""
-    return sorted(row.name for row in versions.names_of(module).values() if row.is_modelled and row.is_in(version))
+def names(module: str, language: LanguageVersion) -> list[str]:
+    """Return the names of ``module`` that ``language`` has."""
+    return sorted(row.name for row in versions.names_of(module).values() if row.is_modelled and row.is_in(language))
 
 
 def _definition(namespace: dict[str, Any], row: Row) -> Any:

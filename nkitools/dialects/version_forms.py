@@ -15,7 +15,7 @@ from nkitools import options
 from nkitools.chip.core import CORE
 from nkitools.dialects import versions
 from nkitools.dialects.call_form import wrong_call
-from nkitools.dialects.versions import Row
+from nkitools.dialects.versions import LanguageVersion, Notice, Row
 from nkitools.issue.fast_path import compiled
 from nkitools.issue.instruction import Instruction
 from nkitools.rules.finding import refuse, report
@@ -25,29 +25,29 @@ _STARS: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: 
 _NAMED = (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
 
 
-def version_here() -> str:
-    """Return the value of ``nki_version`` that holds: that of the run, outside of a run that of the option."""
+def language_here() -> LanguageVersion:
+    """Return the NKI version that holds: that of the run, outside of a run that of the option."""
     core = CORE.get()
-    return core.nki_version if core is not None else str(options.value("nki_version"))
+    return core.language if core is not None else options.language()
 
 
-def narrowed(whole: Signature, changes: Sequence[Row], version: str) -> Signature:
-    """Return the signature that a definition with every parameter has under ``version``."""
+def narrowed(whole: Signature, changes: Sequence[Row], language: LanguageVersion) -> Signature:
+    """Return the signature that a definition with every parameter has under ``language``."""
     kept = []
     for parameter in whole.parameters.values():
         rows = [row for row in changes if row.parameter == parameter.name]
-        if not all(row.is_in(version) for row in rows if not row.default):
+        if not all(row.is_in(language) for row in rows if not row.default):
             continue
-        older = [row for row in rows if row.default and row.is_in(versions.exact(version))]
+        older = [row for row in rows if row.default and row.is_in(language.strict)]
         kept.append(parameter.replace(default=_default(older[0])) if older else parameter)
     return whole.replace(parameters=kept)
 
 
-def signature_in(value: Any, version: str) -> Signature:
-    """Return the signature of a public function or instruction under ``version``."""
+def signature_in(value: Any, language: LanguageVersion) -> Signature:
+    """Return the signature of a public function or instruction under ``language``."""
     changes: Sequence[Row] = getattr(value, "version_changes", ())
     found = signature(value)
-    return narrowed(found, changes, version) if changes else found
+    return narrowed(found, changes, language) if changes else found
 
 
 def _default(row: Row) -> Any:
@@ -63,14 +63,14 @@ def _default(row: Row) -> Any:
         return attrgetter(f"{public}.{inside}" if inside else public)(import_module(home))
 
 
-class _Forms(dict[str, Any]):
+class _Forms(dict[LanguageVersion, Any]):
     """The forms of a function under each version, each made when a run of the version calls it first."""
 
-    def __init__(self, make: Callable[[str], Any]) -> None:
+    def __init__(self, make: Callable[[LanguageVersion], Any]) -> None:
         self.make = make
 
-    def __missing__(self, version: str) -> Any:
-        form = self[version] = self.make(version)
+    def __missing__(self, language: LanguageVersion) -> Any:
+        form = self[language] = self.make(language)
         return form
 
 
@@ -90,32 +90,33 @@ class VersionedInstruction(Instruction[...]):
     def _bind(self) -> Callable[..., tuple[Any, ...]]:
         """Return what binds a call's arguments under the version of the run."""
         core = CORE.get()
-        binder: Callable[..., tuple[Any, ...]] = self.binders[version_here() if core is None else core.nki_version]
+        binder: Callable[..., tuple[Any, ...]] = self.binders[language_here() if core is None else core.language]
         return binder
 
     @_bind.setter
     def _bind(self, bind: Callable[..., tuple[Any, ...]]) -> None:
         """Leave the whole instruction's binder to the whole instruction."""
 
-    def _binder(self, version: str) -> Callable[..., tuple[Any, ...]]:
-        check_version(self.row, version)
-        shown = narrowed(self.signature, self.version_changes, version)
+    def _binder(self, language: LanguageVersion) -> Callable[..., tuple[Any, ...]]:
+        check_version(self.row, language)
+        shown = narrowed(self.signature, self.version_changes, language)
         # A parameter that the version lacks gets the default of the definition.
         passed = [name if name in shown.parameters else f"_{name}" for name in self.parameters]
         defaults = {f"_{name}": each.default for name, each in self.signature.parameters.items()}
         bind = _compiled("_bound", shown, f"({', '.join(passed)},)", defaults)
-        leaving = leaving_in(self.row, self.version_changes, version)
+        noticed = noticed_in(self.row, self.version_changes, language)
 
         def warned(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-            report_leaving(leaving, kwargs)
-            return tuple(bind(*args, **kwargs))
+            bound = tuple(bind(*args, **kwargs))
+            report_notices(noticed, kwargs)
+            return bound
 
-        return warned if leaving else bind
+        return warned if noticed else bind
 
     @property
     def call_form(self) -> str:
         """Return the signature under the version of the run, as a remedy shows it."""
-        return self.form_of(narrowed(self.signature, self.version_changes, version_here()))
+        return self.form_of(narrowed(self.signature, self.version_changes, language_here()))
 
     def _wrong_call(self, error: TypeError) -> NoReturn:
         check_argument(f"nisa.{self.name}", error, self.version_changes, self.call_form)
@@ -125,10 +126,10 @@ class VersionedInstruction(Instruction[...]):
 class _FunctionForm:
     """A plain function as one NKI version has it."""
 
-    def __init__(self, function: FunctionType, row: Row, changes: tuple[Row, ...], version: str) -> None:
-        check_version(row, version)
-        self.leaving = leaving_in(row, changes, version)
-        self.signature = narrowed(signature(function), changes, version)
+    def __init__(self, function: FunctionType, row: Row, changes: tuple[Row, ...], language: LanguageVersion) -> None:
+        check_version(row, language)
+        self.noticed = noticed_in(row, changes, language)
+        self.signature = narrowed(signature(function), changes, language)
         passed = [
             _STARS.get(each.kind, f"{name}=" if each.kind in _NAMED else "") + name
             for name, each in self.signature.parameters.items()
@@ -147,10 +148,11 @@ def versioned_function(function: FunctionType, row: Row, changes: tuple[Row, ...
 
     @functools.wraps(function)
     def by_version(*args: Any, **kwargs: Any) -> Any:
-        form = forms[version_here()]
-        report_leaving(form.leaving, kwargs)
+        form = forms[language_here()]
         try:
-            return form.call(*args, **kwargs)
+            result = form.call(*args, **kwargs)
+            report_notices(form.noticed, kwargs)
+            return result
         except TypeError as error:
             # Binding fails before the form has a frame.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
@@ -186,28 +188,36 @@ class _Written:
         return f"_{self.name}"
 
 
-def leaving_in(row: Row, changes: Sequence[Row], version: str) -> list[Row]:
-    """Return the rows that the newest version has removed and ``version`` still has."""
-    return [each for each in (row, *changes) if not each.default and each.is_leaving(version)]
+def noticed_in(row: Row, changes: Sequence[Row], language: LanguageVersion) -> list[tuple[str, Notice]]:
+    """Return what NK618 says of a call under ``language``: the parameter, "" for the call itself, and the notice."""
+    found = ((each.parameter, versions.notice(each, language)) for each in (row, *changes) if not each.default)
+    return [(parameter, each) for parameter, each in found if each is not None]
 
 
-def report_leaving(leaving: Sequence[Row], given: Mapping[str, Any]) -> None:
-    """Warn (NK618) where a call uses what the newest version has removed."""
-    for each in leaving:
-        if not each.parameter or each.parameter in given:
-            report("NK618", each.leave(), remedy=each.instead, severity="warning")
+def report_notices(noticed: Sequence[tuple[str, Notice]], given: Mapping[str, Any]) -> None:
+    """Report (NK618) where a call uses what the newest version has removed, or what is announced to go.
+
+    A line is reported once in a program: most such calls stand in loops.
+    """
+    core = CORE.get()
+    for parameter, each in noticed:
+        if core is not None and (not parameter or parameter in given):
+            place = (core.record.site(), each.message)
+            if place not in core.noticed:
+                core.noticed.add(place)
+                report("NK618", each.message, remedy=each.remedy, severity=each.severity)
 
 
-def check_version(row: Row, version: str) -> None:
-    """Refuse the call of a name that ``version`` lacks (NK608)."""
-    if not row.is_in(version):
-        refuse("NK608", f"{row.short} {row.absence(version)}", remedy=row.instead or OTHER_VERSION)
+def check_version(row: Row, language: LanguageVersion) -> None:
+    """Refuse the call of a name that ``language`` lacks (NK608)."""
+    if not row.is_in(language):
+        refuse("NK608", f"{row.short} {row.absence(language)}", remedy=row.instead or OTHER_VERSION)
 
 
 def check_argument(called: str, error: TypeError, changes: Sequence[Row], form: str) -> None:
     """Refuse an argument that another version has: NK609 where it comes later, NK608 where it is gone."""
-    version = version_here()
+    language = language_here()
     for row in changes:
-        if f"'{row.parameter}'" in str(error) and not row.default and not row.is_in(version):
-            message = f"{called}: the argument `{row.parameter}` {row.absence(version)}"
-            refuse("NK608" if row.is_gone(version) else "NK609", message, remedy=row.instead or form)
+        if f"'{row.parameter}'" in str(error) and not row.default and not row.is_in(language):
+            message = f"{called}: the argument `{row.parameter}` {row.absence(language)}"
+            refuse("NK608" if row.is_gone(language) else "NK609", message, remedy=row.instead or form)

@@ -11,16 +11,21 @@ is about one of these, by the form of its ``name``:
   every version and the defaults of the newest one; ``default`` is that of older versions. ``*(mask)``: a parameter of
   any function.
 - ``tile_size.pmax``: a member. ``buffer='sbuf'``: a form of writing.
+- ``%snake_topk``: a meaning, which is the field of that name of `LanguageVersion`. The field is True in the versions
+  that the row gives; ``instead`` is what changed, as a sentence.
 
 ``since`` is the first version with it, ``until`` the first one without it (``?``: an earlier one than the table has),
-``deprecated`` the first one that announces its end. ``instead`` is the sentence with its replacement. An empty cell
+``deprecated`` the first one that announces its end. ``instead`` is the sentence with its replacement. ``front_end`` is
+``tracer`` where the change came with the tracing of kernels: the former front end of the compiler
+(``NKI_COMPILER_FRONTEND=custom``) has what the version before had. A version so marked traces kernels. An empty cell
 means that no version of the table differs.
 
 The version that holds is that of the run (``nki_version=`` of `nkitools.simulate`, else the option), outside of a run
-the option. ``auto`` is the newest version, where removed names still run, with NK618. The modules that stand in for
-AWS's serve runs of several versions, so a name of any version is an attribute. It is refused where it is used in a
-run of a version that lacks it, and where it is imported or read outside of a run while the option names such a version.
-A constant that is imported by name before the run is not seen again.
+the option; code asks the `LanguageVersion` of the run, ``core.language``, and compares no versions. ``auto`` is the
+newest version, where removed names still run, with NK618. The modules that stand in for AWS's serve runs of several
+versions, so a name of any version is an attribute. It is refused where it is used in a run of a version that lacks it,
+and where it is imported or read outside of a run while the option names such a version. A constant that is imported by
+name before the run is not seen again.
 
 The module needs the standard library only, so that options and rules can name it.
 """
@@ -32,8 +37,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from nkitools.chip.generations import frozen_table
+
 AUTO = "auto"
 MODERN, LEGACY = "nki", "neuronxcc.nki"
+CUSTOM = "NKI_COMPILER_FRONTEND=custom"
 FILES: tuple[Path, ...] = (Path(__file__).with_name("versions.tsv"),)
 _SHORT = {"nki.isa": "nisa", "nki.language": "nl", "neuronxcc.nki.isa": "nisa", "neuronxcc.nki.language": "nl"}
 
@@ -49,6 +57,7 @@ class Row(NamedTuple):
     deprecated: str = ""
     default: str = ""
     instead: str = ""
+    front_end: str = ""
 
     @property
     def is_modelled(self) -> bool:
@@ -70,42 +79,133 @@ class Row(NamedTuple):
         """Return the name as kernels write it: ``nisa.activation``."""
         return f"{short_of(self.module)}.{self.name}"
 
-    def comes_after(self, version: str) -> bool:
-        """Return whether ``version`` is too early for what the row is about."""
-        return _number(self.since) > _number(_exact(self.module, version))
+    def comes_after(self, language: LanguageVersion) -> bool:
+        """Return whether ``language`` is too early for what the row is about."""
+        seen = self._own(language)
+        return bool(self.since) and (self._is_undone(seen) or _number(self.since) > _number(seen.name))
 
-    def is_gone(self, version: str) -> bool:
-        """Return whether ``version`` has removed what the row is about; under ``auto`` the oldest version decides."""
-        exact = versions_of(self.module)[0] if version == AUTO else version
-        return bool(self.until) and _number(self.until) <= _number(exact)
+    def is_gone(self, language: LanguageVersion) -> bool:
+        """Return whether ``language`` lacks what the row is about, which NKI has removed.
 
-    def is_in(self, version: str) -> bool:
-        """Return whether ``version`` has what the row is about."""
-        return not self.comes_after(version) and not self.is_gone(version)
+        Where no version is said, the oldest version decides.
+        """
+        seen = self._own(language)
+        exact = seen.name if seen.is_said else versions_of(self.module)[0]
+        return bool(self.until) and not self._is_undone(seen) and _number(self.until) <= _number(exact)
 
-    def is_leaving(self, version: str) -> bool:
-        """Return whether ``version`` is ``auto``, and the newest version has removed what the row is about."""
-        return self.is_in(version) and self.is_gone(_exact(self.module, version))
+    def is_in(self, language: LanguageVersion) -> bool:
+        """Return whether ``language`` has what the row is about."""
+        return not self.comes_after(language) and not self.is_gone(language)
+
+    def is_leaving(self, language: LanguageVersion) -> bool:
+        """Return whether no version is said, and the newest version has removed what the row is about."""
+        return self.is_in(language) and self.is_gone(self._own(language).strict)
+
+    def is_announced(self, language: LanguageVersion) -> bool:
+        """Return whether ``language`` announces the end of what the row is about."""
+        seen = self._own(language)
+        return bool(self.deprecated) and not self._is_undone(seen) and _number(self.deprecated) <= _number(seen.name)
+
+    def _own(self, language: LanguageVersion) -> LanguageVersion:
+        """Return the version of the row's own dialect that holds where ``language`` does."""
+        return language.in_dialect(_dialect_of(self.module))
+
+    def _is_undone(self, language: LanguageVersion) -> bool:
+        """Return whether the row's change came with a front end that ``language`` does not use."""
+        return bool(self.front_end and language.former_front_end)
 
     def leave(self) -> str:
-        """Return the sentence of NK618 about a name that the newest version has removed."""
-        return f"{self.short} {self.absence(versions_of(self.module)[-1])}; it runs because no version is said"
+        """Return the sentence of NK618 about what the newest version has removed."""
+        gone = self.absence(language_of(dialect=_dialect_of(self.module)))
+        return f"{self.shown} {gone}; it runs because no version is said"
+
+    @property
+    def shown(self) -> str:
+        """Return what the row is about, as kernels write it: ``nl.softmax(dtype=...)``, ``while register:``."""
+        if self.parameter:
+            return f"{short_of(self.module)}.{self.owner}({self.parameter}=...)"
+        return self.name if set(self.name) & set("= ") else self.short
 
     @property
     def is_known(self) -> bool:
         """Return whether some version of the table has what the row is about."""
-        return any(self.is_in(version) for version in versions_of(self.module))
+        return any(self.is_in(each) for each in languages_of(self.module))
 
     @property
     def differs(self) -> bool:
-        """Return whether some version of the table lacks what the row is about, or is to be warned of it."""
-        return not all(self.is_in(version) for version in versions_of(self.module))
+        """Return whether some version of the table lacks what the row is about."""
+        return not all(self.is_in(each) for each in languages_of(self.module))
 
-    def absence(self, version: str) -> str:
+    def absence(self, language: LanguageVersion) -> str:
         """Return the end of a sentence that says since or until when there is what the row is about."""
-        if self.comes_after(version):
-            return f"is public since NKI {self.since}; this is NKI {_exact(self.module, version)}"
+        seen = self._own(language)
+        if self.comes_after(seen):
+            return f"is public since NKI {self.since}; this is NKI {seen.shown}"
         return f"was removed {'from NKI' if self.until == '?' else f'in NKI {self.until}'}"
+
+
+@frozen_table
+class LanguageVersion:
+    """One version of NKI: the names that it has, by the rows of the table, and what they mean.
+
+    A row named ``%meaning`` decides each of the meanings.
+    """
+
+    name: str  # "0.7"; of the legacy dialect "2.26"
+    dialect: str  # the module that kernels of the version import
+    is_said: bool  # the caller named the version: False is ``auto``, where what the version removed still runs
+    former_front_end: bool  # the compiler parses kernels as before NKI 0.7 (NKI_COMPILER_FRONTEND=custom)
+
+    # --- meanings ---
+    traced: bool = False  # Python runs a kernel, which may use all of Python
+    stated_ranks: bool = False  # memset, reciprocal, bn_aggr and others take tensors of so many dimensions at most
+    wide_max8: bool = False  # max8 takes a src of 5 dimensions and a dst of 3
+    snake_topk: bool = False  # topk fills whole positions of its 16 partitions, and promises no order
+    mean_across_partitions: bool = False  # tensor_partition_reduce takes nl.mean and nl.bitwise_xor, not nl.average
+    hbm_addresses: bool = False  # nl.ndarray takes an address in HBM
+
+    def __repr__(self) -> str:
+        return f"<NKI {self.shown}>"
+
+    @property
+    def shown(self) -> str:
+        """Return the version as sentences name it."""
+        return f"{self.name} with {CUSTOM}" if self.former_front_end else self.name
+
+    def in_dialect(self, dialect: str) -> LanguageVersion:
+        """Return the version of a dialect that holds where this one does; another dialect than its own has one."""
+        return self if self.dialect == dialect else language_of(dialect=dialect)
+
+    @property
+    def front_end_notice(self) -> Notice | None:
+        """Return what NK618 says of the former front end, None where the version's own is used."""
+        return notice(by_full_name()[f"{MODERN}.{CUSTOM}"], self) if self.former_front_end else None
+
+    @property
+    def strict(self) -> LanguageVersion:
+        """Return the same version as if the caller had named it."""
+        return language_of(self.name, former_front_end=self.former_front_end, dialect=self.dialect)
+
+
+MEANINGS: tuple[str, ...] = tuple(name for name in LanguageVersion.__annotations__ if hasattr(LanguageVersion, name))
+
+
+@cache
+def language_of(version: str = AUTO, *, former_front_end: bool = False, dialect: str = MODERN) -> LanguageVersion:
+    """Return the record of a version: of a dialect's newest one for ``auto``."""
+    is_said = version != AUTO
+    name = version if is_said else versions_of(dialect)[-1]
+    traced = [row.name[1:] for row in rows() if row.module == dialect and row.name[0] == "@" and row.front_end]
+    former = former_front_end and any(_number(each) <= _number(name) for each in traced)
+    bare = LanguageVersion(name=name, dialect=dialect, is_said=True, former_front_end=former)
+    found = {row.name[1:]: row.is_in(bare) for row in rows() if row.module == dialect and row.name.startswith("%")}
+    return LanguageVersion(**{**vars(bare), **found, "is_said": is_said})
+
+
+@cache
+def languages_of(module: str = MODERN) -> tuple[LanguageVersion, ...]:
+    """Return the versions of the dialect that ``module`` belongs to, the oldest first, each as if it was said."""
+    return tuple(language_of(each, dialect=_dialect_of(module)) for each in versions_of(module))
 
 
 def short_of(module: str) -> str:
@@ -118,8 +218,8 @@ def _number(version: str) -> tuple[float, ...]:
     return tuple(map(int, version.split("."))) if version not in ("", "?") else ()
 
 
-def _exact(module: str, version: str) -> str:
-    return versions_of(module)[-1] if version == AUTO else version
+def _dialect_of(module: str) -> str:
+    return LEGACY if module.startswith(LEGACY) else MODERN
 
 
 @cache
@@ -139,7 +239,7 @@ def versions_of(module: str = MODERN) -> tuple[str, ...]:
 
     Every pytest session asks for them: no other row is made.
     """
-    start = f"{LEGACY if module.startswith(LEGACY) else MODERN}\t@"
+    start = f"{_dialect_of(module)}\t@"
     found = (line.removeprefix(start).partition("\t")[0] for line in _lines() if line.startswith(start))
     return tuple(sorted(found, key=_number))
 
@@ -153,11 +253,6 @@ def release_of(dialect: str) -> str:
 def choices() -> tuple[str, ...]:
     """Return the values of the option ``nki_version``."""
     return (AUTO, *versions_of())
-
-
-def exact(version: str) -> str:
-    """Return the version that a value of the option ``nki_version`` means."""
-    return _exact(MODERN, version)
 
 
 @cache
@@ -189,15 +284,22 @@ def by_full_name() -> dict[str, Row]:
     return {f"{row.module}.{row.name}": row for row in rows()}
 
 
-def notice(name: str, version: str) -> tuple[str, str] | None:
-    """Return what NK618 says of ``nki.language.dynamic_range`` under ``version``, and what to write instead."""
-    row = by_full_name().get(name)
+class Notice(NamedTuple):
+    """What NK618 says of a name or a parameter."""
+
+    severity: str  # warning where the newest version has removed it, hint where its end is announced
+    message: str
+    remedy: str
+
+
+def notice(row: Row | None, language: LanguageVersion) -> Notice | None:
+    """Return what NK618 says of what a row is about under ``language``, None where NK618 says nothing."""
     if row is None:
         return None
-    if row.is_leaving(version):
-        return row.leave(), row.instead
-    if row.deprecated and _number(row.deprecated) <= _number(_exact(row.module, version)):
-        return f"{row.short} is deprecated since NKI {row.deprecated}", row.instead
+    if row.is_leaving(language):
+        return Notice("warning", row.leave(), row.instead)
+    if row.is_in(language) and row.is_announced(language):
+        return Notice("hint", f"{row.shown} is deprecated since NKI {row.deprecated}", row.instead)
     return None
 
 
@@ -205,5 +307,4 @@ def removed() -> Iterator[tuple[str, str]]:
     """Yield what the modern dialect has lost, as kernels write it, each with what to write instead."""
     for row in rows():
         if row.until and row.instead and row.module in (MODERN, *_SHORT):
-            shown = f"{row.parameter}=" if row.parameter else row.name if "=" in row.name else row.short
-            yield shown, row.instead
+            yield f"{row.parameter}=" if row.parameter else row.shown, row.instead

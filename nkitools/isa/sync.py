@@ -60,7 +60,7 @@ def core_barrier(
     Source: nki.isa.core_barrier (NKI 0.6). No cost is published: that of the shortest instruction, without the wait.
     """
     core = current_core("nisa.core_barrier")
-    check = Check("core_barrier", core.generation)
+    check = Check("core_barrier", core.generation, core.language)
     members = _checked_cores(check, cores)
     _check_data(check, core, data)
     guards.one_of(check, "engine", engine, engines, _WAITING)

@@ -49,7 +49,7 @@ class Collective:
     def __init__(self, function: Callable[..., object], priority: int | None = None, name: str | None = None) -> None:
         self.name = function.__name__
         self.core: Core = current_core(f"nki.collectives.{self.name}")
-        self.check = Check(self.name, self.core.generation, call_form(function))
+        self.check = Check(self.name, self.core.generation, self.core.language, call_form(function))
         self.label = name
         if name is not None and not isinstance(name, str):
             self.check.refuse("NK609", f"`name` must be a string, it is of class {type(name).__name__}")

@@ -32,7 +32,8 @@ class InstructionForm:
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
         """Return what guards of this instruction talk to."""
-        return kind(self.name, core.generation, self.call_form if core.dialect.shows_call_form else "")
+        call_form = self.call_form if core.dialect.shows_call_form else ""
+        return kind(self.name, core.generation, core.language, call_form)
 
     def flat(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
         """Return the arguments and their roles, with each tensor of a list as an input of its own."""

@@ -15,6 +15,7 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
 from nkitools.record.rows import RecordedPlan
@@ -85,11 +86,14 @@ class Plan(RecordedPlan):
 
 
 class Check:
-    """The interface of an instruction's guards: the chip's table, and the report of a broken rule."""
+    """The interface of an instruction's guards: the tables of chip and NKI version, and the report of a broken rule."""
 
-    def __init__(self, instruction: str, generation: Generation, call_form: str = "") -> None:
+    def __init__(
+        self, instruction: str, generation: Generation, language: LanguageVersion, call_form: str = ""
+    ) -> None:
         self.instruction = instruction
         self.chip = generation
+        self.language = language
         self.call_form = call_form
         self.broken = False
         self.said = False

@@ -16,7 +16,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.dialects.versions import AUTO
+from nkitools.dialects.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.launch import settings
 from nkitools.launch.argument_misuse import check_use
@@ -39,11 +39,11 @@ from nkitools.record.shared_values import SharedValues
 from nkitools.record.source_sites import Site
 from nkitools.record.watch.watching import watched_record
 from nkitools.rules.catalogue import RULES
-from nkitools.rules.finding import REPORTER, refuse
+from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 50_000
-_plans: dict[tuple[str, str, str], dict[tuple[Any, ...], Any]] = {}
+_plans: dict[tuple[str, str, LanguageVersion, str], dict[tuple[Any, ...], Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,18 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     level = settings.resolve_level(launch.rules)
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
-    version = settings.resolve_nki_version(launch.nki_version)
+    language = settings.resolve_language(launch.nki_version, launch.dialect.name)
     record = watched_record()
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
-    run.settings = settings.described(level, launch.grid, seed, version)
+    run.settings = settings.described(level, launch.grid, seed, language)
     with session(run, level) as findings:
         reporter = Reporter(findings, record)
-        with reporting(reporter if launch.reported is None else launch.reported(reporter)), ready(launch, reporter):
-            programs = Programs(launch, generation_of(chip), record, reporter, precision, nki_version=version)
+        with (
+            reporting(reporter if launch.reported is None else launch.reported(reporter)),
+            ready(launch, reporter, language),
+        ):
+            programs = Programs(launch, generation_of(chip), record, reporter, precision, language=language)
             run.outputs = programs.run(args, kwargs, seed)
     return run
 
@@ -110,16 +113,26 @@ def reporting(reporter: Report) -> Iterator[None]:
 
 
 @contextmanager
-def ready(launch: Launch, reporter: Reporter) -> Iterator[None]:
+def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iterator[None]:
     """Report what the source of a launch breaks, then let the block run its programs."""
     if reporter.level != "off":
+        _report_front_end(launch, reporter, language)
         from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs
 
-        for found in source_findings(launch.function):
+        for found in source_findings(launch.function, language):
             with reporter.placed(Site(found.file, found.line, found.column, found.function)):
                 reporter(RULES[found.rule], found.message, False, (), found.remedy)
     with one_thread(), authors_breakpoints():
         yield
+
+
+def _report_front_end(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
+    """NK618: a kernel that the former front end specializes, at the kernel's first line."""
+    notice, code = language.front_end_notice, getattr(launch.function, "__code__", None)
+    if notice is not None:
+        file, line = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
+        with reporter.placed(Site(file, line, None, launch.name)):
+            report("NK618", notice.message, remedy=notice.remedy, severity=notice.severity)
 
 
 class Programs:
@@ -136,13 +149,13 @@ class Programs:
         reporter: Reporter,
         precision: str,
         *,
-        nki_version: str = AUTO,
+        language: LanguageVersion,
         world: World | None = None,
         is_shared: Callable[[Array], bool] = lambda array: False,
     ) -> None:
         self.launch = launch
         self.generation = generation
-        self.nki_version = nki_version
+        self.language = language
         self.record = record
         self.reporter = reporter
         self.full_precision = precision == "full"
@@ -204,7 +217,7 @@ class Programs:
         return self.arguments.leave(results[0])
 
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
-        where = (self.generation.name, self.reporter.level)
+        where = (self.generation.name, self.reporter.level, self.language)
         return Core(
             self.generation,
             self.record,
@@ -217,7 +230,7 @@ class Programs:
             input_ids=frozenset(storage.id for storage in self.arguments.storages),
             baton=baton,
             team=tuple(range(self.first, self.first + len(self.programs))),
-            nki_version=self.nki_version,
+            language=self.language,
             world=self.world,
             rank=self.record.rank,
         )
@@ -238,9 +251,9 @@ class Programs:
             CORE.reset(token)
 
 
-def _plans_of(generation: str, level: str, kind: str) -> dict[tuple[Any, ...], Any]:
+def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str) -> dict[tuple[Any, ...], Any]:
     """Return the kept plans: a memo only, so it may be emptied at any time."""
-    plans = _plans.setdefault((generation, level, kind), {})
+    plans = _plans.setdefault((generation, level, language, kind), {})
     if len(plans) > _MAX_PLANS:
         plans.clear()
     return plans

@@ -67,11 +67,11 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     level = settings.resolve_level(launch.rules)
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
-    version = settings.resolve_nki_version(launch.nki_version)
+    language = settings.resolve_language(launch.nki_version, launch.dialect.name)
     run = Run(launch.name, "builtin", chip, precision)
     run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]
-    run.settings = settings.described(level, launch.grid, seed, version)
+    run.settings = settings.described(level, launch.grid, seed, language)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
     with session(run, level) as findings:
@@ -82,13 +82,13 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
                 record,
                 Reporter(findings, record),
                 precision,
-                nki_version=version,
+                language=language,
                 world=world,
                 is_shared=is_shared,
             )
             for record in run.records
         ]
-        with ready(launch, programs[0].reporter):
+        with ready(launch, programs[0].reporter, language):
             run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
     return run
 

@@ -43,9 +43,12 @@ def resolve_precision(precision: str | None, default: str = "precise") -> str:
     return _chosen("precision", precision, PRECISIONS)
 
 
-def resolve_nki_version(version: str | None) -> str:
-    """Return the NKI version asked for: the argument, else the option (``--nki-version``, ``NKITOOLS_NKI_VERSION``)."""
-    return _chosen("nki_version", version, versions.choices())
+def resolve_language(version: str | None, dialect: str) -> versions.LanguageVersion:
+    """Return the NKI version of a launch: the argument, else the option; ValueError for one that there is not.
+
+    The legacy dialect has one version.
+    """
+    return options.language(version).in_dialect(dialect)
 
 
 def _chosen(name: str, argument: str | None, choices: Collection[str]) -> str:
@@ -56,6 +59,8 @@ def _chosen(name: str, argument: str | None, choices: Collection[str]) -> str:
     return str(chosen)
 
 
-def described(level: str, grid: tuple[int, ...], seed: int | None, version: str) -> dict[str, Any]:
+def described(
+    level: str, grid: tuple[int, ...], seed: int | None, language: versions.LanguageVersion
+) -> dict[str, Any]:
     """Return what a run keeps of how it was launched, beside chip and precision."""
-    return {"rules": level, "grid": list(grid), "schedule_seed": seed, "nki_version": versions.exact(version)}
+    return {"rules": level, "grid": list(grid), "schedule_seed": seed, "nki_version": language.name}

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from nkitools import options
+from nkitools.dialects.versions import LanguageVersion
 from nkitools.lint.abstract_values import Value
 from nkitools.lint.module import Module
 from nkitools.lint.project import Found, Project
@@ -51,6 +53,7 @@ class Context:
     counters: list[str] = field(default_factory=list)  # of the loops on the device that are being looked at
     ordered: int = 0  # how many nl.no_reorder() are
     wide: dict[ast.AST, str] = field(default_factory=dict)  # calls that make tiles of too many partitions, and which
+    language: LanguageVersion = field(default_factory=options.language)  # the NKI version that holds
     testing: bool = False  # whether the test of an if, while or assert is being looked at
 
     @property
@@ -73,15 +76,15 @@ class Context:
         for check in self.checks.get(event, ()):
             check(self, *args)
 
-    def find(self, rule_id: str, node: ast.AST, message: str, remedy: str = "") -> None:
-        """Note a broken rule at a node."""
-        self.find_at(rule_id, getattr(node, "lineno", 0), self.module.column(node), message, remedy)
+    def find(self, rule_id: str, node: ast.AST, message: str, remedy: str = "", severity: str = "") -> None:
+        """Note a broken rule at a node; ``severity`` is one below the rule's, where the case is less grave."""
+        self.find_at(rule_id, getattr(node, "lineno", 0), self.module.column(node), message, remedy, severity)
 
-    def find_at(self, rule_id: str, line: int, column: int, message: str, remedy: str = "") -> None:
+    def find_at(self, rule_id: str, line: int, column: int, message: str, remedy: str = "", severity: str = "") -> None:
         """Add a finding at a line and column."""
         place = (self.module.path, line, self.function)
         if not any((each.rule, each.line, each.column) == (rule_id, line, column) for each in self.findings):
-            self.findings.append(Finding.of(rule_id, message, place, remedy=remedy, column=column))
+            self.findings.append(Finding.of(rule_id, message, place, remedy=remedy, severity=severity, column=column))
 
     def inside(self, scope: Scope) -> Context:
         """Return the context of a function defined inside this one."""

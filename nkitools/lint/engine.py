@@ -76,6 +76,7 @@ def look_at_function(
     interface: Interface | None = None,
     *,
     kernel: bool = False,
+    language: versions.LanguageVersion | None = None,
 ) -> list[Finding]:
     """Return the findings in one function and in those defined inside.
 
@@ -84,6 +85,10 @@ def look_at_function(
     assert not isinstance(found.node, ast.ClassDef)
     kernel = kernel or found.module.is_kernel(found.node, found.scope)
     context = Context(found.module, found.inner, project, checks, dialect, kernel, interface)
+    context.language = language or context.language
+    notice = context.language.front_end_notice if context.modern and kernel else None
+    if notice is not None:
+        context.find("NK618", found.node, notice.message, notice.remedy, notice.severity)
     look_at(found.node, context)
     for scope in found.inner.all() if context.legacy else ():
         if isinstance(scope.node, Function):  # NK208, NK601, NK605 of the legacy dialect

@@ -8,6 +8,8 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from nkitools import options
+from nkitools.dialects.versions import LanguageVersion
 from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.engine import UNSEEN, look_at_function
 from nkitools.lint.ignores import ignores_of, without_ignored
@@ -16,45 +18,48 @@ from nkitools.lint.project import Found, Running
 from nkitools.rules.finding import Finding
 
 _project = Running()
-_known: WeakKeyDictionary[FunctionType, tuple[Finding, ...]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[FunctionType, dict[LanguageVersion, tuple[Finding, ...]]] = WeakKeyDictionary()
 
 
-def source_findings(function: Callable[..., Any]) -> tuple[Finding, ...]:
+def source_findings(function: Callable[..., Any], language: LanguageVersion | None = None) -> tuple[Finding, ...]:
     """Return the findings that only the source of a kernel, and of the author's functions that it names, shows.
 
     Errors and warnings only: hints belong to lint. A function whose source is not at hand (a session without history,
     a compiled module) has none, nor has one of the legacy dialect, which reports its own. The findings are made once
-    for a function object: later bindings of its global names are not looked at.
+    for a function object and an NKI version (that of the option where none is given): later bindings of its global
+    names are not looked at.
     """
+    language = language or options.language()
     plain = plain_function(function)
     if plain is None:
         return ()
-    if plain not in _known:
-        _known[plain] = tuple(_findings(plain))
-    return _known[plain]
+    known = _known.setdefault(plain, {})
+    if language not in known:
+        known[language] = tuple(_findings(plain, language))
+    return known[language]
 
 
-def _findings(function: FunctionType) -> Iterator[Finding]:
+def _findings(function: FunctionType, language: LanguageVersion) -> Iterator[Finding]:
     dialect = ""
     for each in named_functions(function):
         found = _found(each)
         if found is not None:
             dialect = dialect_of(found) or dialect
             if dialect == "modern":
-                yield from _of_one(found, each is function)
+                yield from _of_one(found, language, launched=each is function)
 
 
-_by_node: dict[tuple[ast.AST, bool], tuple[Finding, ...]] = {}
+_by_node: dict[tuple[ast.AST, LanguageVersion, bool], tuple[Finding, ...]] = {}
 _MOST_NODES = 4096
 
 
-def _of_one(found: Found, launched: bool) -> tuple[Finding, ...]:
+def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple[Finding, ...]:
     """Return the findings of one function; they are made once."""
-    key = (found.node, launched)
+    key = (found.node, language, launched)
     if key not in _by_node:
         if len(_by_node) >= _MOST_NODES:
             _by_node.clear()
-        spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched)
+        spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched, language=language)
         told = [each for each in spoken if each.severity != "hint"]
         _by_node[key] = tuple(without_ignored(told, ignores_of(found.module.text)))
     return _by_node[key]

@@ -16,7 +16,7 @@ from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
 from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, platform_target
 from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import source_of
-from nkitools.dialects.version_forms import narrowed, version_here
+from nkitools.dialects.version_forms import language_here, narrowed
 from nkitools.issue.instruction import Instruction
 from nkitools.lint.abstract_values import Value, short
 from nkitools.lint.return_types import Arguments
@@ -37,7 +37,7 @@ class Dialects:
 
     def missing(self, name: str) -> tuple[str, str, str] | None:
         """Return rule, message and remedy where NKI certainly has no ``name``, else None."""
-        return _missing(name, version_here())
+        return _missing(name, language_here())
 
     def wrong_call(self, name: str, node: ast.Call) -> tuple[str, str, str] | None:
         """Rule, message and remedy where the arguments of a call do not fit the signature of ``name``."""
@@ -115,7 +115,7 @@ def _split(name: str) -> tuple[ModuleType | None, list[str]]:
 
 
 @cache
-def _missing(name: str, version: str) -> tuple[str, str, str] | None:
+def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, str] | None:
     module, rest = _split(name)
     foreign = name.partition(".")[0] not in ("nki", "neuronxcc")
     if foreign or module is None or not rest or rest[0].startswith("_") or rest[0] in _plain(module):
@@ -140,11 +140,11 @@ def _plain(module: ModuleType) -> set[str]:
 
 def _of_another_version(name: str, named: list[str]) -> tuple[str, str, str] | None:
     """Rule, message and remedy where a call names an argument that the version does not have."""
-    version = version_here()
+    language = language_here()
     for row in _changes(name):
-        if row.parameter in named and not row.default and not row.is_in(version):
-            rule = "NK608" if row.is_gone(version) else "NK609"
-            return rule, f"{short(name)}: the argument `{row.parameter}` {row.absence(version)}", row.instead
+        if row.parameter in named and not row.default and not row.is_in(language):
+            rule = "NK608" if row.is_gone(language) else "NK609"
+            return rule, f"{short(name)}: the argument `{row.parameter}` {row.absence(language)}", row.instead
     return None
 
 
@@ -155,7 +155,7 @@ def _changes(name: str) -> tuple[versions.Row, ...]:
 
 def _signature(name: str) -> inspect.Signature | None:
     found = _whole_signature(name)
-    return found if found is None else narrowed(found, _changes(name), version_here())
+    return found if found is None else narrowed(found, _changes(name), language_here())
 
 
 @cache

@@ -99,5 +99,6 @@ def read_rule(identifier: str) -> Rule:
     known = {"{modern}": newest, "{release}": release, "{legacy}": versions.release_of(versions.LEGACY)}
     for placeholder, text in known.items():
         fields["source"] = fields["source"].replace(placeholder, text)
+        fields["reason"] = fields["reason"].replace(placeholder, text)
     fields["aliases"] = tuple(fields.get("aliases", ()))
     return Rule(id=identifier, **fields)

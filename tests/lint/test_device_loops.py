@@ -27,7 +27,7 @@ CASES = {
         i = 2
         """,
     "a counter of another range": """\
-        for i in nl.affine_range(4):
+        for i in range(4):
             i = i + 1
         """,
     "a counter that is computed with": """\

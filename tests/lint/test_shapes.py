@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nkitools import options
 from tests.lint.linted import LEGACY, MODERN, findings, marked, places, written
 
 BOTH = {
@@ -59,8 +60,9 @@ LEGACY_ONLY = {
 @pytest.mark.parametrize("head", [MODERN, LEGACY], ids=["modern", "legacy"])
 @pytest.mark.parametrize("body", BOTH.values(), ids=BOTH)
 def test_sizes_in_both_dialects(tmp_path: Path, body: str, head: str) -> None:
-    """What is marked is found, and nothing else."""
-    marked(tmp_path, body, head)
+    """What is marked is found, and nothing else; NKI 0.6 announces no end of nl.affine_range."""
+    with options.override(nki_version="0.6"):
+        marked(tmp_path, body, head)
 
 
 @pytest.mark.parametrize("body", MODERN_ONLY.values(), ids=MODERN_ONLY)

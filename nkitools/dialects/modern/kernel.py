@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Generic, cast, overload
 
 from nkitools.chip.argument_types import Argument
-from nkitools.dialects.versions import AUTO, parameters_of
+from nkitools.dialects.versions import language_of, parameters_of
 from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.schedule import Edge, Schedule, schedule_of
@@ -117,7 +117,7 @@ def _check_function(sentence: str, value: Argument) -> None:
 def platform_target() -> tuple[str, str]:
     """Return the message and the remedy (NK608) for ``nki.jit(platform_target=...)``."""
     (row,) = (each for each in parameters_of("nki", "jit") if each.parameter == "platform_target")
-    return f"nki.jit(platform_target=...) {row.absence(AUTO)}", row.instead
+    return f"nki.jit(platform_target=...) {row.absence(language_of())}", row.instead
 
 
 def _check_keywords(keywords: Mapping[str, Argument]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from nkitools import options
 from nkitools.dialects import versions
 from nkitools.lint.abstract_values import Api, Constant, Mask, Register, Tensor, Value
 from nkitools.lint.context import Context
@@ -34,9 +33,9 @@ def named(context: Context, node: ast.Attribute, function: Api) -> None:
 
 
 def _named(context: Context, node: ast.expr, function: Api) -> bool:
-    notice = versions.notice(function.name, str(options.value("nki_version")))
+    notice = versions.notice(versions.by_full_name().get(function.name), context.language)
     if notice is not None:
-        context.find("NK618", node, *notice)
+        context.find("NK618", node, notice.message, notice.remedy, notice.severity)
     missing = None if context.interface is None else context.interface.missing(function.name)
     if missing is not None:
         rule, message, remedy = missing

@@ -157,7 +157,7 @@ def outcome() -> dict[str, Any]:
             exec("from nki.isa import *", namespace)
             results[version]["starred"] = sorted(set(namespace) & {"double", "max8", "topk"})
         functions = (nisa.tensor_copy, nisa.tensor_reduce, nl.softmax)
-        results[version]["signatures"] = [str(signature_in(each, version)) for each in functions]
+        results[version]["signatures"] = [str(signature_in(each, versions.language_of(version))) for each in functions]
         results[version]["lint"] = linted(version)
     with suppress(ValueError):
         nkitools.simulate(lambda: None, nki_version="0.98")

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import nkitools
-from nkitools.dialects import versions
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 
@@ -115,6 +114,7 @@ CALLS: dict[str, Callable[[], Arguments]] = {
     "shared_identity_matrix": lambda: {"n": 8, "dtype": nl.float32},
     "device_print": lambda: {"print_prefix": "tile", "tensor": tile()},
 }
+LEAVING = ("affine_range", "sequential_range", "static_range", "dynamic_range")
 TILES = {"x", "y", "w", "condition", "src", "dst", "value", "data", "indices", "tensor", "seed", "init"}
 NUMBERS_TOO = {*((name, role) for name in (*TWO, *BITS, "where") for role in "xy")}
 NO_TILES: tuple[Any, ...] = ("a tile", None, [1.0, 2.0], {"x": 1}, np.ones((8, 4), np.float32), len)
@@ -146,12 +146,14 @@ def test_every_function_of_the_reference_is_called_here() -> None:
     """All 103 of them, and no others."""
     assert sorted(CALLS) == sorted(FUNCTIONS)
     assert len(FUNCTIONS) == 103
-    assert [row.name for row in versions.names_of("nki.language").values() if row.home == "-"] == []
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_runs_as_documented(name: str) -> None:
-    """By keyword and by position; no rule speaks, but that no chip has mod and fmod, and that nothing is returned."""
+    """By keyword and by position, without a finding but that no chip has mod and fmod, and that nothing is returned.
+
+    A name that is to go is NK618 at each line.
+    """
 
     def kernel() -> None:
         function, arguments = getattr(nl, name), CALLS[name]()
@@ -159,7 +161,7 @@ def test_it_runs_as_documented(name: str) -> None:
         assert list(inspect.signature(function).parameters)[: len(arguments)] == list(arguments)
         function(*CALLS[name]().values())
 
-    expected = ["NK615"] * 2 if name in ("mod", "fmod") else []
+    expected = ["NK615"] * 2 if name in ("mod", "fmod") else ["NK618"] * 2 if name in LEAVING else []
     findings = nkitools.simulate(kernel, chip="trn3").findings
     assert [finding.rule for finding in findings if finding.rule != "NK408"] == expected
 

@@ -41,7 +41,7 @@ class TestImaginaryVersion:
 
     def test_it_is_a_choice_of_the_option_and_the_newest(self) -> None:
         """``auto`` means it, and a run keeps which version it used."""
-        assert imaginary()["choices"] == ["auto", "0.6", "0.99"]
+        assert imaginary()["choices"] == ["auto", "0.6", "0.7", "0.99"]
         assert imaginary()["settings"] == "0.99"
 
     @pytest.mark.parametrize("version", ["0.99", "auto"])
@@ -143,7 +143,7 @@ class TestImaginaryVersion:
     def test_the_page_of_what_is_modelled_shows_what_differs(self) -> None:
         """Each row of the table, and the versions."""
         page = imaginary()["page"]
-        assert page[0].endswith("The modern `nki` is that of NKI 0.6, 0.99,")
+        assert page[0].endswith("The modern `nki` is that of NKI 0.6, 0.7, 0.99,")
         assert "| `tensor_copy(engine)` | 0.99 |  |  |  |  |" in page
         assert "| `tensor_reduce(negate)` |  | 0.99 |  | True |  |" in page
         assert "| `max8` |  | 0.99 |  |  | Use nisa.topk. |" in page
@@ -159,7 +159,7 @@ def test_a_run_says_its_version() -> None:
     assert nkitools.simulate(kernel, nki_version="0.6").settings["nki_version"] == "0.6"
     with options.override(nki_version="0.6"):
         assert nkitools.simulate(kernel).settings["nki_version"] == "0.6"
-    with pytest.raises(ValueError, match=r"nki_version: must be one of auto, 0\.6, it is '0\.1'"):
+    with pytest.raises(ValueError, match=r"nki_version: must be one of auto, 0\.6, 0\.7, it is '0\.1'"):
         nkitools.simulate(kernel, nki_version="0.1")
 
 

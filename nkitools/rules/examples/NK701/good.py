@@ -8,7 +8,7 @@ import numpy as np
 def kernel(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    for i in nl.affine_range(16):
+    for i in range(16):
         columns = nl.ds(i * 512, 512)
         nisa.dma_copy(dst=tile[:, columns], src=x[:, columns])
     nisa.dma_copy(dst=out, src=tile)

@@ -8,7 +8,7 @@ import numpy as np
 def kernel(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    for i in nl.affine_range(256):
+    for i in range(256):
         columns = nl.ds(i * 64, 64)
         nisa.dma_copy(dst=tile[:, columns], src=x[:, columns])
     nisa.dma_copy(dst=out, src=tile)

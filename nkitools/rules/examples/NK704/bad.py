@@ -8,7 +8,7 @@ import numpy as np
 def kernel(a, b):
     out = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.shared_hbm)
     result = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
-    for k in nl.affine_range(256):
+    for k in range(256):
         rows = nl.ds(k * 32, 32)
         left, right = nl.load(a[rows, :], dtype=nl.bfloat16), nl.load(b[rows, :], dtype=nl.bfloat16)
         nisa.nc_matmul(dst=result, stationary=left, moving=right, accumulate=k > 0)  # NK704

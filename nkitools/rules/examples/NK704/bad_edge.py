@@ -9,7 +9,7 @@ def kernel(a, b):
     out = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.shared_hbm)
     result = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
     left, right = nl.load(a, dtype=nl.bfloat16), nl.load(b, dtype=nl.bfloat16)
-    for k in nl.affine_range(256):
+    for k in range(256):
         nisa.nc_matmul(dst=result, stationary=left, moving=right, accumulate=k > 0)  # NK704
     nisa.dma_copy(dst=out, src=nl.copy(result))
     return out
