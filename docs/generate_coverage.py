@@ -18,14 +18,15 @@ A parameter or a form that is not modelled is refused by name in the same way. T
 `neuronxcc.nki` that of {legacy}; the option `nki_version` chooses between versions.
 """
 
-MODULES = (*("nki.isa", "nki.language", "nki.collectives"), *("neuronxcc.nki.isa", "neuronxcc.nki.language"))
+MODERN = ("nki", "nki.isa", "nki.language", "nki.collectives", "nki.compiler")
+MODULES = (*MODERN, "neuronxcc.nki.isa", "neuronxcc.nki.language")
 
 
 def coverage_page() -> str:
     """Return the whole page in Markdown: an introduction, and for each module its names and what versions differ in."""
     legacy = versions.release_of(versions.LEGACY)
     introduction = INTRODUCTION.format(modern=", ".join(versions.versions_of()), legacy=legacy)
-    return "\n".join([introduction, *(_section(name) for name in MODULES)])
+    return "\n".join([introduction, _meanings(), *(_section(name) for name in MODULES)])
 
 
 def modelled(name: str) -> list[str]:
@@ -40,7 +41,16 @@ def not_modelled(name: str) -> list[str]:
 
 def changes(name: str) -> list[Row]:
     """Return the rows of AWS's module ``name`` that say since or until when."""
-    return [row for row in versions.rows() if row.module == name and (row.since or row.until or row.deprecated)]
+    rows = (row for row in versions.rows() if row.module == name and not row.name.startswith("%"))
+    return [row for row in rows if row.since or row.until or row.deprecated]
+
+
+def _meanings() -> str:
+    """Return the section of what the same names mean under different versions."""
+    rows = [row for row in versions.rows() if row.name.startswith("%")]
+    return "\n".join(
+        ["## What changed in meaning", "", *(f"- Since NKI {row.since}: {row.instead}" for row in rows), ""]
+    )
 
 
 def _section(name: str) -> str:

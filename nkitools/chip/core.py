@@ -14,8 +14,10 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.dialects.versions import LanguageVersion, language_of
-from nkitools.rules.finding import refuse
+from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
+from nkitools.rules.finding import not_modelled, refuse
+
+HBM_WINDOW = 16 << 30  # bytes of HBM in which tensors are placed by address; pages that are not used take no memory
 
 
 @dataclass
@@ -27,6 +29,7 @@ class SharedHbm:
 
     storages: list[Storage] = field(default_factory=list)
     constants: dict[Any, Storage] = field(default_factory=dict)
+    physical: PhysicalMemory | None = None  # what addresses in shared HBM name
 
 
 @dataclass(eq=False)
@@ -83,21 +86,26 @@ class Core:
         dtype: DType,
         memory: MemoryRegion,
         name: str = "",
-        address: tuple[int, int] | None = None,
+        address: tuple[int, ...] | None = None,
     ) -> Storage:
-        """Fresh storage; shared HBM is shared with the same allocation of the launch's other programs."""
+        """Fresh storage; shared HBM is shared with the same allocation of the launch's other programs.
+
+        ``address``: (partition, byte offset) on chip, (byte offset,) in HBM.
+        """
         site = self.record.naming_site()
+        if memory is MemoryRegion.shared_hbm:
+            return self._allocate_shared(shape, dtype, name, site, address)
         if address is not None:
             storage = self._allocate_at(shape, dtype, memory, name, site, address)
-        elif memory is MemoryRegion.shared_hbm:
-            return self._allocate_shared(shape, dtype, name, site)
         else:
             storage = Storage(shape, dtype, memory, name=name, site=site)
             storage.placed_to_fit = self.dialect.places_tiles
         self.record.allocated(storage)
         return storage
 
-    def _allocate_shared(self, shape: tuple[int, ...], dtype: DType, name: str, site: int) -> Storage:
+    def _allocate_shared(
+        self, shape: tuple[int, ...], dtype: DType, name: str, site: int, address: tuple[int, ...] | None
+    ) -> Storage:
         index = self.shared_count
         self.shared_count += 1
         if index < len(self.shared.storages):
@@ -109,18 +117,23 @@ class Core:
                     f"{list(storage.shape)} in another; the k-th allocation of every program is one buffer",
                 )
             return storage
-        storage = Storage(shape, dtype, MemoryRegion.shared_hbm, name=name, site=site)
+        if address is None:
+            storage = Storage(shape, dtype, MemoryRegion.shared_hbm, name=name, site=site)
+        else:
+            storage = self._allocate_at(shape, dtype, MemoryRegion.shared_hbm, name, site, address)
         self.shared.storages.append(storage)
         self.record.allocated(storage)
         return storage
 
     def _allocate_at(
-        self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int, address: tuple[int, int]
+        self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int, address: tuple[int, ...]
     ) -> Storage:
-        """Storage at (partition, byte offset) of the physical array, shared with whatever else claims those bytes."""
+        """Storage at an address of the physical array, shared with whatever else claims those bytes."""
         if memory not in ON_CHIP:
-            where = f"address={address!r} is given for a tensor in {memory.value}"
-            refuse("NK207", f"{where}; only SBUF and PSUM have addresses")
+            byte = self._byte_in_hbm(math.prod(shape) * dtype.itemsize, memory, address)
+            _check_byte(byte, dtype, address)
+            physical = self._physical(memory)
+            return Storage(shape, dtype, memory, physical=physical, name=name, site=site, start_byte=byte)
         partition, byte = address
         physical = self._physical(memory)
         partitions, partition_bytes = physical.partitions, physical.partition_bytes
@@ -133,21 +146,45 @@ class Core:
                 f"a tensor of {shape[0]} partitions and {free_bytes} bytes per partition at address {address} leaves "
                 f"{memory.name.upper()} (partitions 0..{partitions - 1}, bytes 0..{partition_bytes - 1})",
             )
-        if byte % dtype.itemsize:
-            size = dtype.itemsize
-            refuse("NK207", f"byte offset {byte} of address {address} is not a multiple of {dtype}'s {size} bytes")
+        _check_byte(byte, dtype, address)
         return Storage(
             shape, dtype, memory, physical=physical, name=name, site=site, start_partition=partition, start_byte=byte
         )
 
+    def _byte_in_hbm(self, nbytes: int, memory: MemoryRegion, address: tuple[int, ...]) -> int:
+        """Return the byte offset that an address in HBM is. Errors: NK207, NK402, NK607."""
+        where = f"address={address!r} is given for a tensor in {memory.value}"
+        if not self.language.hbm_addresses:
+            row = by_full_name()["nki.%hbm_addresses"]
+            refuse("NK207", f"{where}; only SBUF and PSUM have addresses: that of HBM {row.absence(self.language)}")
+        if len(address) != 1:
+            refuse("NK207", f"{where}; in HBM an address is (byte offset,)")
+        if address[0] < 0:
+            refuse("NK402", f"{where}; HBM begins at byte 0")
+        if address[0] + nbytes > HBM_WINDOW:
+            not_modelled(f"{where}; nkitools models addresses in the first {HBM_WINDOW >> 30} GiB of HBM only")
+        return address[0]
+
     def _physical(self, memory: MemoryRegion) -> PhysicalMemory:
-        """Return the physical SBUF or PSUM of this core, made when the first tensor asks for an address."""
+        """Return the physical memory of this core, made when the first tensor asks for an address."""
+        if memory is MemoryRegion.shared_hbm:
+            self.shared.physical = self.shared.physical or PhysicalMemory(1, HBM_WINDOW, self.record.site)
+            return self.shared.physical
         physical = self._memories.get(memory)
         if physical is None:
             chip = self.generation
-            size = chip.sbuf_partition_bytes if memory is MemoryRegion.sbuf else chip.psum_partition_bytes
-            physical = self._memories[memory] = PhysicalMemory(chip.partitions, size, self.record.site)
+            size = {MemoryRegion.sbuf: chip.sbuf_partition_bytes, MemoryRegion.psum: chip.psum_partition_bytes}
+            rows = chip.partitions if memory in ON_CHIP else 1
+            physical = PhysicalMemory(rows, size.get(memory, HBM_WINDOW), self.record.site)
+            self._memories[memory] = physical
         return physical
+
+
+def _check_byte(byte: int, dtype: DType, address: tuple[int, ...]) -> None:
+    """NK207: a tensor begins at a whole element."""
+    if byte % dtype.itemsize:
+        size = dtype.itemsize
+        refuse("NK207", f"byte offset {byte} of address {address} is not a multiple of {dtype}'s {size} bytes")
 
 
 CORE: ContextVar[Core | None] = ContextVar("nkitools_core", default=None)

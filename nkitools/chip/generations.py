@@ -89,6 +89,7 @@ class Generation:
     scalar_engine_arithmetic: bool = False  # tensor_scalar runs on the Scalar Engine
     immediate_bias: bool = False  # activation takes a number as bias
     absolute_extremes: bool = False  # nl.abs_max and nl.abs_min: "available only on NeuronCore-v4 (trn3) and newer"
+    gpsimd_activation: bool = False  # activation and activate2 run on GpSimd: "NeuronCore-v4 and newer" (NKI 0.7)
     fused_activation: bool = False  # activate2 and exponential: "Available only on NeuronCore-v4 and newer"
     range_select: bool = False  # range_select: "Available only on NeuronCore-v3 and newer"
     nonzero_with_count: bool = False  # nonzero_with_count: "Supported arch versions: NeuronCore-v3+"
@@ -223,6 +224,7 @@ V4 = replace(
     microscaling=True,
     scalar_half_width_elements=2,
     absolute_extremes=True,
+    gpsimd_activation=True,
     fused_activation=True,
     tensor_indirection=True,
     vector_random_states=True,

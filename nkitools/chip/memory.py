@@ -1,6 +1,6 @@
 """The memories of a core: storage, where it lies, and which of its elements have been written.
 
-Storages that were placed by address may claim the same bytes of SBUF or PSUM: that is how memory is used again. Writing
+Storages that were placed by address may claim the same bytes of a memory: that is how memory is used again. Writing
 to one takes those bytes from the others, which keep that loss, so that a later read of lost bytes differs from a read
 of bytes that were never written.
 """
@@ -8,6 +8,7 @@ of bytes that were never written.
 from __future__ import annotations
 
 import itertools
+import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -132,10 +133,21 @@ class Storage:
         return self
 
     def _move_in(self, physical: PhysicalMemory) -> None:
-        self.partition_bytes = physical.partition_bytes
-        self.packed = self.partition_bytes == self.free_bytes
         self._raw = physical.bytes
-        self.array = self.window(self.shape, self.dtype, 0, (self.partition_bytes, *self.array.strides[1:]))
+        strides = self.array.strides
+        if self.on_chip:
+            self.partition_bytes = physical.partition_bytes
+            self.packed = self.partition_bytes == self.free_bytes
+            strides = (self.partition_bytes, *strides[1:])
+        self.array = self.window(self.shape, self.dtype, 0, strides)
+
+    @property
+    def region(self) -> Region:
+        """Return the bytes of the physical memory that the storage claims; HBM is one row of bytes."""
+        first, byte = self.start_partition, self.start_byte
+        if not self.on_chip:
+            return 0, 1, byte, byte + self.nbytes
+        return first, first + self.shape[0], byte, byte + self.free_bytes
 
     def window(self, shape: tuple[int, ...], dtype: DType, byte_offset: int, strides: tuple[int, ...]) -> Array:
         """Return the elements at ``byte_offset`` and ``strides`` (in bytes), as a NumPy view."""
@@ -147,13 +159,7 @@ class Storage:
 
     def overlaps(self, other: Storage) -> bool:
         """Return whether two storages in one physical memory have bytes in common."""
-        first, second = self.start_partition, other.start_partition
-        return (
-            first < second + other.shape[0]
-            and second < first + self.shape[0]
-            and self.start_byte < other.start_byte + other.free_bytes
-            and other.start_byte < self.start_byte + self.free_bytes
-        )
+        return common(self.region, other.region) is not None
 
     def mark_written(self, layout: Layout, byte_offset: int, where: Array | None = None) -> None:
         """Remember that a view was written (``where``: only its true lanes)."""
@@ -236,7 +242,7 @@ class Storage:
         """Return the written flags, a row for each partition; their ``unit`` then divides ``grain``."""
         self._unit_of(grain, 0)
         assert self.written is not None
-        return self.written.reshape(self.shape[0], -1)
+        return self.written.reshape(self.shape[0] if self.on_chip else 1, -1)
 
     def lose(self, loss: Loss) -> None:
         """Bytes were taken: their flags are down already."""
@@ -327,7 +333,7 @@ class Storage:
 
 
 class PhysicalMemory:
-    """All bytes of a core's SBUF or PSUM.
+    """All bytes of a core's SBUF or PSUM, or those of HBM that addresses name.
 
     The tenants are the storages that have written some of the bytes and not lost all of those since.
     """
@@ -338,7 +344,7 @@ class PhysicalMemory:
         self.id = next(_ids)
         self.partitions = partitions
         self.partition_bytes = partition_bytes
-        self.bytes: Array = np.zeros(partitions * partition_bytes, np.uint8)
+        self.bytes: Array = _unused_pages(partitions * partition_bytes)
         self.tenants: dict[int, Storage] = {}
         self.site = site
         self.sums: list[Any] = []  # of its tenants: see Storage
@@ -360,14 +366,22 @@ class PhysicalMemory:
                 del self.tenants[other.id]
 
 
+def _unused_pages(count: int) -> Array:
+    """Return zeros that take no memory before they are written: beyond a GiB without a promise that there is any."""
+    if count <= 1 << 30:
+        return np.zeros(count, np.uint8)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    return np.frombuffer(mmap.mmap(-1, count, flags=flags), np.uint8)
+
+
 def _taken(tenant: Storage, box: Region | None, runs: Runs | None) -> Region | None:
     """Take a box or runs from a tenant; the region around the bytes that it held, or None where it held none of them.
 
     A region of flags is counted from the tenant's first partition, or from the first one that is taken.
     """
-    first, first_byte = tenant.start_partition, tenant.start_byte
+    own = tenant.region
+    first, first_byte = own[0], own[2]
     if box is not None:
-        own = (first, first + tenant.shape[0], first_byte, first_byte + tenant.free_bytes)
         both = common(box, own)
         if both is None:
             return None

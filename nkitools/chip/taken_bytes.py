@@ -23,7 +23,7 @@ class Runs(NamedTuple):
 
 def box_of(layout: Layout, start: int, partition_bytes: int) -> Region | None:
     """Return the region of a view that has all bytes of its region; None for other views."""
-    if len(layout.runs) != 1 or layout.partition_step != 1:
+    if len(layout.runs) != 1 or layout.partition_step != 1 or not layout.on_chip:
         return None
     partition, byte = divmod(start, partition_bytes)
     return partition, partition + layout.partitions, byte, byte + layout.run

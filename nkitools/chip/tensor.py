@@ -64,11 +64,14 @@ class NkiTensor(NotAValue, StridedView):
         storage: Storage | None,
         buffer: MemoryRegion | str = MemoryRegion.sbuf,
         name: str = "",
+        address: tuple[int, ...] | None = None,
     ) -> None:
         """Make a tensor on all of an existing storage, or a signature placeholder (``storage=None``) without data.
 
-        ``buffer`` and ``name`` are a placeholder's; a storage has its own.
+        ``buffer`` and ``name`` are a placeholder's; a storage has its own. ``address`` (NKI 0.7) is refused (NK607).
         """
+        if address is not None:
+            not_modelled("nl.NkiTensor: `address` is not modelled", remedy="Use nl.ndarray(..., address=...).")
         kind = view_checks.known_dtype(dtype)
         sizes = tuple(int(size) for size in shape)
         if storage is None:

@@ -18,7 +18,8 @@ from nkitools.dialects.call_form import wrong_call
 from nkitools.dialects.versions import LanguageVersion, Notice, Row
 from nkitools.issue.fast_path import compiled
 from nkitools.issue.instruction import Instruction
-from nkitools.rules.finding import refuse, report
+from nkitools.issue.version_notices import report_notice
+from nkitools.rules.finding import refuse
 
 OTHER_VERSION = "Run the kernel under another version: nki_version= of nkitools.simulate, or the option --nki-version."
 _STARS: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
@@ -189,23 +190,16 @@ class _Written:
 
 
 def noticed_in(row: Row, changes: Sequence[Row], language: LanguageVersion) -> list[tuple[str, Notice]]:
-    """Return what NK618 says of a call under ``language``: the parameter, "" for the call itself, and the notice."""
+    """Return the findings of NK618 about a call under ``language``, each with its parameter, "" for the call itself."""
     found = ((each.parameter, versions.notice(each, language)) for each in (row, *changes) if not each.default)
     return [(parameter, each) for parameter, each in found if each is not None]
 
 
 def report_notices(noticed: Sequence[tuple[str, Notice]], given: Mapping[str, Any]) -> None:
-    """Report (NK618) where a call uses what the newest version has removed, or what is announced to go.
-
-    A line is reported once in a program: most such calls stand in loops.
-    """
-    core = CORE.get()
-    for parameter, each in noticed:
-        if core is not None and (not parameter or parameter in given):
-            place = (core.record.site(), each.message)
-            if place not in core.noticed:
-                core.noticed.add(place)
-                report("NK618", each.message, remedy=each.remedy, severity=each.severity)
+    """Report (NK618) where a call uses what the newest version has removed, or what is announced to go."""
+    for parameter, notice in noticed:
+        if not parameter or parameter in given:
+            report_notice(notice)
 
 
 def check_version(row: Row, language: LanguageVersion) -> None:

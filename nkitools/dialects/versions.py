@@ -81,17 +81,15 @@ class Row(NamedTuple):
 
     def comes_after(self, language: LanguageVersion) -> bool:
         """Return whether ``language`` is too early for what the row is about."""
-        seen = self._own(language)
-        return bool(self.since) and (self._is_undone(seen) or _number(self.since) > _number(seen.name))
+        return _number(self.since) > _number(self._version(language))
 
     def is_gone(self, language: LanguageVersion) -> bool:
         """Return whether ``language`` lacks what the row is about, which NKI has removed.
 
         Where no version is said, the oldest version decides.
         """
-        seen = self._own(language)
-        exact = seen.name if seen.is_said else versions_of(self.module)[0]
-        return bool(self.until) and not self._is_undone(seen) and _number(self.until) <= _number(exact)
+        exact = self._version(language) if self._own(language).is_said else versions_of(self.module)[0]
+        return bool(self.until) and _number(self.until) <= _number(exact)
 
     def is_in(self, language: LanguageVersion) -> bool:
         """Return whether ``language`` has what the row is about."""
@@ -102,20 +100,20 @@ class Row(NamedTuple):
         return self.is_in(language) and self.is_gone(self._own(language).strict)
 
     def is_announced(self, language: LanguageVersion) -> bool:
-        """Return whether ``language`` announces the end of what the row is about."""
-        seen = self._own(language)
-        return bool(self.deprecated) and not self._is_undone(seen) and _number(self.deprecated) <= _number(seen.name)
+        """Return whether the row is about something that ``language`` is to lose."""
+        return bool(self.deprecated) and _number(self.deprecated) <= _number(self._version(language))
 
     def _own(self, language: LanguageVersion) -> LanguageVersion:
         """Return the version of the row's own dialect that holds where ``language`` does."""
         return language.in_dialect(_dialect_of(self.module))
 
-    def _is_undone(self, language: LanguageVersion) -> bool:
-        """Return whether the row's change came with a front end that ``language`` does not use."""
-        return bool(self.front_end and language.former_front_end)
+    def _version(self, language: LanguageVersion) -> str:
+        """Return the version that ``language`` is for the row; the former front end is that of an earlier version."""
+        seen = self._own(language)
+        return _untraced(seen.dialect)[-1] if self.front_end and seen.former_front_end else seen.name
 
     def leave(self) -> str:
-        """Return the sentence of NK618 about what the newest version has removed."""
+        """Return the sentence of NK618 about a name that the newest version has removed."""
         gone = self.absence(language_of(dialect=_dialect_of(self.module)))
         return f"{self.shown} {gone}; it runs because no version is said"
 
@@ -158,10 +156,10 @@ class LanguageVersion:
 
     # --- meanings ---
     traced: bool = False  # Python runs a kernel, which may use all of Python
-    stated_ranks: bool = False  # memset, reciprocal, bn_aggr and others take tensors of so many dimensions at most
+    stated_ranks: bool = False  # tensor_scalar_reduce, tensor_copy_predicated: at most 4 dimensions; bn_aggr: dst 3
     wide_max8: bool = False  # max8 takes a src of 5 dimensions and a dst of 3
     snake_topk: bool = False  # topk fills whole positions of its 16 partitions, and promises no order
-    mean_across_partitions: bool = False  # tensor_partition_reduce takes nl.mean and nl.bitwise_xor, not nl.average
+    mean_across_partitions: bool = False  # tensor_partition_reduce takes nl.mean and nl.bitwise_xor too
     hbm_addresses: bool = False  # nl.ndarray takes an address in HBM
 
     def __repr__(self) -> str:
@@ -178,7 +176,7 @@ class LanguageVersion:
 
     @property
     def front_end_notice(self) -> Notice | None:
-        """Return what NK618 says of the former front end, None where the version's own is used."""
+        """Return the finding of NK618 about the former front end, None where the version's own is used."""
         return notice(by_full_name()[f"{MODERN}.{CUSTOM}"], self) if self.former_front_end else None
 
     @property
@@ -195,8 +193,7 @@ def language_of(version: str = AUTO, *, former_front_end: bool = False, dialect:
     """Return the record of a version: of a dialect's newest one for ``auto``."""
     is_said = version != AUTO
     name = version if is_said else versions_of(dialect)[-1]
-    traced = [row.name[1:] for row in rows() if row.module == dialect and row.name[0] == "@" and row.front_end]
-    former = former_front_end and any(_number(each) <= _number(name) for each in traced)
+    former = former_front_end and name not in _untraced(dialect)
     bare = LanguageVersion(name=name, dialect=dialect, is_said=True, former_front_end=former)
     found = {row.name[1:]: row.is_in(bare) for row in rows() if row.module == dialect and row.name.startswith("%")}
     return LanguageVersion(**{**vars(bare), **found, "is_said": is_said})
@@ -216,6 +213,13 @@ def short_of(module: str) -> str:
 def _number(version: str) -> tuple[float, ...]:
     """Return a version as numbers to compare; ``?`` and no version come before all others."""
     return tuple(map(int, version.split("."))) if version not in ("", "?") else ()
+
+
+@cache
+def _untraced(dialect: str) -> tuple[str, ...]:
+    """Return the versions of a dialect without the tracer, the oldest first."""
+    traced = {row.name[1:] for row in rows() if row.module == dialect and row.name[0] == "@" and row.front_end}
+    return tuple(each for each in versions_of(dialect) if each not in traced)
 
 
 def _dialect_of(module: str) -> str:
@@ -285,7 +289,7 @@ def by_full_name() -> dict[str, Row]:
 
 
 class Notice(NamedTuple):
-    """What NK618 says of a name or a parameter."""
+    """The finding of NK618 about a name or a parameter."""
 
     severity: str  # warning where the newest version has removed it, hint where its end is announced
     message: str
@@ -293,7 +297,7 @@ class Notice(NamedTuple):
 
 
 def notice(row: Row | None, language: LanguageVersion) -> Notice | None:
-    """Return what NK618 says of what a row is about under ``language``, None where NK618 says nothing."""
+    """Return the finding of NK618 about a row under ``language``, None where there is none."""
     if row is None:
         return None
     if row.is_leaving(language):

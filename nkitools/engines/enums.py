@@ -52,6 +52,13 @@ class oob_mode(_Member):  # noqa: N801
     skip = 1
 
 
+class dependency(_Member):  # noqa: N801
+    """The kinds of a dependency between instructions; the page of NKI 0.7 shows no values, so the names are taken."""
+
+    runtime = "runtime"
+    schedule = "schedule"
+
+
 class matmul_perf_mode(_Member):  # noqa: N801
     """Performance modes of the Tensor Engine."""
 

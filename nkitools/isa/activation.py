@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import float32, tfloat32
+from nkitools.chip.generations import first_with
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.activation_ranges import watched
 from nkitools.engines.cast_on_write import in_float32, put
-from nkitools.engines.costs import streaming
+from nkitools.engines.costs import GPSIMD_START, streaming
+from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import Compute, OperatorToken
 from nkitools.issue import guards
@@ -40,9 +42,13 @@ def activation(
     reduce_op: OperatorToken | None = None,
     reduce_res: OptionalDst = None,
     reduce_cmd: reduce_cmds = reduce_cmds.idle,
+    engine: engines = engines.scalar,
     name: str | None = None,
 ) -> Plan:
     """``dst = op(data * scale + bias)`` on the Scalar Engine, in float32, with an optional sum of the results.
+
+    From NeuronCore-v4 on ``engine`` may be GpSimd (NKI 0.7), which does not reduce and does not reach PSUM; its cost is
+    not published, and we take one start and one element per cycle.
 
     ``scale``: a number or a float32 (partitions, 1) vector; ``bias``: such a vector of any dtype but tfloat32, from
     NeuronCore-v3 on also a number. ``reduce_cmd`` drives one register a partition: ``reset`` zeroes it, ``reduce``
@@ -50,8 +56,8 @@ def activation(
     (partitions, 1) receives the register, NaN where nothing has reset it. ``reduce_op`` must be ``nl.add`` where the
     register is reduced into. Memory: SBUF or PSUM. The engine's own approximation error is not modelled; see the table
     for the ranges of valid inputs (NK305).
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK607, NK609.
-    Source: nki.isa.activation (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK607, NK609.
+    Source: nki.isa.activation (NKI 0.7).
     """
     function = guards.activation_function(check, "op", op)
     guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, COMMANDS)
@@ -60,19 +66,42 @@ def activation(
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
     _check_scale_and_bias(check, data, scale, bias, function.name)
     _check_reduction(check, data, reduce_op, reduce_res, reduce_cmd)
+    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
+    check_engine(check, engine, reduces=reduces, dst=dst, data=data, scale=scale, bias=bias)
 
     activate = _activate(watched(function), dst, data)
     if not check.chip.immediate_bias and bias is not None:
         activate = _without_immediate_bias(activate, data.shape[0], check.chip.name)
-    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
     compute: Callable[..., Any] = _with_register(activate, reduce_cmd, reduce_res, data) if reduces else activate
 
-    # Reading the registers out takes an instruction of its own (activation_reduce docstring, 2.26).
-    cycles = streaming(check.chip, data) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
+    cycles = activation_cycles(check, engine, data, reduce_res)
     vectors: dict[str, Rule] = {"bias": BROADCAST, "scale": BROADCAST}
     reduction = register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **vectors}) if reduces else {}
     elements = made(reduction, dst={"data": SAME, **vectors})
-    return Plan("scalar", cycles, compute, elements, lanes="use" if reduces else "travel")
+    return Plan(engine.name, cycles, compute, elements, lanes="use" if reduces else "travel")
+
+
+def check_engine(check: Check, engine: engines, *, reduces: bool, **operands: OptionalOperand) -> None:
+    """NK206, NK606: the Scalar Engine, or GpSimd where the chip has it, without a reduction and without PSUM."""
+    guards.one_of(check, "engine", engine, engines, (engines.scalar, engines.gpsimd))
+    if engine is engines.gpsimd and not check.chip.gpsimd_activation:
+        came = first_with("gpsimd_activation")
+        message = f"`engine`={engine} came with {came}; on {check.chip.name} the instruction runs on the Scalar Engine"
+        check.fail("NK606", message, remedy="Leave engine= out, or run on a newer chip.")
+    if engine is engines.gpsimd and reduces:
+        remedy = "Leave engine= out, or reduce with nisa.tensor_reduce."
+        check.fail("NK206", "only the Scalar Engine reduces (`reduce_cmd`, `reduce_res`)", remedy=remedy)
+    guards.gpsimd_reaches(check, engine, **operands)
+
+
+def activation_cycles(check: Check, engine: engines, data: NkiTensor, reduce_res: NkiTensor | None) -> float:
+    """Return the cost of an activation, and of reading the registers out.
+
+    Reading takes an instruction of its own (activation_reduce docstring, 2.26).
+    """
+    if engine is engines.gpsimd:
+        return GPSIMD_START + data.layout.free_elements
+    return streaming(check.chip, data) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
 
 
 def _check_scale_and_bias(check: Check, data: NkiTensor, scale: Operand, bias: OptionalOperand, function: str) -> None:

@@ -15,9 +15,10 @@ from nkitools.engines.activation_ranges import watched
 from nkitools.engines.arithmetic import Step, broadcast, steps_of
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import streaming
+from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
 from nkitools.engines.operators import OPERATORS, Operator, OperatorToken, token_name
-from nkitools.isa.activation import activation
+from nkitools.isa.activation import activation, activation_cycles, check_engine
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME
@@ -107,6 +108,7 @@ def activate2(
     reduce_op: OperatorToken | None = None,
     reduce_res: OptionalDst = None,
     reduce_cmd: reduce_cmds = reduce_cmds.idle,
+    engine: engines = engines.scalar,
     name: str | None = None,
 ) -> Plan:
     """``dst = op((data <op0> imm0) <op1> imm1)`` on the Scalar Engine of NeuronCore-v4, with an optional reduction.
@@ -118,9 +120,10 @@ def activate2(
     float32 results (the pseudo code takes ``dst``; we take it to mean the values before the cast, as elsewhere).
     ``reduce_cmd``: ``reset`` sets the registers to the identity of ``reduce_op`` (0 without one), ``reduce`` goes on
     from them, ``reset_reduce`` does both, ``idle`` leaves them; ``reduce_res`` (partitions, 1) receives them. Memory:
-    SBUF or PSUM. Cost: not published; we take that of nisa.activation.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
-    Source: nki.isa.activate2 (NKI 0.6); trainium3_arch, More flexible nisa.activation.
+    SBUF or PSUM. ``engine`` may be GpSimd (NKI 0.7), as of nisa.activation. Cost: not published; we take that of
+    nisa.activation.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.activate2 (NKI 0.7); trainium3_arch, More flexible nisa.activation.
     """
     remedy = "Use nisa.activation, which has scale, bias and a sum, or run on trn3."
     guards.has_instruction(check, "fused_activation", remedy)
@@ -135,17 +138,17 @@ def activate2(
     _same_immediates(check, imm0, imm1)
     reduction = _reduction(check, reduce_op, reduce_cmd)
     reduce_registers.result_tile(check, reduce_res, data)
+    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
+    check_engine(check, engine, reduces=reduces, dst=dst, data=data, imm0=imm0, imm1=imm1, relu_param=relu_param)
 
     activate = _activate(function, steps, dst, data)
-    reduces = reduce_cmd is not reduce_cmds.idle or reduce_res is not None
     compute = _reducing(check, activate, reduction, reduce_cmd, reduce_res, data) if reduces else activate
 
-    read_out = check.chip.min_initiation_cycles if reduce_res is not None else 0
-    cycles = streaming(check.chip, data) + read_out
+    cycles = activation_cycles(check, engine, data, reduce_res)
     numbers = {"imm0": BROADCAST, "imm1": BROADCAST, "relu_param": BROADCAST}
     total = reduce_registers.register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **numbers}) if reduces else {}
     elements = made(total, dst={"data": SAME, **numbers})
-    return Plan("scalar", cycles, compute, elements, lanes="use" if reduces else "travel")
+    return Plan(engine.name, cycles, compute, elements, lanes="use" if reduces else "travel")
 
 
 def _function(check: Check, token: OperatorToken) -> Function:

@@ -14,8 +14,8 @@ from nkitools.engines.arithmetic import Step, broadcast, steps_of
 from nkitools.engines.cast_on_write import in_float32, like, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import Operator, OperatorToken
-from nkitools.issue import guards, reduce_registers, scalar_operands
+from nkitools.engines.operators import OPERATORS, Operator, OperatorToken
+from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import VECTOR_REGISTERS, made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, SCAN, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
@@ -39,6 +39,9 @@ def scalar_tensor_tensor(
     operand1: Src,
     reverse0: bool = False,
     reverse1: bool = False,
+    reduce_cmd: reduce_cmds = reduce_cmds.reset_reduce,
+    reduce_op: OperatorToken = OPERATORS["add"],
+    reduce_res: OptionalDst = None,
     name: str | None = None,
     dtype: DTypeLike | None = None,
 ) -> Plan:
@@ -47,29 +50,42 @@ def scalar_tensor_tensor(
     ``operand0``: a number or a (partitions, 1) vector of any dtype; ``operand1``: a tile of ``data``'s size;
     ``reverse0``/``reverse1`` swap the sides. Both operators are arithmetic; ``op0`` may be a unary one, whose operand
     is None or 0 (as in tensor_scalar, to which the docstring refers). Equal partitions and elements per partition.
-    Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. Cost: SDK 2.26, and never less than an
-    instruction takes. ``dtype`` is not in the signature of NKI 0.6, and a public production kernel passes it: the
-    result takes it on the way to ``dst.dtype``.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
-    Source: nki.isa.scalar_tensor_tensor (NKI 0.6).
+    Memory: SBUF or PSUM, ``data`` and ``operand1`` not both in PSUM. Cost: SDK 2.26, and never less than an instruction
+    takes. NKI 0.7: ``reduce_res`` (partitions, 1) receives the float32 results reduced along all free dimensions, by
+    way of the engine's reduce registers, as in nisa.tensor_scalar_reduce; the page at hand shows neither the default of
+    ``reduce_op`` (here add) nor what reduces without ``reduce_res``: here ``reduce_cmd=reduce`` alone, so that a call
+    of before 0.7 leaves the registers alone. ``dtype`` is not in the signature of NKI 0.6, and a public production
+    kernel passes it: the result takes it on the way to ``dst.dtype``.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Source: nki.isa.scalar_tensor_tensor (NKI 0.7).
     """
     first = scalar_operands.arithmetic_operator(check, "op0", op0)
     second = scalar_operands.arithmetic_operator(check, "op1", op1, binary=True)
-    guards.tiles(check, dst=dst, data=data, operand1=operand1)
+    reduction = reduce_registers.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
+    guards.one_of(check, "reduce_cmd", reduce_cmd, reduce_cmds, (reduce_cmds.reset_reduce, reduce_cmds.reduce))
+    guards.tiles(check, dst=dst, data=data, operand1=operand1, reduce_res=reduce_res)
     guards.same_elements(check, ("data", data), ("operand1", operand1))
     guards.same_elements(check, ("dst", dst), ("data", data))
-    guards.not_packed(check, dst=dst, data=data, operand1=operand1)
+    guards.not_packed(check, dst=dst, data=data, operand1=operand1, reduce_res=reduce_res)
+    reduce_registers.result_tile(check, reduce_res, data)
     scalar_operands.not_both_in_psum(check, ("data", data), ("operand1", operand1))
     scalar_operands.operand_of(check, "operand0", first, operand0, data)
 
     steps = steps_of(first, second, bool(reverse0), bool(reverse1))
-    compute = _two_steps(steps, dst, data, _between(check, dtype))
+    two_steps = _two_steps(steps, dst, data, _between(check, dtype))
+    reduces = reduce_res is not None or reduce_cmd is reduce_cmds.reduce
+    compute: Callable[..., Any] = two_steps
+    if reduces:
+        compute = _reduced(check, two_steps, reduction, reduce_cmd, reduce_res, data)
     compute = scalar_operands.zero_if_unary(check, "operand0", first, operand0, compute)
 
     fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
     factor = 1 if fast and data.layout.free_elements % 2 == 0 else 2
-    elements = made(dst={"data": SAME, "operand0": BROADCAST, "operand1": SAME})
-    return Plan("vector", streaming(check.chip, data, factor), compute, elements, lanes="travel")
+    inputs = {"data": ALONG_FREE, "operand0": BROADCAST, "operand1": ALONG_FREE}
+    total = reduce_registers.register_elements("vector", reduce_cmd, inputs) if reduces else {}
+    elements = made(total, dst={"data": SAME, "operand0": BROADCAST, "operand1": SAME})
+    cycles = streaming(check.chip, data, factor) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
+    return Plan("vector", cycles, compute, elements, lanes="use" if reduces else "travel")
 
 
 def _between(check: Check, dtype: DTypeLike | None) -> DType:
@@ -85,18 +101,49 @@ def _between(check: Check, dtype: DTypeLike | None) -> DType:
 
 def _two_steps(
     steps: tuple[Step, ...], dst: NkiTensor, data: NkiTensor, between: DType = float32
-) -> Callable[..., None]:
-    """Return the first step into a tile of its own, so that the destination may be any of the operands."""
+) -> Callable[..., Array]:
+    """Return the first step into a tile of its own, so that the destination may be any of the operands.
+
+    The function returns the float32 results beside writing them.
+    """
     first, second = steps
     dtype, shape = dst.dtype, data.shape
-    direct = dtype is float32 and dst.shape == shape and between is float32
+    direct = dtype is float32 and dst.shape == shape and between is float32 and dst.layout.injective
 
-    def compute(destination: Array, values: Array, operand0: Value, operand1: Array) -> None:
-        out = np.empty(shape, np.float32)
-        first(to_float32(values), broadcast(operand0, len(shape)), out)
-        second(out, like(to_float32(operand1), shape), destination if direct else out)
+    def compute(
+        destination: Array, values: Array, operand0: Value, operand1: Array, result: Array | None = None
+    ) -> Array:
+        first_results = np.empty(shape, np.float32)
+        out = destination if direct else first_results
+        first(to_float32(values), broadcast(operand0, len(shape)), first_results)
+        second(first_results, like(to_float32(operand1), shape), out)
         if not direct:
             put(destination, out if between is float32 else to_float32(cast(out, between)), dtype)
+        return out
+
+    return compute
+
+
+def _reduced(
+    check: Check,
+    two_steps: Callable[..., Array],
+    reduction: Operator,
+    command: reduce_cmds,
+    reduce_res: NkiTensor | None,
+    data: NkiTensor,
+) -> Callable[..., None]:
+    """Return the steps, then their results into the registers, and these into ``reduce_res``."""
+    lanes = reduce_registers.Lanes(check.instruction, "vector", data)
+    identity, dtype = reduce_registers.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
+
+    def compute(
+        destination: Array, values: Array, operand0: Value, operand1: Array, result: Array | None = None
+    ) -> None:
+        out = two_steps(destination, values, operand0, operand1)
+        registers = lanes.begin(command, identity)
+        reduce_registers.combine(registers, reduction, out)
+        if result is not None and dtype is not None:
+            put(result, registers, dtype)
 
     return compute
 
@@ -123,10 +170,11 @@ def tensor_scalar_reduce(
     (SDK 2.26 also had subtract) of the float32 results, before the cast to ``dst.dtype``. ``reduce_cmd``:
     ``reset_reduce`` starts from the identity, ``reduce`` goes on from the registers, ``load_reduce`` from
     ``reduce_init`` (a number or a float32 vector, given with it and only with it). ``reduce_res`` (partitions, 1)
-    receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. Memory: SBUF or
-    PSUM. Cost: SDK 2.26; reading the registers out is 64 cycles of it.
+    receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. NKI 0.7 states at
+    most 4 dimensions of ``dst`` and ``data``. Memory: SBUF or PSUM. Cost: SDK 2.26; reading the registers out is 64
+    cycles of it.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
-    Source: nki.isa.tensor_scalar_reduce (NKI 0.6).
+    Source: nki.isa.tensor_scalar_reduce (NKI 0.7).
     """
     operator = scalar_operands.arithmetic_operator(check, "op0", op0)
     reduction = reduce_registers.reducer(check, "reduce_op", reduce_op, _REDUCTIONS)
@@ -136,6 +184,7 @@ def tensor_scalar_reduce(
         remedy = "Call nisa.tensor_scalar with reverse0=True, and nisa.tensor_reduce on its result."
         check.refuse("NK609", message, remedy=remedy)
     guards.tiles(check, dst=dst, data=data, reduce_res=reduce_res)
+    instruction_guards.stated_dimensions(check, 4, dst=dst, data=data)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data, reduce_res=reduce_res)
     scalar_operands.operand_of(check, "operand0", operator, operand0, data)

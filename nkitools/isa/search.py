@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -40,16 +41,18 @@ def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
     """Return the 8 largest values of each partition of ``src``, in descending order, duplicates included; Vector
     Engine.
 
-    ``src``: up to 3 dimensions, 8 to 16384 elements per partition. ``dst``: [partitions, 8]. Compared in float32, then
-    cast to ``dst.dtype``. Memory: SBUF or PSUM. A NaN comes last, after every number: the reference is silent, and
-    AWS's kernel library says that the hardware's maximum returns the operand that is not NaN.
-    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.max8 (NKI 0.6); SDK 2.26 took 5 dimensions.
+    ``src``: 8 to 16384 elements per partition in up to 5 dimensions, ``dst``: 8 in up to 3; before NKI 0.7 in up to 3
+    dimensions, and as [partitions, 8]. Compared in float32, then cast to ``dst.dtype``. Memory: SBUF or PSUM. A NaN
+    comes last, after every number: the reference is silent, and AWS's kernel library says that the hardware's maximum
+    returns the operand that is not NaN.
+    Errors: NK101, NK102, NK107 to NK110, NK201, NK301. Source: nki.isa.max8 (NKI 0.7); SDK 2.26 took 5 dimensions too.
     """
     guards.tiles(check, dst=dst, src=src)
     guards.not_packed(check, dst=dst, src=src)
     guards.same_partitions(check, ("dst", dst), ("src", src))
-    _searched(check, "src", src)
-    _found(check, "dst", dst)
+    wide = check.language.wide_max8
+    _searched(check, "src", src, 5 if wide else SEARCHED_DIMENSIONS)
+    _found(check, "dst", dst, 3 if wide else 2)
 
     dtype = dst.dtype
 
@@ -169,8 +172,8 @@ def _pair(rows: Array, wanted: Array, columns: Iterable[int]) -> tuple[Array, Ar
     return found, taken
 
 
-def _searched(check: Check, role: str, tensor: NkiTensor) -> None:
-    instruction_guards.dimensions(check, role, tensor, SEARCHED_DIMENSIONS)
+def _searched(check: Check, role: str, tensor: NkiTensor, dimensions: int = SEARCHED_DIMENSIONS) -> None:
+    instruction_guards.dimensions(check, role, tensor, dimensions)
     instruction_guards.at_least(check, role, tensor, FOUND)
     instruction_guards.at_most(check, role, tensor, MOST_SEARCHED)
 
@@ -180,26 +183,32 @@ def _looked_for(check: Check, vals: NkiTensor) -> None:
     instruction_guards.exactly(check, "vals", vals, FOUND)
 
 
-def _found(check: Check, role: str, tensor: NkiTensor) -> None:
-    instruction_guards.dimensions(check, role, tensor, 2, least=2)
+def _found(check: Check, role: str, tensor: NkiTensor, dimensions: int = 2) -> None:
+    instruction_guards.dimensions(check, role, tensor, dimensions, least=2)
     instruction_guards.exactly(check, role, tensor, FOUND)
 
 
 @instruction
-def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: int, name: str | None = None) -> Plan:
+def topk(
+    check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: int, sorted: bool = False, name: str | None = None
+) -> Plan:
     """Return the K largest of the n elements of every 16 partitions, and their indices, on the GpSimd Engine.
 
     Each 16 partitions are one problem in "snake" layout: element i stands at partition ``i % 16``, free element ``i //
     16``. ``src``: bfloat16, at least ``ceil(n / 16)`` elements per partition, 8 <= n < 65536. ``val_dst`` (bfloat16)
     and ``idx_dst`` (uint32) are [partitions, K] with 1 <= K < 32768 and K <= n. Partitions: a multiple of 16. Memory:
-    SBUF.
-    The docstring lets "each partition operate independently" and fill [partitions, K]. Public kernels, AWS's own among
-    them, read the results as a snake too, and so it is here: the j-th smallest of the K and its index i stand at
-    partition ``j % 16``, free element ``j // 16``; all else of the destinations stays as it was (NaN and 4 where
-    nothing was). Ascending as documented, though AWS's kernel library warns that the hardware's order differs: rely on
-    the set only. Undocumented: of equal values at the limit the smaller indices win, and NaN loses against every
-    number.
-    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.topk (NKI 0.6); nki-library 2.32.
+    SBUF. The results are a snake too: the j-th value and its index i stand at partition ``j % 16``, free element ``j //
+    16``.
+    NKI 0.7: the free elements 0 to ``ceil(K / 16) - 1`` are written in all 16 partitions; what lands behind the K
+    results is not published, here NaN and 4. With ``sorted`` the results ascend, as before 0.7 (no page shows the
+    direction); else no order is promised, and here they come in the order of their indices, so that a kernel that
+    relies on an order shows it.
+    Before NKI 0.7: the results ascend, and all else of the destinations stays as it was (NaN and 4 where nothing was).
+    The docstring lets "each partition operate independently" and fill [partitions, K]; public kernels, AWS's own among
+    them, read a snake.
+    Undocumented: of equal values at the limit the smaller indices win, and NaN loses against every number.
+    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.topk (NKI 0.7; 0.6); nki-library
+    2.32.
     """
     guards.tiles(check, on=(MemoryRegion.sbuf,), val_dst=val_dst, idx_dst=idx_dst, src=src)
     guards.same_partitions(check, ("src", src), ("val_dst", val_dst))
@@ -213,22 +222,44 @@ def topk(check: Check, val_dst: Dst, idx_dst: Dst, src: Src, n: int, name: str |
     count, k = instruction_guards.integer(check, "n", n), val_dst.layout.free_elements
     _topk_sizes(check, count, k, val_dst, src)
 
-    cores = src.shape[0] // PARTITIONS_PER_CORE
-    ascending = np.arange(k)
-    partition, element = ascending % PARTITIONS_PER_CORE, ascending // PARTITIONS_PER_CORE
+    whole_positions = check.language.snake_topk
+    # Results before NKI 0.7 ascend; from then on only where that is asked for.
+    order_of = partial(_largest_of, count=count, k=k, ascending=bool(sorted) or not whole_positions)
+    written = math.ceil(k / PARTITIONS_PER_CORE) * PARTITIONS_PER_CORE if whole_positions else k
+    compute = _into_snakes(order_of, src.shape[0] // PARTITIONS_PER_CORE, k, written)
 
-    def compute(best: Array, where: Array, values: Array, fresh: Fresh = False) -> None:
-        snakes = values.reshape(cores, PARTITIONS_PER_CORE, -1).swapaxes(1, 2).reshape(cores, -1)[:, :count]
-        order = np.argsort(_falling(snakes), axis=1, kind="stable")[:, :k][:, ::-1]
-        largest = np.take_along_axis(snakes, order, axis=1)
-        for destination, dtype, results in ((best, bfloat16, largest), (where, uint32, order)):
-            poison(destination, fresh, dtype)
-            destination.reshape((cores, PARTITIONS_PER_CORE, k), copy=False)[:, partition, element] = results
-
-    found, searched = _snake(k, src.shape[0], k), _snake(count, src.shape[0], src.layout.free_elements)
+    found, searched = _snake(written, src.shape[0], k), _snake(count, src.shape[0], src.layout.free_elements)
     problem = Only(All(PARTITIONS_PER_CORE), found, searched)
     elements = made({each: {"src": problem, each: Only(SAME, ~found)} for each in ("val_dst", "idx_dst")})
     return Plan("gpsimd", 4.0 * count + k, compute, elements, wants_fresh=True)
+
+
+def _largest_of(values: Array, *, count: int, k: int, ascending: bool) -> tuple[Array, Array]:
+    """Return the k largest of each snake and their places, ascending or in the order of their places."""
+    cores = values.shape[0] // PARTITIONS_PER_CORE
+    snakes = values.reshape(cores, PARTITIONS_PER_CORE, -1).swapaxes(1, 2).reshape(cores, -1)[:, :count]
+    order = np.argsort(_falling(snakes), axis=1, kind="stable")[:, :k]
+    order = order[:, ::-1] if ascending else np.sort(order, axis=1)
+    return np.take_along_axis(snakes, order, axis=1), order
+
+
+def _into_snakes(
+    order_of: Callable[[Array], tuple[Array, Array]], cores: int, k: int, written: int
+) -> Callable[..., None]:
+    """Return what puts the results into the first k places of each snake; what else is written is undefined there."""
+    places = np.arange(written)
+    partition, element = places % PARTITIONS_PER_CORE, places // PARTITIONS_PER_CORE
+
+    def compute(best: Array, where: Array, values: Array, fresh: Fresh = False) -> None:
+        for destination, dtype, results in zip((best, where), (bfloat16, uint32), order_of(values), strict=True):
+            poison(destination, fresh, dtype)
+            snakes = destination.reshape((cores, PARTITIONS_PER_CORE, k), copy=False)
+            undefined = np.empty((cores, written), dtype.dtype)
+            poison(undefined, True, dtype)
+            undefined[:, :k] = results
+            snakes[:, partition, element] = undefined
+
+    return compute
 
 
 def _snake(count: int, partitions: int, places: int) -> Array:

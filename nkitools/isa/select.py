@@ -281,15 +281,18 @@ def tensor_copy_predicated(
 
     ``src``: a tile of ``dst``'s dtype, whose bits are kept, or a number. ``predicate``: uint8, uint16 or uint32, and
     bool, which AWS's own test passes; ``reverse_pred`` copies where it is 0. Equal partitions and elements per
-    partition. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both in PSUM. Elements of ``src`` that are not copied
-    are not used. From NeuronCore-v4 on ``dst`` and ``predicate`` may be views with tensor indirection.
-    Cost: SDK 2.26; its second line says "both src and dst are in SBUF", which we take to mean src and predicate. A
-    number, which it does not mention, costs what a tile in SBUF does.
+    partition, at most 4 dimensions, which NKI 0.7 states. Memory: SBUF or PSUM, ``src`` and ``predicate`` not both in
+    PSUM. Elements of ``src`` that are not copied are not used. NKI 0.7 also states that ``reverse_pred`` goes with a
+    number only, and that the number is of the kind of ``dst``; both are computed without a word all the same. From
+    NeuronCore-v4 on ``dst`` and ``predicate`` may be views with tensor indirection. Cost: SDK 2.26; its second line
+    says "both src and dst are in SBUF", which we take to mean src and predicate. A number, which it does not mention,
+    costs what a tile in SBUF does.
     Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK607, NK609.
-    Source: nki.isa.tensor_copy_predicated (NKI 0.6).
+    Source: nki.isa.tensor_copy_predicated (NKI 0.7).
     """
     source = src if isinstance(src, NkiTensor) else None
     guards.tiles(check, dst=dst, src=source, predicate=predicate)
+    instruction_guards.stated_dimensions(check, 4, dst=dst, src=source, predicate=predicate)
     if source is not None:
         guards.same_elements(check, ("src", source), ("predicate", predicate))
         scalar_operands.not_both_in_psum(check, ("src", source), ("predicate", predicate))

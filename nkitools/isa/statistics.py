@@ -21,6 +21,7 @@ from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
 
 TRIPLE = 3  # count, mean, variance * count
 _ACROSS = ("add", "maximum", "bitwise_or", "bitwise_and")
+_MEANS = ("average", "mean")
 
 
 @instruction
@@ -64,10 +65,12 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
     """Mean and variance of each partition out of the triples (count, mean, variance * count) that nisa.bn_stats wrote.
 
     ``data``: a multiple of 3 elements per partition; ``dst``: 2 per partition, the variance that of the population. In
-    float32 on the Vector Engine, cast once to ``dst.dtype``. Memory: SBUF or PSUM.
-    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301. Source: nki.isa.bn_aggr (NKI 0.6); cost: SDK 2.26.
+    float32 on the Vector Engine, cast once to ``dst.dtype``. NKI 0.7 states at most 5 dimensions of ``data`` and 3 of
+    ``dst``. Memory: SBUF or PSUM.
+    Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301. Source: nki.isa.bn_aggr (NKI 0.7); cost: SDK 2.26.
     """
     guards.tiles(check, dst=dst, data=data)
+    instruction_guards.stated_dimensions(check, 3, dst=dst)
     guards.not_packed(check, dst=dst, data=data)
     guards.same_partitions(check, ("dst", dst), ("data", data))
     if data.layout.free_elements % TRIPLE:
@@ -96,10 +99,12 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
 def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src, name: str | None = None) -> Plan:
     """Reduce all partitions of ``data`` to the single one of ``dst``, element by element, on the GpSimd Engine.
 
-    ``op``: add, average or maximum in float32, cast once to ``dst.dtype``, or bitwise_or or bitwise_and of integers.
-    ``dst``: one partition with as many elements as each of ``data``'s. Memory: SBUF, for the engine has no access to
-    PSUM. Cost: not published; we take one start and, in each GpSimd core, an element of a partition per cycle.
-    Errors: NK101, NK107 to NK110, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_partition_reduce (NKI 0.6).
+    ``op``: add, average or maximum in float32, cast once to ``dst.dtype``, or bitwise_or or bitwise_and of integers;
+    from NKI 0.7 on also bitwise_xor, and nl.mean, which its page has where that of 0.6 has average (both are taken, as
+    no page says which name is meant). ``dst``: one partition with as many elements as each of ``data``'s. NKI 0.7
+    states at most 5 dimensions. Memory: SBUF, for the engine has no access to PSUM. Cost: not published; we take one
+    start and, in each GpSimd core, an element of a partition per cycle.
+    Errors: NK101, NK107 to NK110, NK201, NK301, NK306, NK609. Source: nki.isa.tensor_partition_reduce (NKI 0.7).
     """
     operator, is_average = _across_operator(check, op)
     guards.tiles(check, on=(MemoryRegion.sbuf,), dst=dst, data=data)
@@ -123,10 +128,14 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src
 
 def _across_operator(check: Check, token: OperatorToken) -> tuple[Operator, bool]:
     """NK306: the operator, and whether its result is divided by the number of partitions."""
-    if token_name(token) == "average":
+    means, added = (
+        (("average", "mean"), ("bitwise_xor",)) if check.language.mean_across_partitions else (("average",), ())
+    )
+    name = token_name(token)
+    if name in means:
         return OPERATORS["add"], True
     found = guards.operator(check, "op", token)
-    if found.name not in _ACROSS:
-        names = ", ".join(f"nl.{name}" for name in (*_ACROSS, "average"))
+    if found.name not in (*_ACROSS, *added):
+        names = ", ".join(f"nl.{name}" for name in (*_ACROSS, *added, *means))
         check.refuse("NK306", f"`op`={found} does not reduce across partitions; possible are {names}")
     return found, False

@@ -16,6 +16,8 @@ import numpy as np
 from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects import versions
+from nkitools.engines.enums import dependency
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
 from nkitools.issue.check import check
 from nkitools.issue.commit import commit_call
@@ -42,6 +44,7 @@ from nkitools.issue.plan import (
 )
 from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
+from nkitools.issue.version_notices import report_notice
 from nkitools.record.source_sites import is_internal
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import StopRun, refuse
@@ -74,12 +77,15 @@ class NkiInstruction:
     def __init__(self, handle: DeviceLoop | None) -> None:
         self.handle = handle
 
-    def depends_on(self, *producers: NkiInstruction) -> NkiInstruction:
+    def depends_on(self, *producers: NkiInstruction, kind: dependency | None = None) -> NkiInstruction:
         """Let this instruction run after the producers; returns itself.
 
-        A producer is in the same loop on the device or in one around it: the wait is compiled once and would else
-        fire in every turn, or never. Errors: NK601, NK609. Source: nki.isa.NkiInstruction.depends_on (NKI 0.6).
+        ``kind`` (NKI 0.7): ``runtime``, a wait on the hardware, as it is without ``kind``; or ``schedule``, the order
+        in which the compiler issues both. A producer of a wait is in the same loop on the device or in one around it:
+        the wait is compiled once and would else fire in every turn, or never. Errors: NK601, NK609, NK618.
+        Source: nki.isa.NkiInstruction.depends_on (NKI 0.7).
         """
+        _check_kind(kind)
         for producer in producers:
             if not isinstance(producer, NkiInstruction):
                 refuse(
@@ -87,13 +93,28 @@ class NkiInstruction:
                     f"depends_on takes the handles of instructions, it is given {type(producer).__name__}",
                     remedy="A handle is what a nki.isa call returns: later.depends_on(earlier).",
                 )
-            if producer.handle is not None and not producer.handle.holds(self.handle):
+            waits = kind is not dependency.schedule
+            if waits and producer.handle is not None and not producer.handle.holds(self.handle):
                 refuse(
                     "NK601",
                     "depends_on: the producer was issued in a loop on the device that this instruction is not in",
                     remedy="Let an instruction wait for others of the same loop body, or for ones issued before it.",
                 )
         return self
+
+
+def _check_kind(kind: dependency | None) -> None:
+    """NK609: a kind of `dependency`, where the NKI version has it. NK618: none, where the version announces the end."""
+    core, rows = CORE.get(), versions.by_full_name()
+    row = rows["nki.isa.NkiInstruction.depends_on(kind)"]
+    if kind is not None and not isinstance(kind, dependency):
+        refuse("NK609", f"depends_on: kind must be a nki.isa.dependency, it is {kind!r}", remedy=row.instead)
+    if core is None:
+        return
+    if kind is None:
+        report_notice(versions.notice(rows["nki.isa.depends_on without kind="], core.language))
+    elif not row.is_in(core.language):
+        refuse("NK609", f"depends_on: the argument `kind` {row.absence(core.language)}", remedy=row.instead)
 
 
 _HANDLE = NkiInstruction(None)

@@ -11,7 +11,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue.instruction import Check, Operand
+from nkitools.issue.instruction import Check, Operand, OptionalOperand
 
 PARTITIONS_PER_CORE = 16  # "each of the eight GpSimd cores connects to 16 contiguous SBUF partitions" (local_gather)
 
@@ -25,6 +25,13 @@ def dimensions(check: Check, role: str, tensor: NkiTensor, most: int, *, least: 
         check.fail(
             "NK110", f"`{role}`, {describe(tensor)}, has {tensor.ndim} dimensions; it may have {allowed}", tensor
         )
+
+
+def stated_dimensions(check: Check, most: int, **tensors: OptionalOperand) -> None:
+    """NK110: how many dimensions operands may have, where the NKI version states a number."""
+    for role, tensor in tensors.items():
+        if check.language.stated_ranks and isinstance(tensor, NkiTensor):
+            dimensions(check, role, tensor, most)
 
 
 def exactly(check: Check, role: str, tensor: NkiTensor, count: int) -> None:

@@ -8,7 +8,7 @@ from nkitools.chip.core import current_core
 from nkitools.chip.memory import Loss, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import MEMORY_NAMES, describe
 from nkitools.rules.finding import report
 
 
@@ -19,7 +19,8 @@ def report_lost(what: str, tensor: NkiTensor, missing: Array) -> bool:
     offsets = np.asarray(storage.start_partition * storage.partition_bytes + storage.start_byte + tensor.byte_offset)
     for axis, stride in zip(found, tensor.layout.strides, strict=False):
         offsets = offsets + axis * stride
-    partitions, bytes_ = np.divmod(offsets, storage.partition_bytes)
+    row = storage.partition_bytes if storage.physical is None else storage.physical.partition_bytes
+    partitions, bytes_ = np.divmod(offsets, row)
     for loss in reversed(storage.losses):
         first, end, first_byte, end_byte = loss.region
         lost = (first <= partitions) & (partitions < end) & (first_byte <= bytes_) & (bytes_ < end_byte)
@@ -35,15 +36,13 @@ def _report(what: str, tensor: NkiTensor, loss: Loss, at: tuple[int, int]) -> No
     whole = NkiTensor.whole(loss.by)
     message = (
         f"{what}: {describe(tensor)} is read at {_place(tensor.storage)}, after {describe(whole)} at "
-        f"{_place(loss.by)} has overwritten it in line {site.line}; the first byte lost is {at[1]} of partition "
-        f"{at[0]}"
+        f"{_place(loss.by)} has overwritten it in line {site.line}; the first byte lost is {at[1]}"
+        f"{f' of partition {at[0]}' if loss.by.on_chip else ''}"
     )
     report("NK204", message, about=(tensor, whole))
 
 
 def _place(storage: Storage) -> str:
-    first, byte = storage.start_partition, storage.start_byte
-    return (
-        f"partitions {first}..{first + storage.shape[0] - 1}, bytes {byte}..{byte + storage.free_bytes - 1} of "
-        f"{storage.memory.name.upper()}"
-    )
+    first, end, byte, end_byte = storage.region
+    partitions = f"partitions {first}..{end - 1}, " if storage.on_chip else ""
+    return f"{partitions}bytes {byte}..{end_byte - 1} of {MEMORY_NAMES[storage.memory]}"

@@ -58,23 +58,25 @@ def checked_shape(shape: Any, what: str) -> tuple[int, ...]:
     return found
 
 
-def _checked_address(address: tuple[int, int] | None) -> tuple[int, int] | None:
+def _checked_address(address: tuple[int, ...] | None, memory: MemoryRegion) -> tuple[int, ...] | None:
     if address is None:
         return None
-    if not isinstance(address, (tuple, list)) or len(address) != 2 or not all(hasattr(a, "__index__") for a in address):
-        refuse("NK609", f"ndarray: address must be (partition, byte offset), it is {address!r}")
-    return address[0].__index__(), address[1].__index__()
+    whole = isinstance(address, (tuple, list)) and all(hasattr(each, "__index__") for each in address)
+    if not whole or len(address) not in ((2,) if memory in ON_CHIP else (1, 2)):
+        form = "(partition, byte offset)" if memory in ON_CHIP else "(byte offset,)"
+        refuse("NK609", f"ndarray: address must be {form}, it is {address!r}")
+    return tuple(each.__index__() for each in address)
 
 
 def ndarray(
-    shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "", address: tuple[int, int] | None = None
+    shape: Shape, dtype: DTypeLike, buffer: Memory = sbuf, name: str | None = "", address: tuple[int, ...] | None = None
 ) -> NkiTensor:
     """Return a new tensor, not initialised.
 
     On chip at least 2-D (NK110), partition dimension first; ``[1]`` is made ``(1, 1)``, as the docstrings of
     nisa.register_load and register_store allocate scalars so. ``address``: (partition, byte offset) of an SBUF or PSUM
-    tensor.
-    Errors: NK110, NK207, NK301, NK402, NK609. Source: nki.language.ndarray (NKI 0.6).
+    tensor; from NKI 0.7 on (byte offset,) of a tensor in HBM. Tensors at the same bytes of one memory share them.
+    Errors: NK110, NK207, NK301, NK402, NK607, NK609. Source: nki.language.ndarray (NKI 0.7).
     """
     core = current_core("nl.ndarray")
     memory = region(buffer)
@@ -89,7 +91,7 @@ def ndarray(
             f"is {sizes}"
         )
         refuse("NK110", message, remedy=f"Give it the shape ({sizes[0]}, 1) or (1, {sizes[0]}).")
-    storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address))
+    storage = core.allocate(sizes, known_dtype(dtype), memory, name or "", _checked_address(address, memory))
     return NkiTensor.whole(storage)
 
 

@@ -307,6 +307,7 @@ def all(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None) -> NkiTensor:
     return reduced("all", "logical_and", x, axis, dtype, False)
 
 
+@token("mean")
 def mean(x: NkiTensor, axis: Axes, dtype: DTypeLike | None = None, keepdims: bool = False) -> NkiTensor:
     """Return the mean along the last free dimension(s): a sum in float32, times 1 / n.
 

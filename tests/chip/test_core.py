@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nkitools
+import nkitools.dialects.modern.isa as nisa
+import nkitools.dialects.modern.language as nl
 from nkitools.chip.core import CORE, Core, SharedHbm, current_core
 from nkitools.chip.dtypes import DTYPES
 from nkitools.chip.generations import V2, V3, Generation
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.versions import language_of
 from nkitools.rules.finding import KernelError
 from tests.chip.models import HBM, PSUM, SBUF, refused
 
@@ -136,12 +140,62 @@ def test_an_address_is_a_multiple_of_the_elements_size(dtype: str, byte: int) ->
     assert core().allocate((4, 4), DTYPES[dtype], SBUF, address=(0, size)).start_byte == size
 
 
-def test_hbm_has_no_addresses() -> None:
+@pytest.mark.parametrize("memory", [HBM, SHARED], ids=str)
+def test_hbm_has_no_addresses_before_0_7(memory: MemoryRegion) -> None:
     """NK207; shared HBM is placed by its order alone."""
-    with refused("NK207", "only SBUF and PSUM have addresses"):
-        core().allocate((4, 4), FLOAT, HBM, address=(0, 0))
-    with refused("NK207", "only SBUF and PSUM have addresses"):
-        core().allocate((4, 4), FLOAT, SHARED, address=(0, 0))
+    for address in ((0, 0), (64,)):
+        with refused("NK207", "only SBUF and PSUM have addresses: that of HBM is public since NKI 0.7"):
+            core(language=language_of("0.6")).allocate((4, 4), FLOAT, memory, address=address)
+
+
+@pytest.mark.parametrize("memory", [HBM, SHARED], ids=str)
+def test_an_address_in_hbm_is_a_byte(memory: MemoryRegion) -> None:
+    """Tensors at the same bytes share them, whatever their shapes and dtypes; those beside them are left alone."""
+    here = core()
+    first = here.allocate((4, 6), FLOAT, memory, address=(1 << 33,))
+    second = here.allocate((24,), DTYPES["int32"], memory, address=((1 << 33) + 4,))
+    first.array[...] = 0
+    second.array[0] = 7
+    second.array[23] = 9
+    assert first.array.view(np.int32).reshape(-1).tolist() == [0, 7, *[0] * 22]
+    assert (first.overlaps(second), first.start_byte) == (True, 1 << 33)
+    assert not first.overlaps(here.allocate((4,), FLOAT, memory, address=((1 << 33) - 16,)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "address", "message"),
+    [
+        ("NK207", (0, 0), "in HBM an address is (byte offset,)"),
+        ("NK207", (2,), "byte offset 2 of address (2,) is not a multiple of float32's 4 bytes"),
+        ("NK402", (-4,), "HBM begins at byte 0"),
+        ("NK607", (16 << 30,), "the first 16 GiB of HBM only"),
+    ],
+)
+def test_wrong_addresses_in_hbm(rule: str, address: tuple[int, ...], message: str) -> None:
+    """Each is refused by its rule."""
+    with refused(rule, message):
+        core().allocate((4, 4), FLOAT, HBM, address=address)
+
+
+def test_a_tensor_in_hbm_loses_the_bytes_that_another_one_writes() -> None:
+    """Reading them is NK204, as it is on chip; the dependences see that the bytes are the same."""
+
+    def kernel(x: NkiTensor, lost: int) -> NkiTensor:
+        first = nl.ndarray((128, 4), nl.float32, nl.hbm, address=(512,))
+        second = nl.ndarray((64, 4), nl.float32, nl.hbm, address=(512 + 64 * 16,))
+        out = nl.ndarray((64, 4), nl.float32, nl.shared_hbm)
+        nisa.dma_copy(first, x)
+        nisa.dma_copy(second, x[0:64])
+        nisa.dma_copy(out, first[lost : lost + 64])
+        return out
+
+    x = np.arange(512, dtype=np.float32).reshape(128, 4)
+    run = nkitools.simulate(kernel, x, 0)
+    np.testing.assert_array_equal(run.outputs, x[:64])
+    assert (run.dependences.output[1].tolist(), run.dependences.flow[2].tolist()) == ([0], [0])
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, 32)
+    assert caught.value.finding.rule == "NK204"
 
 
 def test_outside_of_a_kernel_there_is_no_core() -> None:

@@ -67,7 +67,7 @@ def test_the_message_names_what_is_alive() -> None:
         nisa.dma_copy(dst=out, src=total[:, 0:1])
         return out
 
-    run = nkitools.simulate(kernel, np.ones((128, 8192), np.float32), rules="report")
+    run = nkitools.simulate(kernel, np.ones((128, 8192), np.float32), rules="report", nki_version="0.6")
     (finding,) = run.findings
     made, summed = line_of(kernel, "makes the blocks"), line_of(kernel, "total = ")
     assert finding.line == summed
@@ -90,7 +90,9 @@ def test_the_peak_is_reported_with_its_loop() -> None:
                 nisa.dma_copy(dst=out[:, nl.ds(j * 16384, 16384)], src=part)
         return out
 
-    run = nkitools.simulate(kernel, np.ones((128, 5 * 16384), np.float32), chip="trn3", rules="report")
+    run = nkitools.simulate(
+        kernel, np.ones((128, 5 * 16384), np.float32), chip="trn3", rules="report", nki_version="0.6"
+    )
     (finding,) = run.findings
     assert (finding.rule, finding.line) == ("NK202", line_of(kernel, "# the loads"))
     assert finding.loops == {"i": 2, "j": 4}

@@ -200,7 +200,7 @@ class TestPlanted:
                     nl.load(x[m : m + 1, :])
             return x
 
-        (race,) = found(kernel, X.copy())
+        (race,) = found(kernel, X.copy(), nki_version="0.6")
         assert race.loops == {"m": 2}
         assert "reads 16 elements" in race.message
 

@@ -93,8 +93,13 @@ def placed(each: Tile) -> Any:
     return tensor
 
 
-def issue(instruction: Any, *args: Any, chip: str = "trn2", rules: str = "error", **kwargs: Any) -> Issued:
-    """Issue ``instruction`` with these arguments, of which every Tile becomes a tensor of a kernel."""
+def issue(
+    instruction: Any, *args: Any, chip: str = "trn2", rules: str = "error", version: str | None = None, **kwargs: Any
+) -> Issued:
+    """Issue ``instruction`` with these arguments, of which every Tile becomes a tensor of a kernel.
+
+    ``version``: the NKI version of the run.
+    """
     issued = Issued()
 
     def kernel() -> None:
@@ -119,7 +124,7 @@ def issue(instruction: Any, *args: Any, chip: str = "trn2", rules: str = "error"
                     issued.views[name] = np.array(tensor.array)
                     issued.storages[name] = np.array(tensor.storage.array)
 
-    run = nkitools.simulate(kernel, chip=chip, rules=rules)
+    run = nkitools.simulate(kernel, chip=chip, rules=rules, nki_version=version)
     issued.findings = run.findings
     issued.instruction = run.instructions[-1] if len(run.instructions) else None
     return issued

@@ -73,6 +73,18 @@ def test_max8_takes_8_to_16384_elements_in_up_to_3_dimensions(shape: tuple[int, 
     np.testing.assert_array_equal(max8(values), np.sort(values.reshape(shape[0], -1), axis=1)[:, :-9:-1])
 
 
+@pytest.mark.parametrize(
+    ("shape", "result"), [((4, 2, 3, 2), (4, 8)), ((4, 1, 2, 2, 3), (4, 2, 4)), ((4, 9), (4, 1, 8))]
+)
+def test_max8_takes_5_dimensions_since_0_7(shape: tuple[int, ...], result: tuple[int, ...]) -> None:
+    """And a destination of 3; NKI 0.6 refuses both."""
+    values = sample(shape)
+    expected = np.sort(values.reshape(4, -1), axis=1)[:, :-9:-1]
+    issued = issue(nisa.max8, empty(result), tile(values), version="0.7")
+    np.testing.assert_array_equal(issued.dst.reshape(4, 8), expected)
+    assert refusal(nisa.max8, empty(result), tile(values), version="0.6").rule == "NK110"
+
+
 def test_max8_puts_nan_behind_every_number() -> None:
     """A comparison with NaN is never true, so it gets a place only where numbers are too few."""
     row = [NAN, -INF, 3, NAN, 1, 2, -1, NAN, -2, NAN]
@@ -248,8 +260,8 @@ def ones(*shape: int, dtype: Any = f32, memory: str = "sbuf") -> Any:
 MAX8: dict[str, Any] = {
     "too few elements": ("NK107", empty((4, 8)), ones(4, 7)),
     "too many elements": ("NK107", empty((4, 8)), ones(4, 16385)),
-    "four dimensions": ("NK110", empty((4, 8)), ones(4, 2, 2, 2)),
-    "dst of three dimensions": ("NK110", empty((4, 1, 8)), ones(4, 8)),
+    "six dimensions": ("NK110", empty((4, 8)), ones(4, 2, 2, 2, 1, 1)),
+    "dst of four dimensions": ("NK110", empty((4, 1, 1, 8)), ones(4, 8)),
     "dst of nine elements": ("NK109", empty((4, 9)), ones(4, 16)),
     "other partitions": ("NK102", empty((5, 8)), ones(4, 16)),
     "source in HBM": ("NK201", empty((4, 8)), ones(4, 16, memory="shared_hbm")),

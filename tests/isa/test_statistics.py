@@ -166,11 +166,11 @@ BITS: dict[str, Any] = {"bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_a
 @pytest.mark.parametrize("shape", [(128, 32, 4), (1, 5), (77, 30), (16, 2, 2, 3)])
 @pytest.mark.parametrize("result", [nl.float32, nl.bfloat16, nl.int32], ids=str)
 @pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16, nl.int8], ids=str)
-@pytest.mark.parametrize("name", [*ARITHMETIC, "average", "max"])
+@pytest.mark.parametrize("name", [*ARITHMETIC, "average", "mean", "max"])
 def test_partitions_are_reduced_in_float32(name: str, dtype: Any, result: Any, shape: tuple[int, ...]) -> None:
     """Whole numbers add exactly; the average is the sum over the number of partitions, rounded once, then cast."""
     x = held(np.random.default_rng(0).integers(-9, 10, shape), dtype)
-    if name == "average":
+    if name in ("average", "mean"):
         expected = (float64(x).sum(axis=0, keepdims=True) / shape[0]).astype(np.float32)
     else:
         expected = ARITHMETIC["maximum" if name == "max" else name].reduce(float64(x), axis=0, keepdims=True)
@@ -190,6 +190,15 @@ def test_bits_are_reduced_as_they_are(name: str, dtype: Any) -> None:
     dst = empty((1, 24), dtype)
     issued = issue(nisa.tensor_partition_reduce, dst, getattr(nl, name), tile(x))
     np.testing.assert_array_equal(issued.dst, BITS[name].reduce(x, axis=0, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_bits_are_combined_exclusively_since_0_7(dtype: Any) -> None:
+    """Each bit of the result says whether an odd number of partitions has it."""
+    x = words((100, 24), dtype)
+    issued = issue(nisa.tensor_partition_reduce, empty((1, 24), dtype), nl.bitwise_xor, tile(x), version="0.7")
+    odd = [sum(int(value) >> bit & 1 for value in x[:, 0]) % 2 for bit in range(dtype.itemsize * 8)]
+    assert [int(issued.dst[0, 0]) >> bit & 1 for bit in range(dtype.itemsize * 8)] == odd
 
 
 def test_a_sum_of_many_partitions_and_a_row_of_its_own_input() -> None:
@@ -214,7 +223,9 @@ ACROSS_REFUSED: Cases = {
     "packed": ("NK301", "`data`", (empty((1, 6)), nl.add, tile(PACKED)), {}),
     "minimum": ("NK306", "`op`", (empty((1, 8)), nl.minimum, tile(X)), {}),
     "multiply": ("NK306", "`op`", (empty((1, 8)), nl.multiply, tile(X)), {}),
-    "exclusive or": ("NK306", "`op`", (empty((1, 8), nl.int32), nl.bitwise_xor, tile(N)), {}),
+    "exclusive or": ("NK306", "`op`", (empty((1, 8), nl.int32), nl.bitwise_xor, tile(N)), {"version": "0.6"}),
+    "a mean": ("NK306", "`op`", (empty((1, 8)), nl.mean, tile(X)), {"version": "0.6"}),
+    "six dimensions": ("NK110", "`data`", (empty((1, 8)), nl.add, tile(X.reshape(*X.shape[:1], 1, 1, 1, 1, 8))), {}),
     "no operator": ("NK609", "`op`", (empty((1, 8)), None, tile(X)), {}),
 }
 

@@ -15,6 +15,8 @@ from hypothesis.extra import numpy as arrays
 
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
+from nkitools.dialects import versions
+from nkitools.dialects.version_forms import signature_in
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import sample
 
@@ -25,12 +27,14 @@ BFLOAT16 = ml_dtypes.bfloat16
 # --- topk ------------------------------------------------------------------------------------------------------------
 
 
-def topk(values: np.ndarray, n: int, k: int, before: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """What nisa.topk leaves in its destinations."""
+def topk(
+    values: np.ndarray, n: int, k: int, before: Any = None, version: str = "0.6", **kwargs: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """What nisa.topk leaves in its destinations under an NKI version."""
     partitions = values.shape[0]
     best = empty((partitions, k), nl.bfloat16) if before is None else tile(np.full((partitions, k), before, BFLOAT16))
     where = empty((partitions, k), nl.uint32) if before is None else tile(np.full((partitions, k), before, np.uint32))
-    issued = issue(nisa.topk, best, where, tile(values, dtype=nl.bfloat16), n)
+    issued = issue(nisa.topk, best, where, tile(values, dtype=nl.bfloat16), n, version=version, **kwargs)
     return issued.views["val_dst"], issued.views["idx_dst"]
 
 
@@ -46,24 +50,47 @@ def top_of(block: np.ndarray, n: int, k: int) -> list[int]:
     return order[:k][::-1]
 
 
+# Of each NKI version and argument: in which order the results come, given their places in ascending order of values.
+ORDERS: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "0.6": ("0.6", {}, list),
+    "0.7": ("0.7", {}, sorted),
+    "0.7 sorted": ("0.7", {"sorted": True}, list),
+    "auto": ("auto", {"sorted": False}, sorted),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
 @given(st.integers(1, 3), st.integers(8, 70), st.data())
-def test_topk_of_each_sixteen_partitions(cores: int, n: int, data: st.DataObject) -> None:
-    """Values and positions of the K largest, ascending along the snake; what lies beyond n plays no part."""
+def test_topk_of_each_sixteen_partitions(order: str, cores: int, n: int, data: st.DataObject) -> None:
+    """Values and places of the K largest along the snake, in the version's order; what lies beyond n plays no part."""
+    version, kwargs, ordered = ORDERS[order]
     k = data.draw(st.integers(1, n))
     width = math.ceil(n / 16) + data.draw(st.integers(0, 2))
     elements = st.sampled_from([-INF, -3.5, -0.0, 0.0, 1.0, 2.0, INF, NAN])
     values = data.draw(arrays.arrays(np.float32, (16 * cores, width), elements=elements)).astype(BFLOAT16)
-    best, where = topk(values, n, k)
+    best, where = topk(values, n, k, version=version, **kwargs)
     for core in range(cores):
         lanes = slice(16 * core, 16 * core + 16)
-        expected = top_of(values[lanes], n, k)
+        expected = ordered(top_of(values[lanes], n, k))
         assert snake(where[lanes], k) == expected
         wanted = [snake(values[lanes], n)[i] for i in expected]
         np.testing.assert_array_equal(np.array(snake(best[lanes], k), np.float32), np.array(wanted, np.float32))
 
 
+def test_topk_fills_whole_positions_since_0_7() -> None:
+    """K = 18 writes two free elements of all 16 partitions: 14 of those are undefined, the third keeps what it had."""
+    best, where = topk(sample((32, 3), nl.bfloat16), 42, 18, before=77, version="0.7")
+    for lanes in (slice(0, 16), slice(16, 32)):
+        assert np.isnan(best[lanes][2:, 1].astype(np.float32)).all()
+        assert (where[lanes][2:, 1] == 4).all()
+    assert (best[:, 2:] == 77).all()
+    assert (where[:, 2:] == 77).all()
+    assert (where[:, 0] < 42).all()
+    assert (where[:2, 1] < 42).all()
+
+
 def test_topk_leaves_the_rest_of_its_destinations_alone() -> None:
-    """K results fill K positions of the snake: the others keep what they had."""
+    """Before NKI 0.7 K results fill K positions of the snake: the others keep what they had."""
     values = sample((32, 3), nl.bfloat16)
     best, where = topk(values, 42, 10, before=77)
     assert (best[10:16] == 77).all()
@@ -229,8 +256,9 @@ def test_what_the_docstring_does_not_allow_is_refused(instruction: Any, rule: st
 
 
 def test_the_signatures_are_the_documented_ones() -> None:
-    """Names, order and defaults of NKI 0.6."""
-    assert str(inspect.signature(nisa.topk)) == "(val_dst, idx_dst, src, n, name=None)"
+    """Names, order and defaults."""
+    assert str(inspect.signature(nisa.topk)) == "(val_dst, idx_dst, src, n, sorted=False, name=None)"
+    assert str(signature_in(nisa.topk, versions.language_of("0.6"))) == "(val_dst, idx_dst, src, n, name=None)"
     assert str(inspect.signature(nisa.nonzero_with_count)) == "(dst, src, index_offset=0, padding_val=-1, name=None)"
 
 

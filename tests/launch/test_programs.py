@@ -110,7 +110,7 @@ class Unlucky(Exception):
 
 def raising(error: BaseException) -> Any:
     def kernel(x: Any) -> Any:
-        for m in nl.affine_range(2):
+        for m in range(2):
             np.seterr(all="raise")
             if m == 1:
                 raise error

@@ -50,7 +50,8 @@ def as_it_is(run: Run) -> Run:
 @pytest.fixture(params=[as_it_is, through_a_file])
 def runs(request: pytest.FixtureRequest) -> tuple[Run, Run]:
     """One run, and one with a planted bug in the third turn, as they come and out of files."""
-    return tuple(request.param(nkitools.simulate(scaled, X, factors)) for factors in ((2.0,) * 4, WRONG))  # type: ignore
+    simulated = (nkitools.simulate(scaled, X, factors, nki_version="0.6") for factors in ((2.0,) * 4, WRONG))
+    return tuple(map(request.param, simulated))  # type: ignore
 
 
 def test_equal_runs_are_the_same(runs: tuple[Run, Run]) -> None:
@@ -223,7 +224,7 @@ def test_endings_and_instruction_counts_are_reported(runs: tuple[Run, Run]) -> N
             nl.store(out[i * 128 : i * 128 + 128, :], tile)
         return out
 
-    run = nkitools.simulate(shorter, X)
+    run = nkitools.simulate(shorter, X, nki_version="0.6")
     found = compare_runs(runs[0], run)
     assert found.instructions == {"dma_copy (dma)": (12, 8)}
     assert found.is_same

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import inspect
 import re
-from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +21,7 @@ from nkitools.dialects import versions
 from nkitools.dialects.modern import collectives
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.dialects.version_forms import signature_in
 from nkitools.engines.operators import Operator
 
 MODULES: dict[str, Any] = {"nki": nki, "nki.isa": nisa, "nki.language": nl, "nki.collectives": collectives}
@@ -32,6 +32,8 @@ NOT_MODELLED: dict[str, set[str]] = {}  # of NKI 0.6; tests/dialects/modern/test
 UNSAID = re.escape("=...")  # a default that the reference has and does not name
 # What public kernels pass beyond the reference's form; each still takes the documented call.
 WIDER = {
+    "NkiInstruction.depends_on": "*producers, kind=None",
+    "NkiTensor": "shape, dtype, storage, buffer=sbuf, name='', address=None",
     "NkiTensor.reshape": "shape, *more",
     "scalar_tensor_tensor": (
         "dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None, dtype=None"
@@ -78,14 +80,18 @@ def shown(default: Any) -> str:
     return repr(default)
 
 
-def form(function: Callable[..., Any], *, bound: bool) -> str:
-    """A function's parameters as the table writes them; of a method without self."""
-    parameters = list(inspect.signature(function).parameters.values())[0 if bound else 1 :]
+def form_of(signature: inspect.Signature, *, bound: bool) -> str:
+    """A signature as the table writes it; of a method without self."""
+    parameters = list(signature.parameters.values())[0 if bound else 1 :]
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    return ", ".join(
+    written = [
         stars.get(each.kind, "") + each.name + ("" if each.default is each.empty else f"={shown(each.default)}")
         for each in parameters
-    )
+    ]
+    named = [number for number, each in enumerate(parameters) if each.kind is each.KEYWORD_ONLY]
+    if named and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        written.insert(named[0], "*")
+    return ", ".join(written)
 
 
 def test_the_table_is_whole() -> None:
@@ -100,7 +106,7 @@ def test_the_table_is_whole() -> None:
 def test_what_is_called_takes_the_documented_arguments(entry: Entry) -> None:
     """The same parameter names in the same order with the same defaults."""
     documented = WIDER.get(entry.name, entry.form)
-    ours = form(entry.found(), bound=entry.kind != "method")
+    ours = form_of(signature_in(entry.found(), versions.language_of("0.6")), bound=entry.kind != "method")
     assert re.fullmatch(re.escape(documented).replace(UNSAID, "=[^,]+"), ours), f"{ours} is not {documented}"
 
 

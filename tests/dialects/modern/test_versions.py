@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import FrozenInstanceError
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -17,10 +18,14 @@ import numpy as np
 import pytest
 
 import nkitools
+import nkitools.dialects.modern.isa as nisa
+import nkitools.dialects.modern.language as nl
 import nkitools.isa
 from nkitools import options
-from nkitools.dialects import versions
+from nkitools.dialects import legacy, versions
 from nkitools.issue.instruction import Instruction
+from nkitools.lint.engine import lint
+from nkitools.lint.interface import Dialects
 
 REPOSITORY = Path(__file__).parents[3]
 EARLY = "is public since NKI 0.99; this is NKI 0.6"
@@ -161,6 +166,82 @@ def test_a_run_says_its_version() -> None:
         assert nkitools.simulate(kernel).settings["nki_version"] == "0.6"
     with pytest.raises(ValueError, match=r"nki_version: must be one of auto, 0\.6, 0\.7, it is '0\.1'"):
         nkitools.simulate(kernel, nki_version="0.1")
+
+
+class TestFormerFrontEnd:
+    """``NKI_COMPILER_FRONTEND``: 0.7 with the language rules of 0.6."""
+
+    @pytest.mark.parametrize("front_end", ["custom", "parser"])
+    @pytest.mark.parametrize("version", ["0.7", "auto"])
+    def test_it_undoes_what_came_with_the_tracer(
+        self, version: str, front_end: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The loops of 0.6 run, with its hint; scalars are not there; the instructions are those of 0.7."""
+        monkeypatch.setenv("NKI_COMPILER_FRONTEND", front_end)
+        language = options.language(version)
+        assert (language.traced, language.snake_topk) == (False, True)
+
+        def kernel() -> None:
+            assert not hasattr(nisa, "scalar_load")
+            assert hasattr(nisa, "dependency")
+            for _ in nl.dynamic_range(2):
+                pass
+
+        first = kernel.__code__.co_firstlineno
+        found = [each for each in nkitools.simulate(kernel, nki_version=version).findings if each.rule == "NK618"]
+        assert [(each.line, each.severity, each.message) for each in found] == [
+            (first, "hint", "NKI_COMPILER_FRONTEND=custom is deprecated since NKI 0.7"),
+            (first + 3, "hint", "nl.dynamic_range is deprecated since NKI 0.6"),
+        ]
+        assert found[0].remedy.startswith("The next release drops it")
+
+    def test_0_6_has_no_other_front_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its kernels were parsed anyway: nothing is said."""
+        monkeypatch.setenv("NKI_COMPILER_FRONTEND", "custom")
+        assert options.language("0.6").former_front_end is False
+        assert options.language("0.7").former_front_end is True
+
+    def test_a_front_end_that_there_is_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """ValueError with the choice that AWS documents."""
+        monkeypatch.setenv("NKI_COMPILER_FRONTEND", "costum")
+        with pytest.raises(ValueError, match="NKI_COMPILER_FRONTEND is 'costum'; choose custom"):
+            nkitools.simulate(lambda: None)
+
+    def test_lint_says_so_at_the_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """The same hint."""
+        path = tmp_path / "kernel.py"
+        path.write_text("import nki\n\n\n@nki.jit\ndef kernel(x):\n    return x\n")
+        assert lint([path], interface=Dialects()).findings == []
+        monkeypatch.setenv("NKI_COMPILER_FRONTEND", "custom")
+        (found,) = lint([path], interface=Dialects()).findings
+        assert (found.rule, found.severity, found.message) == (
+            "NK618",
+            "hint",
+            "NKI_COMPILER_FRONTEND=custom is deprecated since NKI 0.7",
+        )
+
+
+def test_a_version_is_a_record() -> None:
+    """The same one each time, which cannot be changed; ``auto`` is the newest one, not named."""
+    newest = versions.language_of("0.7")
+    assert versions.language_of("0.7") is newest
+    assert (versions.language_of().name, versions.language_of().is_said) == ("0.7", False)
+    assert versions.language_of().strict.name == "0.7"
+    with pytest.raises(FrozenInstanceError):
+        newest.traced = False  # type: ignore[misc]
+    older = versions.language_of("0.6")
+    assert {(getattr(older, each), getattr(newest, each)) for each in versions.MEANINGS} == {(False, True)}
+    legacy_language = versions.language_of(dialect=versions.LEGACY)
+    assert not any(getattr(legacy_language, each) for each in versions.MEANINGS)
+
+
+def test_a_legacy_run_says_the_version_of_its_dialect() -> None:
+    """Whatever the option says of the modern one."""
+
+    @legacy.jit
+    def kernel() -> None: ...
+
+    assert nkitools.simulate(kernel, nki_version="0.7", rules="off").settings["nki_version"] == "2.26"
 
 
 @pytest.mark.parametrize("row", [row for row in versions.rows() if row.is_modelled], ids=lambda row: row.short)
