@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import float32, tfloat32
-from nkitools.chip.generations import first_with
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -84,10 +83,10 @@ def activation(
 def check_engine(check: Check, engine: engines, *, reduces: bool, **operands: OptionalOperand) -> None:
     """NK206, NK606: the Scalar Engine, or GpSimd where the chip has it, without a reduction and without PSUM."""
     guards.one_of(check, "engine", engine, engines, (engines.scalar, engines.gpsimd))
-    if engine is engines.gpsimd and not check.chip.gpsimd_activation:
-        came = first_with("gpsimd_activation")
-        message = f"`engine`={engine} came with {came}; on {check.chip.name} the instruction runs on the Scalar Engine"
-        check.fail("NK606", message, remedy="Leave engine= out, or run on a newer chip.")
+    if engine is engines.gpsimd:
+        guards.came_later(
+            check, "gpsimd_activation", f"`engine`={engine}", "Leave engine= out, or run on a newer chip."
+        )
     if engine is engines.gpsimd and reduces:
         remedy = "Leave engine= out, or reduce with nisa.tensor_reduce."
         check.fail("NK206", "only the Scalar Engine reduces (`reduce_cmd`, `reduce_res`)", remedy=remedy)

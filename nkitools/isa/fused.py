@@ -76,7 +76,8 @@ def scalar_tensor_tensor(
     reduces = reduce_res is not None or reduce_cmd is reduce_cmds.reduce
     compute: Callable[..., Any] = two_steps
     if reduces:
-        compute = _reduced(check, two_steps, reduction, reduce_cmd, reduce_res, data)
+        commanded = reduce_registers.commanded(check, "vector", reduce_cmd, reduction, data, reduce_res)
+        compute = _reduced(two_steps, commanded)
     compute = scalar_operands.zero_if_unary(check, "operand0", first, operand0, compute)
 
     fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
@@ -124,26 +125,13 @@ def _two_steps(
     return compute
 
 
-def _reduced(
-    check: Check,
-    two_steps: Callable[..., Array],
-    reduction: Operator,
-    command: reduce_cmds,
-    reduce_res: NkiTensor | None,
-    data: NkiTensor,
-) -> Callable[..., None]:
-    """Return the steps, then their results into the registers, and these into ``reduce_res``."""
-    lanes = reduce_registers.Lanes(check.instruction, "vector", data)
-    identity, dtype = reduce_registers.IDENTITY[reduction.name], None if reduce_res is None else reduce_res.dtype
+def _reduced(two_steps: Callable[..., Array], reduce: Callable[..., None]) -> Callable[..., None]:
+    """Return the steps, then the reduction of their results."""
 
     def compute(
         destination: Array, values: Array, operand0: Value, operand1: Array, result: Array | None = None
     ) -> None:
-        out = two_steps(destination, values, operand0, operand1)
-        registers = lanes.begin(command, identity)
-        reduce_registers.combine(registers, reduction, out)
-        if result is not None and dtype is not None:
-            put(result, registers, dtype)
+        reduce(two_steps(destination, values, operand0, operand1), result, None)
 
     return compute
 

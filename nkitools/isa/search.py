@@ -228,9 +228,9 @@ def topk(
     written = math.ceil(k / PARTITIONS_PER_CORE) * PARTITIONS_PER_CORE if whole_positions else k
     compute = _into_snakes(order_of, src.shape[0] // PARTITIONS_PER_CORE, k, written)
 
-    found, searched = _snake(written, src.shape[0], k), _snake(count, src.shape[0], src.layout.free_elements)
-    problem = Only(All(PARTITIONS_PER_CORE), found, searched)
-    elements = made({each: {"src": problem, each: Only(SAME, ~found)} for each in ("val_dst", "idx_dst")})
+    found, changed = (_snake(each, src.shape[0], k) for each in (k, written))
+    problem = Only(All(PARTITIONS_PER_CORE), found, _snake(count, src.shape[0], src.layout.free_elements))
+    elements = made({each: {"src": problem, each: Only(SAME, ~changed)} for each in ("val_dst", "idx_dst")})
     return Plan("gpsimd", 4.0 * count + k, compute, elements, wants_fresh=True)
 
 
