@@ -18,6 +18,7 @@ TILES = ("a", "b", "low", "middle", "high", "shifted")
 HBM = ("x", "scratch")
 GIVEN = ("x", "predicate", "rows", "columns", "at")
 # Tensors that share bytes of SBUF: where each begins.
+FAR = {"far": 512, "farther": 1100}  # the same of HBM
 ADDRESSES = {"low": (0, 0), "middle": (0, 24), "high": (0, 48), "shifted": (32, 0)}
 
 
@@ -55,6 +56,9 @@ class ModernProgram:
         physical = memory.take(2 * P, 112)
         for name, (partition, byte) in ADDRESSES.items():
             found[name] = physical[partition : partition + P, byte : byte + 4 * C].reshape(P, C, 4)
+        row = memory.take(FAR["farther"] + 4 * P * C)
+        for name, byte in FAR.items():
+            found[name] = row[byte : byte + 4 * P * C].reshape(P, C, 4)
         banks = memory.take(P, 96)
         found |= {"bank": banks[:, :64].reshape(P, C, 4), "beside": banks[:, 32:96].reshape(P, C, 4)}
         return found
@@ -92,6 +96,8 @@ class ModernProgram:
         found["register"] = nisa.register_alloc()
         for name, address in ADDRESSES.items():
             found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.sbuf, address=address)
+        for name, byte in FAR.items():
+            found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.private_hbm, address=(byte,))
         for name, byte in (("bank", 0), ("beside", 32)):
             found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.psum, address=(0, byte))
         return found
@@ -132,6 +138,8 @@ class ModernProgram:
             self.reshaped,
             self.transposed,
             self.halves,
+            self.fused,
+            self.activated,
         ]
 
     def tile(self) -> str:
@@ -140,7 +148,7 @@ class ModernProgram:
 
     def copy(self) -> Instruction:
         """A DMA between slices with steps, of HBM and SBUF."""
-        dst, src = self.random.choice((*TILES, "scratch")), self.random.choice((*TILES, *HBM))
+        dst, src = self.random.choice((*TILES, "scratch", *FAR)), self.random.choice((*TILES, *HBM, *FAR))
         to = (a_slice(self.random, P), a_slice(self.random, C))
         of = like(self.random, to, (P, C))
         touched = Touched([self.bytes[src][of]], [self.bytes[dst][to]], tensor=dst)
@@ -317,6 +325,31 @@ class ModernProgram:
         flat = self.bytes[src].reshape(-1, 4)
         rows = first + C * np.arange(P - 1)[:, None] + 3 * np.arange(count)
         return Instruction(issue, Touched([flat[rows]], [self.bytes[dst][0 : P - 1, 0:count]], tensor=dst))
+
+    def fused(self) -> Instruction:
+        """Two operators, and a column that takes the sum of their results."""
+        dst, first, second = (self.random.choice(TILES[:2]) for _ in range(3))
+        to, total = self.whole_columns(), self.random.choice(TILES[2:])
+        of, other = ((slice(0, P), a_slice(self.random, C, length=length_of(to[1]))) for _ in range(2))
+        column, reduces = (slice(0, P), slice(3, 4)), self.random.random() < 0.7
+
+        def issue(t: dict[str, Any]) -> None:
+            result = {"reduce_res": t[total][column]} if reduces else {}
+            nisa.scalar_tensor_tensor(t[dst][to], t[first][of], nl.multiply, 2.0, nl.add, t[second][other], **result)
+
+        written = [self.bytes[dst][to], *([self.bytes[total][column]] if reduces else [])]
+        return Instruction(issue, Touched([self.bytes[first][of], self.bytes[second][other]], written, tensor=dst))
+
+    def activated(self) -> Instruction:
+        """An activation on one of the two engines that have it."""
+        dst, src, to = self.tile(), self.tile(), self.whole_columns()
+        of = (slice(0, P), a_slice(self.random, C, length=length_of(to[1])))
+        engine = self.random.choice((nisa.engine.scalar, nisa.engine.gpsimd))
+
+        def issue(t: dict[str, Any]) -> None:
+            nisa.activation(t[dst][to], nl.relu, t[src][of], engine=engine)
+
+        return Instruction(issue, Touched([self.bytes[src][of]], [self.bytes[dst][to]], tensor=dst))
 
     def halves(self) -> Instruction:
         """A tile seen as elements of half the size, of which every other one is written."""
