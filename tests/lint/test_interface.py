@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import nkitools
+from nkitools import options
 from nkitools.lint.interface import Dialects
 from tests.lint.linted import LEGACY, findings, marked, of_body, places, written
 
@@ -119,3 +120,40 @@ def test_every_name_of_a_module_is_known(name: str) -> None:
     members = importlib.import_module(name).__all__
     assert members
     assert [member for member in members if interface.missing(f"{name}.{member}") is not None] == []
+
+
+KINDS = "first = nisa.memset(x, 1.0)\nnisa.memset(x, 2.0).depends_on(first{kind})"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "expected"),
+    [
+        ("0.7", "", [("NK618", "hint")]),
+        ("0.7", ", kind=nisa.dependency.schedule", []),
+        ("0.7", ", **more", []),
+        ("0.6", "", []),
+        ("0.6", ", kind=nisa.dependency.runtime", [("NK608", "error"), ("NK609", "error")]),
+    ],
+)
+def test_kinds_of_dependencies(tmp_path: Path, version: str, kind: str, expected: list[tuple[str, str]]) -> None:
+    """Since 0.7 a dependency has a kind, and one without is announced to go; before that there is none."""
+    with options.override(nki_version=version):
+        found = of_body(tmp_path, KINDS.format(kind=kind))
+    assert sorted((each.rule, each.severity) for each in found if each.rule != "NK616") == expected
+
+
+@pytest.mark.parametrize(("version", "severity"), [("0.6", "hint"), ("auto", "warning"), ("0.7", "error")])
+def test_a_name_that_goes(tmp_path: Path, version: str, severity: str) -> None:
+    """Announced by 0.6, gone from 0.7: a warning where no version is named, refused where 0.7 is."""
+    with options.override(nki_version=version):
+        (found,) = of_body(tmp_path, "for i in nl.dynamic_range(4):\n    pass")
+    assert (found.rule, found.severity) == ("NK608" if version == "0.7" else "NK618", severity)
+    assert "nl.fori_loop" in found.remedy
+
+
+@pytest.mark.parametrize("line", ["n = nl.affine_range(4)", "kind = nisa.VirtualRegister", "e = nisa.vector_engine"])
+def test_a_name_that_is_to_go(tmp_path: Path, line: str) -> None:
+    """A hint, with what to write instead."""
+    (found,) = of_body(tmp_path, line)
+    assert (found.rule, found.severity) == ("NK618", "hint")
+    assert found.remedy.startswith("Use ")

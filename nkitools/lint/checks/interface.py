@@ -74,10 +74,24 @@ def _form(member: str) -> str:
     return f"The call form is nl.{'load(x[...], mask=...)' if member == 'load' else 'store(dst, value)'}."
 
 
+def depended(context: Context, node: ast.Call, owner: ast.expr, method: str, *given: Value) -> None:
+    """``instruction.depends_on(producer, kind=...)``: the kind, where the NKI version has it."""
+    names = {each.arg for each in node.keywords}
+    if method != "depends_on" or not context.modern or None in names:
+        return
+    rows = versions.by_full_name()
+    row = rows["nki.isa.NkiInstruction.depends_on(kind)"]
+    notice = versions.notice(rows["nki.isa.depends_on without kind="], context.language)
+    if "kind" not in names and notice is not None:
+        context.find("NK618", node, notice.message, notice.remedy, notice.severity)
+    elif "kind" in names and not row.is_in(context.language):
+        context.find("NK609", node, f"depends_on: the argument `kind` {row.absence(context.language)}", row.instead)
+
+
 def steered(context: Context, node: ast.expr, value: Value) -> None:
     """``while register:``"""
     if isinstance(value, Register) and context.modern:
         context.find("NK618", node, "loops that a register steers with `while` are deprecated", "Use nl.while_loop.")
 
 
-LISTENS = {"call": (called, memory, operand), "name": (named,), "truth": (steered,)}
+LISTENS = {"call": (called, memory, operand), "name": (named,), "truth": (steered,), "method": (depended,)}
