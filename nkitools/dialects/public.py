@@ -11,7 +11,7 @@ from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.dialects import absent, versions
 from nkitools.dialects.call_form import with_call_forms
 from nkitools.dialects.version_forms import OTHER_VERSION, VersionedInstruction, language_here, versioned_function
-from nkitools.dialects.versions import LanguageVersion, Row
+from nkitools.dialects.versions import Row
 from nkitools.issue.instruction import Instruction
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import finding_here
@@ -54,11 +54,6 @@ def find(namespace: dict[str, Any], module: str, name: str) -> Any:
 def whole(namespace: dict[str, Any], name: str) -> Any:
     """Return what the dialect's module has under a name of its ``__all__``, whatever the version."""
     return namespace[name] if name in namespace else namespace["_of_some_versions"][name]
-
-
-def names(module: str, language: LanguageVersion) -> list[str]:
-    """Return the names of ``module`` that ``language`` has."""
-    return sorted(row.name for row in versions.names_of(module).values() if row.is_modelled and row.is_in(language))
 
 
 def _definition(namespace: dict[str, Any], row: Row) -> Any:

@@ -17,7 +17,7 @@ from nkitools.dialects import versions
 from nkitools.dialects.call_form import wrong_call
 from nkitools.dialects.versions import LanguageVersion, Notice, Row
 from nkitools.issue.fast_path import compiled
-from nkitools.issue.instruction import Instruction
+from nkitools.issue.instruction import Binder, Instruction
 from nkitools.issue.version_notices import report_notice
 from nkitools.rules.finding import refuse
 
@@ -84,21 +84,11 @@ class VersionedInstruction(Instruction[...]):
     def __init__(self, whole: Instruction[...], row: Row, changes: tuple[Row, ...]) -> None:
         self.row = row
         self.version_changes = changes
-        self.binders = _Forms(self._binder)
         super().__init__(whole.function)
+        self._bind = None
+        self.binders = _Forms(self._binder)
 
-    @property
-    def _bind(self) -> Callable[..., tuple[Any, ...]]:
-        """Return what binds a call's arguments under the version of the run."""
-        core = CORE.get()
-        binder: Callable[..., tuple[Any, ...]] = self.binders[language_here() if core is None else core.language]
-        return binder
-
-    @_bind.setter
-    def _bind(self, bind: Callable[..., tuple[Any, ...]]) -> None:
-        """Leave the whole instruction's binder to the whole instruction."""
-
-    def _binder(self, language: LanguageVersion) -> Callable[..., tuple[Any, ...]]:
+    def _binder(self, language: LanguageVersion) -> Binder:
         check_version(self.row, language)
         shown = narrowed(self.signature, self.version_changes, language)
         # A parameter that the version lacks gets the default of the definition.

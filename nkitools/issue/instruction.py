@@ -8,7 +8,7 @@ looked up from then on, so that a call costs a dictionary lookup beside NumPy's 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec
 
 import numpy as np
@@ -17,6 +17,7 @@ from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects import versions
+from nkitools.dialects.versions import LanguageVersion
 from nkitools.engines.enums import dependency
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
 from nkitools.issue.check import check
@@ -65,6 +66,7 @@ _WANTED = {
 }
 
 
+Binder = Callable[..., tuple[Any, ...]]
 P = ParamSpec("P")  # the parameters of an instruction, as its authors call them
 
 
@@ -136,7 +138,9 @@ class Instruction(InstructionForm, Generic[P]):
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
         self.__signature__ = self.signature
-        self._bind = binder(self.name, self.form)
+        # What binds a call's arguments; None where that depends on the NKI version, and then one for each in binders.
+        self._bind: Binder | None = binder(self.name, self.form)
+        self.binders: Mapping[LanguageVersion, Binder] = {}
         self._issue = issuer(self, self.form, self.roles)
 
     def __repr__(self) -> str:
@@ -147,7 +151,7 @@ class Instruction(InstructionForm, Generic[P]):
         if core is None:
             core = current_core(f"nisa.{self.name}")
         try:
-            values = self._bind(*args, **kwargs)
+            values = (self._bind or self.binders[core.language])(*args, **kwargs)
         except TypeError as error:
             values, wrong = None, error
         if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
@@ -162,7 +166,8 @@ class Instruction(InstructionForm, Generic[P]):
 
     def bound(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the arguments of a good call in the order of the signature."""
-        return self._bind(*args, **kwargs)
+        bind = self._bind or self.binders[current_core(f"nisa.{self.name}").language]
+        return bind(*args, **kwargs)
 
     def kept_plan(self, core: Core, values: tuple[Any, ...]) -> Plan | None:
         """Return the plan that the fast path has for a call with these arguments; None where it has none."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools import options
 from nkitools.rules.catalogue import RULES, Rule
 
 PlayExample = Callable[..., Any]
@@ -43,12 +44,15 @@ def _each(kind: str, *, elsewhere: bool = False) -> list[Any]:
 def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
     rule: Rule, source: str, chip: str, play_example: PlayExample
 ) -> None:
-    """Under rules="report" one cause gives one finding, at the line that the author has to change."""
+    """Under rules="report" one cause gives one finding, at the line that the author has to change.
+
+    Before NKI 0.7 the name of NK618's example was only announced to go.
+    """
     outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only)
     spoken = [finding for finding in outcome.findings if finding.severity != "hint" or finding.rule == rule.id]
     assert [(each.rule, each.line) for each in spoken] == [(rule.id, _marked_line(rule, source))]
     assert spoken[0].file == outcome.path
-    assert spoken[0].severity == rule.severity
+    assert spoken[0].severity == ("hint" if rule.id == "NK618" and not options.language().traced else rule.severity)
     assert spoken[0].message
     assert spoken[0].remedy
 
