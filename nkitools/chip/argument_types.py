@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 
 from nkitools.chip.memory_region import MemoryRegion
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber
 
 if TYPE_CHECKING:
     from nkitools.chip.dtypes import DType
@@ -23,7 +23,7 @@ Axes: TypeAlias = int | Sequence[int]  # one dimension, or several
 Pattern: TypeAlias = Sequence[Sequence[int]]  # [stride, count] of each dimension
 Memory: TypeAlias = MemoryRegion | str  # nl.sbuf; in the legacy dialect also "sbuf"
 Number: TypeAlias = int | float | np.integer[Any] | np.floating[Any]
-Bound: TypeAlias = int | VirtualRegister  # of a loop on the device
+Bound: TypeAlias = int | DeviceNumber  # of a loop on the device
 Grid: TypeAlias = int | Sequence[int]  # of a launch
 Kernel: TypeAlias = Callable[..., Any]  # a function, or the object that a decorator makes of one
 

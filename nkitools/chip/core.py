@@ -92,6 +92,8 @@ class Core:
 
         ``address``: (partition, byte offset) on chip, (byte offset,) in HBM.
         """
+        if dtype.is_wide:
+            check_width(dtype, memory, math.prod(shape), self.language)
         site = self.record.naming_site()
         if memory is MemoryRegion.shared_hbm:
             return self._allocate_shared(shape, dtype, name, site, address)
@@ -185,6 +187,20 @@ def _check_byte(byte: int, dtype: DType, address: tuple[int, ...]) -> None:
     if byte % dtype.itemsize:
         size = dtype.itemsize
         refuse("NK207", f"byte offset {byte} of address {address} is not a multiple of {dtype}'s {size} bytes")
+
+
+def check_width(dtype: DType, memory: MemoryRegion, size: int, language: LanguageVersion) -> None:
+    """NK301: integers of 64 bits lie in HBM, and a single signed one in SBUF, for scalars; since NKI 0.7."""
+    row = by_full_name()[f"nki.language.{dtype}"]
+    if not row.is_in(language):
+        refuse("NK301", f"{dtype} is not a dtype of this NKI: {row.absence(language)}", remedy=row.instead)
+    signed = memory is MemoryRegion.sbuf and size == 1 and dtype.kind == "signed"
+    if memory in ON_CHIP and not signed:
+        message = (
+            f"a tensor of {dtype} with {size} elements lies in {memory.name.upper()}; no engine computes on 64 bits"
+        )
+        where = "Integers of 64 bits lie in HBM, and one of nl.int64 in SBUF, where nisa.scalar_load reads it."
+        refuse("NK301", message, remedy=f"{where} Compute on nl.int32.")
 
 
 CORE: ContextVar[Core | None] = ContextVar("nkitools_core", default=None)

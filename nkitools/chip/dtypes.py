@@ -24,7 +24,7 @@ class DType:
     the left, looks at what it is held in and says that it is float32.)
     """
 
-    __slots__ = ("dtype", "index", "is_float", "is_integer", "itemsize", "kind", "name")
+    __slots__ = ("dtype", "index", "is_float", "is_integer", "is_wide", "itemsize", "kind", "name")
 
     _registry: Final[list[DType]] = []
 
@@ -35,6 +35,7 @@ class DType:
         self.itemsize = self.dtype.itemsize
         self.is_float = kind == "float"
         self.is_integer = kind in ("signed", "unsigned")
+        self.is_wide = self.is_integer and self.itemsize == 8  # of 64 bits: no engine computes on it
         self.index = len(DType._registry)
         DType._registry.append(self)
 
@@ -94,11 +95,15 @@ float8_e8m0fnu = DType("float8_e8m0fnu", "float", ml_dtypes.float8_e8m0fnu)
 float8_e5m2_x4 = _packed("float8_e5m2_x4", "<u4")
 float8_e4m3fn_x4 = _packed("float8_e4m3fn_x4", "<u4")
 float4_e2m1fn_x4 = _packed("float4_e2m1fn_x4", "<u2")
+int64 = DType("int64", "signed", np.int64)  # since NKI 0.7: of scalars, and of tensors that only DMA moves
+uint64 = DType("uint64", "unsigned", np.uint64)
 
 INTEGERS = (int8, int16, int32, uint8, uint16, uint32)
 FLOATS = (float8_e4m3, float8_e5m2, float16, bfloat16, float32)  # of NeuronCore-v2, without tfloat32
 
-DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in DType._registry}
+# The dtypes that every version of NKI has; `_NAMED` has those of 64 bits, too.
+DTYPES: dict[str, DType] = {dtype.name: dtype for dtype in DType._registry if not dtype.is_wide}
+_NAMED = {dtype.name: dtype for dtype in DType._registry}
 _ALIASES = {"bool_": bool_, "float8e4": float8_e4m3, "float8e5": float8_e5m2}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {dtype.dtype: dtype for dtype in DType._registry if dtype is not tfloat32}
 
@@ -114,14 +119,14 @@ def as_dtype(value: DTypeLike) -> DType:
     """Return the NKI dtype that ``value`` names.
 
     A DType, a string, a NumPy or ml_dtypes dtype or type, or Python's float (float32), int (int32) or bool.
-    Raises UnknownDType for everything else (float64 and int64 included: no engine has them).
+    Raises UnknownDType for everything else (float64 included: no engine has it).
     """
     if type(value) is DType:
         return value
     found = None
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1]
-        found = DTYPES.get(name) or _ALIASES.get(name)
+        found = _NAMED.get(name) or _ALIASES.get(name)
     elif isinstance(value, type):
         found = _PYTHON.get(value)
     # Only these: to NumPy, None is float64 as well, and an array is its dtype.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.view_checks import describe, out_of_bounds, wrong
 from nkitools.rules.finding import refuse
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class DynamicSlice:
-    """``nl.ds(start, size)``: the elements start .. start+size-1 of a dimension; ``start`` may be a register."""
+    """``nl.ds(start, size)``: the elements start .. start+size-1; ``start`` may be a register or scalar."""
 
     __slots__ = ("size", "start")
 
-    def __init__(self, start: int | VirtualRegister, size: int) -> None:
+    def __init__(self, start: int | DeviceNumber, size: int) -> None:
         self.start = start
         self.size = size
 
@@ -28,7 +28,7 @@ class DynamicSlice:
         return f"nl.ds({self.start}, {self.size})"
 
 
-Index: TypeAlias = int | slice | EllipsisType | DynamicSlice | VirtualRegister  # what may stand in brackets
+Index: TypeAlias = int | slice | EllipsisType | DynamicSlice | DeviceNumber  # what may stand in brackets
 Key: TypeAlias = Index | tuple[Index, ...]
 
 

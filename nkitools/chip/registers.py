@@ -1,4 +1,4 @@
-"""Virtual registers: scalars that exist while a kernel runs."""
+"""Numbers that the device computes while a kernel runs; those of virtual registers."""
 
 from __future__ import annotations
 
@@ -11,28 +11,19 @@ from nkitools.rules.finding import refuse
 _INT32 = (-(1 << 31), (1 << 32) - 1)
 
 
-class VirtualRegister:
-    """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
+class DeviceNumber:
+    """A number that the device computes: it bounds loops and addresses elements, and the host never sees it."""
 
-    It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
-    It is no Python number: converting or comparing it while the kernel is built is refused (NK601), as the value is
-    known only on the device. Sums, differences, products, quotients and remainders with integers and registers are new
-    registers: undocumented, but public kernels compute addresses that way. The counter of a dynamic loop is frozen.
-    """
+    __slots__ = ("is_written", "readers", "sources", "value")
 
-    __slots__ = ("frozen", "is_written", "readers", "sources", "value")
-
-    def __init__(self, state: float | None = None, frozen: bool = False) -> None:
-        if state is not None:
-            check_value("VirtualRegister", state)
-        self.value = state
-        self.frozen = frozen
+    def __init__(self, state: float | None = None) -> None:
+        self.value: Any = state
         self.sources: tuple[int, ...] = ()  # the instructions that made the value, by their positions in the record
-        self.readers: list[int] = []  # those that have read it since it was written
+        self.readers: list[int] = []  # the instructions that have read the value since it was written
         self.is_written = False  # by an instruction
 
     def made_by(self, sources: tuple[int, ...]) -> Self:
-        """Return the register itself, once it names the instructions that made its value."""
+        """Return the number itself, once it names the instructions that made its value."""
         self.sources = sources
         return self
 
@@ -40,7 +31,8 @@ class VirtualRegister:
         """Return the value; a register that never got one is refused (NK401)."""
         if self.value is None:
             refuse("NK401", f"{what} reads a register that was never given a value")
-        return self.value
+        value: float = self.value
+        return value
 
     def integer(self, what: str) -> int:
         """Return the value as an address or a loop bound. NK301 for a float: its bits would be taken as an integer."""
@@ -48,6 +40,37 @@ class VirtualRegister:
         if not isinstance(value, int):
             refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")
         return value
+
+    def check_width(self, what: str) -> None:
+        """Refuse an integer of 64 bits (NK301); only scalars have so many."""
+
+    def short_integer(self, what: str) -> int:
+        """Return the value as one of 32 bits (NK301)."""
+        self.check_width(what)
+        return self.integer(what)
+
+    def operand(self) -> float:
+        """Return the value for the arithmetic of registers."""
+        return self.read("register arithmetic")
+
+
+class VirtualRegister(DeviceNumber):
+    """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
+
+    It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
+    It is no Python number: converting or comparing it while the kernel is built is refused (NK601), as the value is
+    known only on the device. Sums, differences, products, quotients and remainders with integers, registers and 32-bit
+    scalars are new registers: undocumented, but public kernels compute addresses that way. The counter of a dynamic
+    loop is frozen.
+    """
+
+    __slots__ = ("frozen",)
+
+    def __init__(self, state: float | None = None, frozen: bool = False) -> None:
+        if state is not None:
+            check_value("VirtualRegister", state)
+        super().__init__(state)
+        self.frozen = frozen
 
     def write(self, what: str, value: float) -> None:
         """Give it a value; the counter of a dynamic loop takes none (NK601)."""
@@ -59,38 +82,38 @@ class VirtualRegister:
         return self.read("a loop condition") != 0
 
     def _compute(
-        self, other: int | VirtualRegister, function: Callable[[Any, Any], Any], *, swapped: bool = False
+        self, other: int | DeviceNumber, function: Callable[[Any, Any], Any], *, swapped: bool = False
     ) -> VirtualRegister:
-        if isinstance(other, VirtualRegister):
-            right = other.read("register arithmetic")
+        if isinstance(other, DeviceNumber):
+            right = other.operand()
         elif isinstance(other, int):
             right = other
         else:
             return NotImplemented
-        left = self.read("register arithmetic")
+        left = self.operand()
         result = VirtualRegister(function(right, left) if swapped else function(left, right))
         return result.made_by(made_of(self, other))
 
-    def __add__(self, other: int | VirtualRegister) -> VirtualRegister:
+    def __add__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: int | VirtualRegister) -> VirtualRegister:
+    def __sub__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.sub)
 
-    def __rsub__(self, other: int | VirtualRegister) -> VirtualRegister:
+    def __rsub__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.sub, swapped=True)
 
-    def __mul__(self, other: int | VirtualRegister) -> VirtualRegister:
+    def __mul__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.mul)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: int | VirtualRegister) -> VirtualRegister:
+    def __floordiv__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.floordiv)
 
-    def __mod__(self, other: int | VirtualRegister) -> VirtualRegister:
+    def __mod__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.mod)
 
     def _host_side(self, *args: float | VirtualRegister) -> NoReturn:
@@ -114,9 +137,9 @@ class VirtualRegister:
 
 
 def made_of(*operands: Any) -> tuple[int, ...]:
-    """Return the instructions that made the values of some registers; numbers were made by none."""
-    registers = (each for each in operands if isinstance(each, VirtualRegister))
-    return tuple(sorted({source for register in registers for source in register.sources}))
+    """Return the instructions that made some numbers of the device; those of the host were made by none."""
+    numbers = (each for each in operands if isinstance(each, DeviceNumber))
+    return tuple(sorted({source for number in numbers for source in number.sources}))
 
 
 def check_value(what: str, value: float) -> None:

@@ -1,4 +1,6 @@
-"""Views whose address is decided while the kernel runs: by a register or a scalar in SBUF, or by an index a partition.
+"""Views whose address is decided while the kernel runs.
+
+A register, a scalar or an element in SBUF decides it, or an index for each partition.
 
 The value is read when an instruction uses the view, as the chip does it, not when the view is made.
 """
@@ -14,7 +16,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
 from nkitools.chip.view_checks import describe, dimension, pattern_start, wrong, wrong_call
@@ -27,15 +29,15 @@ class OutOfBounds(Exception):
 
 @dataclass(frozen=True)
 class Term:
-    """A run-time offset: ``source`` (a register or (1, 1) tensor) times ``stride`` bytes; valid are 0 .. ``limit``."""
+    """A run-time offset: ``source`` (register, scalar, (1, 1) tensor) times ``stride`` bytes; valid: 0 .. ``limit``."""
 
-    source: VirtualRegister | NkiTensor
+    source: DeviceNumber | NkiTensor
     stride: int
     limit: int
 
     def value(self, what: str) -> int:
         """Return the offset's value now."""
-        if isinstance(self.source, VirtualRegister):
+        if isinstance(self.source, DeviceNumber):
             return self.source.integer(what)
         return int(_scalar(self.source, what))
 
@@ -46,12 +48,14 @@ def _scalar(tensor: NkiTensor, what: str) -> int:
     return int(tensor.read().reshape(-1)[0])
 
 
-def checked_source(tensor: NkiTensor, source: Place, what: str) -> VirtualRegister | NkiTensor:
+def checked_source(tensor: NkiTensor, source: Place, what: str) -> DeviceNumber | NkiTensor:
     """Return a run-time index: a register, or an integer tensor of one element in SBUF (NK201, NK301, NK609)."""
-    if isinstance(source, VirtualRegister):
+    if isinstance(source, DeviceNumber):
         return source
     if not isinstance(source, NkiTensor):
-        wrong_call(tensor, f"{what} must be a register or a (1, 1) tensor in SBUF, it is {type(source).__name__}")
+        wrong_call(
+            tensor, f"{what} must be a register, a scalar or a (1, 1) tensor in SBUF, it is {type(source).__name__}"
+        )
     if source.buffer is not MemoryRegion.sbuf:
         refuse("NK201", f"{what} must lie in SBUF, it is {describe(source)}", about=(source,))
     if source.size != 1:
@@ -86,7 +90,7 @@ class IndirectTensor(NkiTensor):
 
     def ap(self, *args: Any, **kwargs: Any) -> NoReturn:
         """NK609, NK607: it cannot be indexed again, and the reference does not say what becomes of the index it has."""
-        if any(isinstance(each, (NkiTensor, VirtualRegister)) for each in (*args, *kwargs.values())):
+        if any(isinstance(each, (NkiTensor, DeviceNumber)) for each in (*args, *kwargs.values())):
             _one_index(self)
         not_modelled(f"ap of {describe(self)}, which has a dynamic index, is not modelled")
 
@@ -113,6 +117,9 @@ class DynamicTensor(IndirectTensor):
         """``tensor`` moved by run-time offsets."""
         if tensor.is_indirect():
             _one_index(tensor)
+        for term in terms if tensor.on_chip else ():
+            if isinstance(term.source, DeviceNumber):
+                term.source.check_width(f"an address in {describe(tensor)}")
         self = cls.__new__(cls)
         self._set(tensor.storage, tensor.array, tensor.dtype, tensor.byte_offset)
         self.base_offset = tensor.byte_offset
@@ -287,7 +294,7 @@ def at_index(window: NkiTensor, index: Place, stride: int, limit: int, what: str
     return DynamicTensor.of(window, Term(checked_source(window, index, what), stride, limit))
 
 
-def at_registers(window: NkiTensor, terms: list[tuple[VirtualRegister, int, int]]) -> DynamicTensor:
+def at_registers(window: NkiTensor, terms: list[tuple[DeviceNumber, int, int]]) -> DynamicTensor:
     """``window``, moved by registers times strides when it is used."""
     return DynamicTensor.of(window, *(Term(*term) for term in terms))
 

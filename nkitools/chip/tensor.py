@@ -17,16 +17,18 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.rearrange import plan_rearrange
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber, VirtualRegister
+from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor_refusals import NotAValue
 from nkitools.chip.tensor_repr import shown
 from nkitools.rules.finding import not_modelled, refuse
 
-Place: TypeAlias = "NkiTensor | VirtualRegister"  # an address that is known when the kernel runs
+Place: TypeAlias = "NkiTensor | DeviceNumber"  # an address that is known when the kernel runs
 TileOrNumber: TypeAlias = "NkiTensor | Number"
 
 _new = object.__new__
+_ON_DEVICE = (VirtualRegister, NkiScalar)
 
 
 class RuntimeViews:
@@ -36,7 +38,7 @@ class RuntimeViews:
     """
 
     at_index: Callable[[NkiTensor, Any, int, int, str], NkiTensor]
-    at_registers: Callable[[NkiTensor, list[tuple[VirtualRegister, int, int]]], NkiTensor]
+    at_registers: Callable[[NkiTensor, list[tuple[DeviceNumber, int, int]]], NkiTensor]
     moved: Callable[[NkiTensor, NkiTensor, Any, Any], NkiTensor]
     stray: Callable[[NkiTensor, tuple[int, ...], DType, str], NkiTensor]
     gathered: Callable[[NkiTensor, list[tuple[int, int]], int, DType, Any, Any], NkiTensor]
@@ -136,12 +138,12 @@ class NkiTensor(NotAValue, StridedView):
                     continue
                 first, window = indexing.resolve_slice(self, dim, item)
             elif kind is DynamicSlice:
-                if type(item.start) is VirtualRegister:
+                if type(item.start) in _ON_DEVICE:
                     return self._with_registers(items)
                 first, window = indexing.resolve_ds(self, dim, item)
             elif item is Ellipsis:
                 return self._indexed(indexing.expanded(self, items))
-            elif kind is VirtualRegister:
+            elif kind in _ON_DEVICE:
                 return self._with_registers(items)
             else:
                 first = indexing.resolve_index(self, dim, item)
@@ -162,16 +164,16 @@ class NkiTensor(NotAValue, StridedView):
     def _with_registers(self, items: tuple[Any, ...]) -> Self:
         """Return the view of a key with registers: that of their zeros, moved when it is used."""
         items = indexing.expanded(self, items)
-        terms: list[tuple[VirtualRegister, int, int]] = []
+        terms: list[tuple[DeviceNumber, int, int]] = []
         static: list[Any] = []
         for dim, item in enumerate(items):
             register, length = item, 1
-            if type(item) is DynamicSlice and type(item.start) is VirtualRegister:
+            if type(item) is DynamicSlice and type(item.start) in _ON_DEVICE:
                 register, length = item.start, view_checks.integer(self, item.size, "the size of nl.ds")
                 static.append(DynamicSlice(0, length))
-            elif type(item) is VirtualRegister:
+            elif type(item) in _ON_DEVICE:
                 if self.on_chip and dim == 0:
-                    view_checks.keep_partition(self, "a register as the index of dimension 0")
+                    view_checks.keep_partition(self, "a register or scalar as the index of dimension 0")
                 static.append(0)
             else:
                 static.append(item)
@@ -193,16 +195,17 @@ class NkiTensor(NotAValue, StridedView):
         window = slice(first, stop, stride)
         return self._indexed((*[slice(None)] * dim, window))
 
-    def select(self, dim: int, index: int | NkiTensor | VirtualRegister) -> Self:
+    def select(self, dim: int, index: int | Place) -> Self:
         """One element of a dimension, which is removed. Requires 0 <= index < shape[dim].
 
-        A register or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along dimension 0.
+        A register, a scalar or a (1, 1) integer tensor in SBUF selects when the view is used; on chip not along
+        dimension 0.
 
         As with ``t[:, index]``, what must stay stays with size 1: the partition dimension on chip, and the last
         dimension of the least that a tensor has.
         """
         dim = view_checks.dimension(self, dim)
-        if isinstance(index, (NkiTensor, VirtualRegister)):
+        if isinstance(index, (NkiTensor, DeviceNumber)):
             if self.on_chip and dim == 0:
                 view_checks.keep_partition(self, "a dynamic select along dimension 0")
             window, limit = NkiTensor._indexed(self, (*[slice(None)] * dim, 0)), self.shape[dim] - 1
@@ -317,6 +320,8 @@ class NkiTensor(NotAValue, StridedView):
     def view(self, dtype: DTypeLike) -> Self:
         """Return the same bytes as another dtype; the last dimension's size scales with the ratio of the sizes."""
         target = view_checks.known_dtype(dtype, self)
+        if target.is_wide:
+            view_checks.width(self, target, self.size * self.dtype.itemsize // target.itemsize)
         if target.itemsize == self.dtype.itemsize:
             return self._view(self.array.view(target.dtype), self.byte_offset, target)
         shape, strides = view_checks.recast(self, target)
@@ -344,6 +349,8 @@ class NkiTensor(NotAValue, StridedView):
             refuse("NK609", "ap(indirect_dim=...) needs scalar_offset or vector_offset", about=(self,))
         target = self.dtype if dtype is None else view_checks.known_dtype(dtype, self)
         pairs = view_checks.pairs_of(self, pattern)
+        if target.is_wide:
+            view_checks.width(self, target, math.prod(count for _, count in pairs))
         more = 0 if offset is None else view_checks.integer(self, offset, "ap's offset")
         start = view_checks.pattern_start(self, more, target)
         if vector_offset is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from nkitools.chip.argument_types import Pattern
+from nkitools.chip.core import check_width, current_core
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.chip.pictures import picture_of_range
@@ -51,6 +52,11 @@ def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: in
         about=(tensor,),
         picture=lambda: picture_of_range(tensor.shape[dim], first, max(first, last)),
     )
+
+
+def width(tensor: StridedView, dtype: DType, size: int) -> None:
+    """Refuse a view of ``size`` integers of 64 bits where there are none (NK301)."""
+    check_width(dtype, tensor.buffer, size, current_core("a view of 64-bit integers").language)
 
 
 def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoReturn:

@@ -11,7 +11,7 @@ from nkitools.chip.argument_types import Number, Pattern
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, put_floats, through_float32
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import constant, note_unfit
@@ -22,6 +22,7 @@ from nkitools.engines.enums import oob_mode as oob_modes
 from nkitools.issue import dma_descriptors, guards, instruction_guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
+from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
 from nkitools.issue.touched_elements import register_value
@@ -48,6 +49,7 @@ def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[
 
 
 @instruction
+@takes_64_bits
 def dma_copy(
     check: Check,
     dst: Dst,
@@ -60,8 +62,9 @@ def dma_copy(
 ) -> Plan:
     """``dst = src`` by DMA between HBM and SBUF, in any direction.
 
-    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32. ``priority`` 0 to 3 is
-    for NeuronCore-v4, ``dge_mode=hwdge`` for v3 on; it converts nothing, and ``engine`` may then be sync or scalar.
+    Shapes: equally many elements in total. Dtypes: any; a conversion goes through float32, and integers of 64 bits are
+    not converted. ``priority`` 0 to 3 is for NeuronCore-v4, ``dge_mode=hwdge`` for v3 on; it converts nothing, and
+    ``engine`` may then be sync or scalar.
     Gathers rows of an HBM ``src`` and scatters into those of an HBM ``dst`` that an index per partition chooses
     (``vector_select``, ``ap(vector_offset=)``), with ``dge_mode`` unknown or swdge; ``dge_mode=none`` takes no
     run-time address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the
@@ -81,6 +84,12 @@ def dma_copy(
         check.refuse("NK109", message, dst, src)
     if dst.dtype is not src.dtype:
         guards.not_packed(check, dst=dst, src=src)
+        wide = next((each for each in (dst, src) if each.dtype.is_wide), None)
+        if wide is not None:
+            message = (
+                f"integers of 64 bits are copied, not converted: `dst` is {describe(dst)} and `src` {describe(src)}"
+            )
+            check.refuse("NK301", message, wide, remedy="Give both the same dtype; convert on the host.")
         if dge_mode is dge_modes.hwdge:
             message = (
                 f"`dge_mode`={dge_mode} converts no elements: `dst` is {describe(dst)} and `src` is {describe(src)}"
@@ -172,7 +181,7 @@ def iota(
     """``dst[p, w, z, y, x] = offset + p*channel_multiplier + w*step_w + z*step_z + y*step_y + x*step_x``, on GpSimd.
 
     ``pattern``: one to four ``[step, num]``, whose nums multiply to the elements per partition of ``dst`` (SBUF).
-    32-bit integer arithmetic, which wraps, then cast to ``dst.dtype``. ``offset`` may be a register.
+    32-bit integer arithmetic, which wraps, then cast to ``dst.dtype``. ``offset`` may be a register or scalar.
     Errors: NK101, NK107 to NK110, NK201, NK301, NK401, NK609. Source: nki.isa.iota (NKI 0.6, and its release notes 0.4
     for the register).
     """
@@ -184,8 +193,8 @@ def iota(
 
     dtype = dst.dtype
 
-    def compute(destination: Array, offset: int | VirtualRegister) -> None:
-        first = register_value("nisa.iota", offset) if isinstance(offset, VirtualRegister) else offset
+    def compute(destination: Array, offset: int | DeviceNumber) -> None:
+        first = register_value("nisa.iota", offset) if isinstance(offset, DeviceNumber) else offset
         instruction_guards.integer(check, "offset", first)
         values = np.asarray(first + across * np.arange(destination.shape[0], dtype=np.int64))
         for step, count in steps:

@@ -10,8 +10,8 @@ from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast
+from nkitools.chip.registers import DeviceNumber, check_value
 from nkitools.chip.registers import VirtualRegister as VirtualRegister
-from nkitools.chip.registers import check_value
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue import guards
@@ -42,18 +42,20 @@ def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
 
 @instruction
 def register_move(check: Check, dst: Register, src: RegisterOrNumber) -> Plan:
-    """Put an integer or another register's value into a register. The counter of a dynamic loop takes none (NK601).
+    """Put an integer, or what a register or a 32-bit scalar holds, into a register.
+
+    The counter of a dynamic loop takes none (NK601).
 
     Errors: NK401, NK601, NK609. Source: nki.isa.register_move (NKI 0.6).
     """
 
     def compute(target: VirtualRegister, value: Any) -> None:
         what = "nisa.register_move"
-        if not isinstance(value, VirtualRegister):
+        if not isinstance(value, DeviceNumber):
             check_value(what, value)
-        target.write(what, value.read(what) if isinstance(value, VirtualRegister) else value)
+        target.write(what, value.operand() if isinstance(value, DeviceNumber) else value)
         core = current_core(what)
-        if isinstance(value, VirtualRegister):
+        if isinstance(value, DeviceNumber):
             use_register(core, value)
         set_register(core, target)
 

@@ -37,7 +37,12 @@ from nkitools.issue.resolve import plan_of
 
 SBUF = MemoryRegion.sbuf
 REDUCING = ("add", "minimum", "maximum")
-WIDE_INTEGERS = ("int32", "uint32")  # "does not support 32-bit or 64-bit integer operands" (NCC_EVRF061, EVRF063)
+WIDE_INTEGERS = (
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+)  # "does not support 32-bit or 64-bit integer operands" (NCC_EVRF061, EVRF063)
 
 Moves = Callable[[Met, list[Array]], None]  # writes what the ranks have brought to the destinations
 Mask = Array | None
@@ -157,8 +162,8 @@ class Collective:
             guards.not_packed(self.check, srcs=tensor)
             if tensor.dtype.name in WIDE_INTEGERS:
                 message = (
-                    f"{describe(tensor)} has 32-bit integers; a reduction is computed in float32, which cannot hold "
-                    "all of them (NCC_EVRF061)"
+                    f"{describe(tensor)} has {8 * tensor.dtype.itemsize}-bit integers; a reduction is computed in "
+                    "float32, which cannot hold all of them (NCC_EVRF061)"
                 )
                 self.check.fail("NK301", message, tensor, remedy="Cast to float32 first, where the values allow it.")
         return found

@@ -14,6 +14,13 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.plan import DATA, LABEL, ROLES, SOURCES, SRC, STATIC, Check, Plan
 
 AnyCheck = TypeVar("AnyCheck", bound=Check)
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Plan])
+
+
+def takes_64_bits(function: AnyFunction) -> AnyFunction:
+    """Mark the function of an instruction that moves integers of 64 bits; all other instructions refuse them."""
+    function.takes_64_bits = True  # type: ignore[attr-defined]
+    return function
 
 
 class InstructionForm:
@@ -22,6 +29,7 @@ class InstructionForm:
     def __init__(self, function: Callable[..., Plan]) -> None:
         self.function = function
         self.name = function.__name__
+        self.takes_64_bits = getattr(function, "takes_64_bits", False)
         signature = inspect.signature(function)
         self.form = list(signature.parameters.values())[1:]
         bare = [parameter.replace(annotation=parameter.empty) for parameter in self.form]

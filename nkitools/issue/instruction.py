@@ -14,7 +14,6 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec
 import numpy as np
 
 from nkitools.chip.core import CORE, Core, current_core
-from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects import versions
 from nkitools.dialects.versions import LanguageVersion
@@ -28,11 +27,13 @@ from nkitools.issue.instruction_names import DeviceLoop, label
 from nkitools.issue.perform import perform
 from nkitools.issue.plan import (
     LABEL,
+    ON_DEVICE,
     OPERAND,
     OPTIONAL_DST,
     OPTIONAL_OPERAND,
     REGISTER,
     REGISTER_OR_NUMBER,
+    SCALAR,
     SOURCES,
     STATIC,
     Check,
@@ -61,7 +62,8 @@ _WANTED = {
     OPERAND: "a number or a tensor",
     OPTIONAL_OPERAND: "a number or a tensor",
     REGISTER: "a register of nisa.register_alloc",
-    REGISTER_OR_NUMBER: "an integer or a register of nisa.register_alloc",
+    REGISTER_OR_NUMBER: "an integer, a register of nisa.register_alloc or a scalar",
+    SCALAR: "a scalar of nisa.scalar_load",
     SOURCES: "a list of tensors",
 }
 
@@ -195,10 +197,10 @@ class Instruction(InstructionForm, Generic[P]):
                 if not isinstance(value, (list, tuple)) or not all(isinstance(each, NkiTensor) for each in value):
                     self._wrong_operand(name, value, role)
             elif not (
-                (isinstance(value, NkiTensor) and role not in (REGISTER, REGISTER_OR_NUMBER))
+                (isinstance(value, NkiTensor) and role not in ON_DEVICE)
                 or (value is None and role in (OPTIONAL_DST, OPTIONAL_OPERAND))
                 or (isinstance(value, _NUMBERS) and role in (OPERAND, OPTIONAL_OPERAND))
-                or (isinstance(value, VirtualRegister) and role in (REGISTER, REGISTER_OR_NUMBER))
+                or (role in ON_DEVICE and isinstance(value, ON_DEVICE[role]))
                 or (isinstance(value, _WHOLE) and type(value) is not bool and role == REGISTER_OR_NUMBER)
             ):
                 self._wrong_operand(name, value, role)

@@ -13,7 +13,8 @@ import numpy as np
 from nkitools.chip.argument_types import Number
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber, VirtualRegister
+from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.issue.element_maps import Elements
@@ -31,9 +32,11 @@ OptionalOperand: TypeAlias = Number | NkiTensor | None
 Value: TypeAlias = Array | float  # what compute gets for an Operand: a tensor's array, or the immediate
 Fresh: TypeAlias = bool | Array  # the lanes of the destination that were never written
 Register: TypeAlias = VirtualRegister  # handed to compute as it is
-RegisterOrNumber: TypeAlias = int | VirtualRegister
+RegisterOrNumber: TypeAlias = int | DeviceNumber
+Scalar: TypeAlias = NkiScalar  # handed to compute as it is
 
-STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL, REGISTER, REGISTER_OR_NUMBER, SOURCES = range(10)
+STATIC, DST, OPTIONAL_DST, SRC, OPERAND, OPTIONAL_OPERAND, LABEL, SOURCES = range(8)
+REGISTER, REGISTER_OR_NUMBER, SCALAR = range(8, 11)
 ROLES = {
     "Dst": DST,
     "OptionalDst": OPTIONAL_DST,
@@ -42,9 +45,11 @@ ROLES = {
     "OptionalOperand": OPTIONAL_OPERAND,
     "Register": REGISTER,
     "RegisterOrNumber": REGISTER_OR_NUMBER,
+    "Scalar": SCALAR,
     "Sources": SOURCES,
 }
 WRITTEN = frozenset({DST, OPTIONAL_DST})
+ON_DEVICE = {REGISTER: VirtualRegister, REGISTER_OR_NUMBER: DeviceNumber, SCALAR: NkiScalar}
 DATA = frozenset(ROLES.values())
 
 _plan_ids = itertools.count()

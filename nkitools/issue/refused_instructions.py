@@ -19,7 +19,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.issue.accumulation import note_read
-from nkitools.issue.plan import DATA, REGISTER, WRITTEN, Plan
+from nkitools.issue.plan import DATA, ON_DEVICE, WRITTEN, Plan
 from nkitools.issue.poison import poison
 from nkitools.rules.finding import StopRun
 
@@ -103,7 +103,7 @@ def follow(core: Core, plan: Plan, operands: Iterable[tuple[Any, int]]) -> None:
     pairs = list(operands)
     outputs = [value for value, role in pairs if role in WRITTEN and isinstance(value, NkiTensor)]
     if depends_on_undone(core, [value for value, role in pairs if role not in WRITTEN]):
-        if any(role == REGISTER for _, role in pairs):
+        if any(role in ON_DEVICE for _, role in pairs):
             raise StopRun  # its value is undefined, and decides about loops
         core.undone.update(each.storage.id for each in outputs)
     elif not (plan.touches or plan.chooses or (plan.wants_fresh and not plan.overwrites)):

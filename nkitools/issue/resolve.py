@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from nkitools.chip.core import Core
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
 from nkitools.engines.enums import oob_mode
 from nkitools.issue import indirection
 from nkitools.issue.careful_call import CarefulCall
@@ -88,19 +89,29 @@ def _planned(
     if key in plans:
         return plans[key], None
     check = form.check(core, Check)
+    if not form.takes_64_bits:
+        _check_widths(check, form, values)
     plan = form.function(check, *values)
     plan.name = form.name
     plan.arguments = form.names(values)
     named = list(zip(plan.arguments, *form.flat(values), strict=True))
     tensors = [(name, role) for name, value, role in named if role in DATA and isinstance(value, NkiTensor)]
     plan.operands = tuple(name for name, _ in tensors)
-    plan.registers = tuple(name for name, value, _ in named if isinstance(value, VirtualRegister))
+    plan.registers = tuple(name for name, value, _ in named if isinstance(value, DeviceNumber))
     plan.written = tuple(role in WRITTEN for _, role in tensors)
     _find_psum(plan, [(value, role) for _, value, role in named if role in DATA])
     plan.number()
     if not check.broken:
         plans[key] = plan
     return plan, check
+
+
+def _check_widths(check: Check, form: InstructionForm, values: tuple[Any, ...]) -> None:
+    """NK301: the engines compute on at most 32 bits."""
+    for role, value in zip(form.names(values), form.flat(values)[0], strict=True):
+        if isinstance(value, NkiTensor) and value.dtype.is_wide:
+            remedy = "Scalars of 64 bits are read by nisa.scalar_load; compute on nl.int32."
+            check.refuse("NK301", f"`{role}` holds integers of 64 bits, it is {describe(value)}", value, remedy=remedy)
 
 
 def _find_psum(plan: Plan, data: list[tuple[Any, int]]) -> None:

@@ -10,7 +10,7 @@ from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core, current_core
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber, VirtualRegister
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.issue.plan import WRITTEN, Plan
@@ -78,19 +78,22 @@ def _keep_indices(beside: BesideRows, position: int, tensor: NkiTensor) -> None:
                 _use(beside, position, term.source)
 
 
-def register_value(what: str, register: VirtualRegister) -> int:
-    """Return the integer in a register that the instruction that is about to be recorded reads; NK401, NK301."""
-    value = register.integer(what)
+def register_value(what: str, register: DeviceNumber) -> int:
+    """Return the number of a register or scalar that the instruction that is about to be recorded reads.
+
+    Errors: NK301, NK401.
+    """
+    value = register.short_integer(what)
     use_register(current_core(what), register)
     return value
 
 
-def use_register(core: Core, register: VirtualRegister) -> None:
-    """Keep that the instruction that is about to be recorded reads a register."""
+def use_register(core: Core, register: DeviceNumber) -> None:
+    """Keep that the instruction that is about to be recorded reads a register or scalar."""
     _use(core.record.beside, core.record.next_position, register)
 
 
-def _use(beside: BesideRows, position: int, register: VirtualRegister) -> None:
+def _use(beside: BesideRows, position: int, register: DeviceNumber) -> None:
     beside.depends(position, register.sources)
     if register.is_written:
         register.readers.append(position)

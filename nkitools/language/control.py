@@ -1,4 +1,4 @@
-"""Loops that run on the device: their bounds and counters are registers."""
+"""Loops that run on the device: their bounds and counters are registers or scalars."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import Any
 
 from nkitools.chip.argument_types import Bound
 from nkitools.chip.core import current_core
-from nkitools.chip.registers import VirtualRegister, made_of
+from nkitools.chip.dtypes import int32
+from nkitools.chip.registers import DeviceNumber, VirtualRegister, made_of
+from nkitools.chip.scalars import NkiScalar, fits
 from nkitools.issue.instruction_names import DeviceLoop
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 
 def _bound(what: str, role: str, value: Bound) -> int:
-    if isinstance(value, VirtualRegister):
-        return value.integer(what)
+    if isinstance(value, DeviceNumber):
+        return value.short_integer(what)
     if isinstance(value, bool) or not isinstance(value, int):
-        refuse("NK609", f"{what}: {role} must be an integer or a register, it is {type(value).__name__}")
+        refuse("NK609", f"{what}: {role} must be an integer, a register or a scalar, it is {type(value).__name__}")
     return value
 
 
 def _step(what: str, step: Bound) -> int:
     if isinstance(step, bool) or not isinstance(step, int) or step < 1:
-        shown = "a register" if isinstance(step, VirtualRegister) else repr(step)
+        shown = "known on the device only" if isinstance(step, DeviceNumber) else repr(step)
         refuse("NK609", f"{what}: step must be a positive integer known when the kernel is built, it is {shown}")
     return step
 
@@ -69,22 +71,31 @@ def dynamic_range(start: Bound, stop: Bound | None = None, step: int = 1) -> Ite
     return _iterations("nl.dynamic_range", lower, upper, step)
 
 
-def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[VirtualRegister], Any], step: int = 1) -> None:
-    """Call ``body_fun(i)`` with a register for each i from ``lower`` to ``upper`` (exclusive).
+def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: int = 1) -> None:
+    """Call ``body_fun(i)`` with an int32 scalar for each i from ``lower`` to ``upper`` (exclusive).
 
-    What the body writes to i does not change the loop.
+    Bounds are integers, registers and scalars of 32 bits (NK301). Where one is a register, and always before NKI 0.7,
+    i is a register. What the body writes to i does not change the loop.
 
-    Errors: NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.6).
+    Errors: NK301, NK401, NK601, NK609. Source: nki.language.fori_loop (NKI 0.7).
     """
-    _body("nl.fori_loop", body_fun)
-    for counter in _iterations("nl.fori_loop", lower, upper, step):
-        body_fun(VirtualRegister(counter.value).made_by(counter.sources))
+    what = "nl.fori_loop"
+    _body(what, body_fun)
+    registers = any(isinstance(bound, VirtualRegister) for bound in (lower, upper))
+    kind = VirtualRegister if registers or not current_core(what).language.scalar_counters else NkiScalar
+    for bound in (lower, upper):
+        if kind is NkiScalar and isinstance(bound, int) and not fits(bound, int32):
+            refuse("NK609", f"{what}: bound {bound} does not fit into the 32 bits of the loop's counter")
+    for counter in _iterations(what, lower, upper, step):
+        body_fun(kind(counter.value).made_by(counter.sources))
 
 
-def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], VirtualRegister]) -> None:
+def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> None:
     """Call ``body_fun(r)`` while the register is not 0; what it returns is the next condition.
 
-    Errors: NK401, NK601, NK609. Source: nki.language.while_loop (NKI 0.6).
+    An int32 scalar in place of the register works as well; no document has that (NK621).
+
+    Errors: NK301, NK401, NK601, NK609, NK621. Source: nki.language.while_loop (NKI 0.6).
     """
     what = "nl.while_loop"
     _outside_no_reorder(what)
@@ -93,7 +104,7 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Virt
     core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
     with DeviceLoop.begun(core) as loop:
         while condition.read(what) != 0:
-            given = VirtualRegister(condition.value).made_by(condition.sources)
+            given = type(condition)(condition.value).made_by(condition.sources)
             condition = _condition(what, "what body_fun returns", body_fun(given))
             loop.first = False
 
@@ -103,9 +114,14 @@ def _body(what: str, body_fun: Callable[..., Any]) -> None:
         refuse("NK609", f"{what}: body_fun must be a function of a register, it is {type(body_fun).__name__}")
 
 
-def _condition(what: str, role: str, value: VirtualRegister) -> VirtualRegister:
-    if not isinstance(value, VirtualRegister):
+def _condition(what: str, role: str, value: DeviceNumber) -> DeviceNumber:
+    """Return a condition of a while_loop. Errors: NK301, NK609, NK621."""
+    if not isinstance(value, DeviceNumber):
         refuse("NK609", f"{what}: {role} must be a register, it is {type(value).__name__}")
+    value.check_width(what)
+    if isinstance(value, NkiScalar) and role == "init":
+        remedy = "Keep the condition in a register: nisa.register_alloc and nisa.register_load."
+        report("NK621", f"{what}: {role} is a scalar; the documents have conditions in registers only", remedy=remedy)
     return value
 
 

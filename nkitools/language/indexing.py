@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.chip.argument_types import Bound
-from nkitools.chip.registers import VirtualRegister
+from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.rules.finding import refuse
 
@@ -15,8 +15,8 @@ def ds(start: Bound, size: int) -> DynamicSlice:
 
     Errors: NK609. Source: nki.language.ds (NKI 0.6).
     """
-    if not (_is_whole(start) or isinstance(start, VirtualRegister)):
-        refuse("NK609", f"nl.ds: start must be an integer or a register, it is {start!r}")
+    if not (_is_whole(start) or isinstance(start, DeviceNumber)):
+        refuse("NK609", f"nl.ds: start must be an integer, a register or a scalar, it is {start!r}")
     if not _is_whole(size):
         refuse("NK609", f"nl.ds: size must be an integer, it is {size!r}")
     return DynamicSlice(start, size)

@@ -15,6 +15,7 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import LOW_PRECISION
+from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.nested_arguments import mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of
@@ -61,6 +62,7 @@ class Arguments:
     low-precision dtypes are float32 arrays, as full precision has them; what is written into an argument is rounded to
     its dtype.
     ``is_shared``: whether an array is also an argument of another rank, so that none of them may write into it.
+    ``language``: the NKI version of the launch, which has the dtypes.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class Arguments:
         *,
         widens_results: bool = False,
         is_shared: Callable[[Array], bool] = lambda array: False,
+        language: LanguageVersion | None = None,
     ) -> None:
+        self.language = language_of() if language is None else language
         self.memory = memory
         self.is_shared = is_shared
         self.widens_results = widens_results
@@ -103,7 +107,7 @@ class Arguments:
         for entered in self._entered:
             if entered.is_same(original, array):
                 return self.wrap(NkiTensor.whole(entered.storage))
-        storage = self._storage(name, array, _dtype_of(name, array, framework))
+        storage = self._storage(name, array, _dtype_of(name, array, framework, self.language))
         storage.origin = original
         self._entered.append(_Entered(original, array, storage))
         return self.wrap(NkiTensor.whole(storage))
@@ -170,9 +174,11 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _dtype_of(name: str, array: Array, framework: Framework) -> DType:
+def _dtype_of(name: str, array: Array, framework: Framework, language: LanguageVersion) -> DType:
     try:
-        return as_dtype(array.dtype)
+        found = as_dtype(array.dtype)
+        if not found.is_wide or by_full_name()[f"nki.language.{found}"].is_in(language):
+            return found
     except UnknownDType:
         pass
     wanted = ("int32", "float32") if array.dtype.kind in "iu" else ("float32",)

@@ -162,7 +162,7 @@ class Programs:
         # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
         memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
         widens = self.full_precision and not launch.results_as_declared
-        self.arguments = Arguments(memory, launch.wrap, widens_results=widens, is_shared=is_shared)
+        self.arguments = Arguments(memory, launch.wrap, widens_results=widens, is_shared=is_shared, language=language)
         self.shared = SharedHbm()
         self.programs = list(itertools.product(*(range(size) for size in launch.grid)))
         self.world = world

@@ -110,6 +110,16 @@ def test_every_name_of_a_dtype_finds_it(name: str) -> None:
             assert as_dtype(numpy.type) is dtype
 
 
+@pytest.mark.parametrize("name", ["int64", "uint64"])
+def test_integers_of_64_bits_stand_apart(name: str) -> None:
+    """They are found by every name, and the dtypes that all versions and engines have do not list them."""
+    dtype = getattr(dtypes, name)
+    assert name not in DTYPES
+    assert {as_dtype(each) for each in (name, f"nl.{name}", np.dtype(name), np.dtype(name).type)} == {dtype}
+    assert (dtype.itemsize, dtype.is_integer, dtype.is_wide, dtype == np.dtype(name)) == (8, True, True, True)
+    assert not any(each.is_wide for each in DTYPES.values())
+
+
 @pytest.mark.parametrize(
     ("alias", "name"), [("bool_", "bool"), ("float8e4", "float8_e4m3"), ("float8e5", "float8_e5m2")]
 )
@@ -121,18 +131,14 @@ def test_other_spellings(alias: str, name: str) -> None:
 
 UNKNOWN: tuple[Any, ...] = (
     "float64",
-    "int64",
-    "uint64",
     "complex64",
     "nonsense",
     "",
     "a,",
     "(2,)f4",
     np.float64,
-    np.int64,
     np.complex64,
     np.dtype("float64"),
-    np.dtype("int64"),
     np.dtype(">f4"),
     np.dtype([("x", "<u4")]),
     np.dtype("S4"),

@@ -142,7 +142,7 @@ def test_what_is_no_register_or_number() -> None:
     assert "`dst` must be a register of nisa.register_alloc, it is int" in finding.message
     for value in (1.5, True, None, one(1)):
         finding = refusal(nisa.register_move, nisa.VirtualRegister(), value)
-        assert "`src` must be an integer or a register" in finding.message
+        assert "`src` must be an integer, a register" in finding.message
     assert refusal(nisa.register_move, nisa.VirtualRegister(), 1 << 40).rule == "NK609"
     for value in (1.5, "1"):
         with pytest.raises(nkitools.KernelError, match="takes an integer or nothing"):

@@ -53,6 +53,91 @@ def test_fori_loop_counts_as_range_does(start: int, stop: int, step: int, regist
     assert inside(body) == list(range(start, stop, step))
 
 
+def computed(value: int) -> Any:
+    """A scalar, loaded from a tensor."""
+    return nisa.scalar_load(placed(tile(np.array([[value]], np.int32))))
+
+
+MAKING: dict[str, Callable[[int], Any]] = {"int": int, "register": nisa.register_alloc, "scalar": computed}
+
+
+@pytest.mark.parametrize("last", MAKING)
+@pytest.mark.parametrize("first", MAKING)
+@given(start=BOUNDS, stop=BOUNDS, step=st.integers(1, 4))
+def test_bounds_decide_what_the_counter_is(first: str, last: str, start: int, stop: int, step: int) -> None:
+    """A register where a bound is one, else a scalar of 32 bits; its values are those of Python's range."""
+    kind = nisa.VirtualRegister if "register" in (first, last) else nisa.NkiScalar
+
+    def body() -> Any:
+        seen: list[Any] = []
+        nl.fori_loop(MAKING[first](start), MAKING[last](stop), seen.append, step)
+        assert {type(each) for each in seen} <= {kind}
+        assert kind is nisa.VirtualRegister or {each.dtype for each in seen} <= {nl.int32}
+        return [each.value for each in seen]
+
+    assert inside(body) == list(range(start, stop, step))
+
+
+@pytest.mark.parametrize("setting", ["0.6", "custom"])
+def test_counters_were_registers(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before NKI 0.7, and where the former front end specializes the kernel, also with integers as bounds."""
+    if setting == "custom":
+        monkeypatch.setenv("NKI_COMPILER_FRONTEND", "custom")
+
+    def kernel() -> None:
+        nl.fori_loop(0, 2, lambda i: seen.append(type(i)))
+
+    seen: list[type] = []
+    nkitools.simulate(kernel, nki_version="0.6" if setting == "0.6" else "0.7", rules="report")
+    assert seen == [nisa.VirtualRegister] * 2
+
+
+def test_an_expression_of_scalars_is_a_bound() -> None:
+    """A loop from 2 * n - 3 to n + n in a kernel fills what NumPy fills."""
+
+    def kernel(count: Any) -> Any:
+        out = nl.zeros((16, 1), nl.float32, nl.shared_hbm)
+        one = nl.ones((1, 1), nl.float32, nl.sbuf)
+        n = nisa.scalar_load(count)
+
+        def mark(i: Any) -> None:
+            nisa.dma_copy(dst=out[nl.ds(1 + 1 * i, 1)], src=one)
+
+        nl.fori_loop(2 * n - 3, n + n, mark)
+        return out
+
+    for value in (2, 5, 7):
+        expected = np.zeros((16, 1), np.float32)
+        expected[2 * value - 2 : 2 * value + 1] = 1
+        np.testing.assert_array_equal(nkitools.simulate(kernel, np.array([[value]], np.int32)).outputs, expected)
+
+
+def test_a_while_loop_with_a_scalar_runs_with_a_hint() -> None:
+    """No document has a scalar as condition: it works as a register does, and NK621 says so once."""
+
+    def kernel(count: Any) -> Any:
+        out = nl.ndarray((1, 1), nl.int32, nl.shared_hbm)
+
+        def turn(left: Any) -> Any:
+            assert isinstance(left, nisa.NkiScalar)
+            nisa.scalar_store(out, left * 10)
+            return left - 1
+
+        nl.while_loop(nisa.scalar_load(count), turn)
+        return out
+
+    run = nkitools.simulate(kernel, np.array([[3]], np.int32))
+    assert run.outputs.tolist() == [[10]]
+    assert [each.name for each in run.instructions] == ["scalar_load", *["scalar_store"] * 3]
+    assert [(each.rule, each.severity) for each in run.findings] == [("NK621", "hint")]
+
+
+def test_a_bound_beyond_32_bits_is_refused_at_once() -> None:
+    """NK609, before the first turn."""
+    with refused("NK609", "bound 2147483648 does not fit into the 32 bits"):
+        inside(lambda: nl.fori_loop(0, 2**31, lambda i: None))
+
+
 def test_the_bounds_are_read_when_the_loop_begins() -> None:
     """Moving into the register inside of the loop does not change how often it runs."""
 
@@ -84,7 +169,7 @@ def test_the_counter_of_dynamic_range_is_frozen_and_that_of_fori_loop_a_copy() -
             seen.append(i.value)
             nisa.register_move(i, 100)
 
-        nl.fori_loop(0, 3, each)
+        nl.fori_loop(0, nisa.register_alloc(3), each)
         return seen
 
     for body, name in ((frozen, "register_move"), (loaded, "register_load")):

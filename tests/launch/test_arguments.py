@@ -284,7 +284,6 @@ class TestDtypes:
         "array",
         [
             np.ones((4, 4), np.float64),
-            np.ones((4, 4), np.int64),
             np.ones((4, 4), np.complex64),
             np.array([[None, "a"]], dtype=object),
             np.ones((4, 4), ">f4"),

@@ -106,7 +106,7 @@ class ModernProgram:
         """Load what indices and predicates are made of."""
         for dst, src in (("mask", "predicate"), ("index", "rows"), ("offsets", "columns"), ("scalar", "at")):
             self._add(dst, src)
-        self.program.append(self.load_register())
+        self.program += [self.load_register(), self.load_scalar()]
 
     def _add(self, dst: str, src: str) -> None:
         def issue(t: dict[str, Any]) -> None:
@@ -134,6 +134,9 @@ class ModernProgram:
             self.at_scalar,
             self.load_register,
             self.store_register,
+            self.at_computed,
+            self.load_scalar,
+            self.store_scalar,
             self.shuffle,
             self.reshaped,
             self.transposed,
@@ -257,6 +260,35 @@ class ModernProgram:
         """A tensor gets what a register holds."""
         touched = Touched([self.bytes["register"]], [self.bytes["scalar"]], tensor="scalar")
         return Instruction(lambda t: nisa.register_store(t["scalar"], t["register"]), touched)
+
+    def load_scalar(self) -> Instruction:
+        """A scalar of its own is what a tensor holds."""
+        self.computed = Touched([self.bytes["scalar"]], tensor="computed")
+
+        def issue(t: dict[str, Any]) -> None:
+            t["computed"] = nisa.scalar_load(t["scalar"])
+
+        return Instruction(issue, self.computed)
+
+    def store_scalar(self) -> Instruction:
+        """A tensor gets a scalar, or a sum that is as large."""
+        more = self.random.choice((0, 7))
+        touched = Touched([], [self.bytes["scalar"]], others=[self.computed], tensor="scalar")
+        return Instruction(lambda t: nisa.scalar_store(t["scalar"], more + t["computed"] - more), touched)
+
+    def at_computed(self) -> Instruction:
+        """A copy of the columns that begin where a scalar says, or a sum of it and a register."""
+        dst, src, mixed = self.tile(), self.tile(), self.random.choice((False, True))
+        width = self.random.randrange(1, 9)
+        to, first = (slice(0, P), slice(0, width)), (2 if mixed else 1) * self.value
+
+        def issue(t: dict[str, Any]) -> None:
+            start = t["computed"] + t["register"] if mixed else t["computed"]
+            nisa.tensor_copy(dst=t[dst][to], src=t[src][:, nl.ds(start, width)])
+
+        others = [self.computed, self.loaded] if mixed else [self.computed]
+        reads = [self.bytes[src][:, first : first + width]]
+        return Instruction(issue, Touched(reads, [self.bytes[dst][to]], others=others, tensor=dst))
 
     def at_register(self) -> Instruction:
         """A copy of the columns that begin where a register says, or a sum of it and a number."""

@@ -164,6 +164,30 @@ def test_registers_are_operands() -> None:
     assert run.dependences.anti[7].tolist() == [4]
 
 
+def test_scalars_are_operands() -> None:
+    """Who loaded a scalar made what is addressed by it, by an expression of it, by a counter, and what stores it."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(TILE, nl.float32, buffer=nl.shared_hbm)
+        tile, at = nl.ndarray(TILE, nl.float32), nl.ndarray((1, 1), nl.int32)
+        nisa.memset(dst=at, value=1)
+        nisa.memset(dst=tile, value=0.0)
+        first = nisa.scalar_load(at)
+        nisa.tensor_copy(dst=tile[:, 0:1], src=tile[:, nl.ds(first, 1)])
+        nisa.scalar_store(at, first)
+        second = nisa.scalar_load(at)
+        nisa.tensor_copy(dst=tile[:, 2:3], src=tile[:, nl.ds(first + 2 * second, 1)])
+        nl.fori_loop(0, second, lambda i: nisa.tensor_copy(dst=tile[:, 5:6], src=tile[:, nl.ds(i + 3, 1)]))
+        nisa.scalar_store(at, -second)
+        nl.store(out, tile)
+        return out
+
+    run = nkitools.simulate(kernel, X, rules="off")
+    assert flows(run)[2:] == [[0], [1, 2], [2], [4], [1, 2, 5], [1, 5], [5], [1, 3, 6, 7]]
+    assert [run.dependences.output[each].tolist() for each in (4, 5, 8)] == [[0], [], [4]]
+    assert [run.dependences.anti[each].tolist() for each in (4, 5, 8)] == [[2], [], [5]]
+
+
 def test_reduce_registers_and_random_states_are_operands() -> None:
     """What goes on from an engine's state depends on who left it there."""
 

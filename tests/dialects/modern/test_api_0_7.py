@@ -51,9 +51,6 @@ NOT_MODELLED: set[str] = {
     "nki.compiler.AddressRotation",
     "nki.compiler.CompileConfig",
     "nki.compiler.SpecializationConfig",
-    "nki.isa.NkiScalar",
-    "nki.isa.scalar_load",
-    "nki.isa.scalar_store",
     "nki.isa.sendrecv_compute",
     "nki.jit",
     "nki.language.NkiBlockGrid",
@@ -63,9 +60,7 @@ NOT_MODELLED: set[str] = {
     "nki.language.alloc_tiles",
     "nki.language.blocks",
     "nki.language.empty_like",
-    "nki.language.int64",
     "nki.language.tiles",
-    "nki.language.uint64",
 }
 
 

@@ -1,0 +1,408 @@
+"""nisa.NkiScalar, scalar_load and scalar_store: integers that the device computes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nkitools
+import nkitools.dialects.modern.isa as nisa
+import nkitools.dialects.modern.language as nl
+from tests.careful import carefully
+from tests.chip.models import refused
+from tests.isa.issued import Tile, empty, inside, placed, tile
+
+MEMORIES = pytest.mark.parametrize("memory", ["sbuf", "private_hbm", "shared_hbm"])
+WIDTHS = pytest.mark.parametrize("dtype", [nl.int32, nl.int64], ids=str)
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+def one(value: int, dtype: Any = nl.int32, memory: str = "sbuf") -> Tile:
+    """A tensor of one element."""
+    return tile(np.array([[value]], dtype.dtype), memory, dtype)
+
+
+def loaded(value: int, dtype: Any = nl.int32) -> Any:
+    """A scalar, loaded from a tensor."""
+    return nisa.scalar_load(placed(one(value, dtype)))
+
+
+def stored(scalar: Any) -> int:
+    """Return what a tensor of the scalar's dtype gets."""
+    out = placed(empty((1, 1), scalar.dtype))
+    nisa.scalar_store(dst=out, value=scalar)
+    return int(out.array.item())
+
+
+def numbers(dtype: Any) -> Any:
+    """Integers of a dtype, its limits among them."""
+    limits = np.iinfo(dtype.dtype)
+    return st.integers(limits.min, limits.max) | st.sampled_from([limits.min, -1, 0, 1, limits.max])
+
+
+@MEMORIES
+@WIDTHS
+def test_every_integer_makes_the_round_trip(memory: str, dtype: Any) -> None:
+    """Memory to scalar to memory: no bit of 32 or 64 is lost."""
+
+    def body(value: int) -> Any:
+        scalar = nisa.scalar_load(src=placed(one(value, dtype, memory)))
+        assert scalar.dtype is dtype
+        out = placed(empty((1, 1), dtype, memory))
+        nisa.scalar_store(out, scalar)
+        return out.array.item()
+
+    for value in (np.iinfo(dtype.dtype).min, -1, 0, 17, np.iinfo(dtype.dtype).max):
+        assert inside(lambda v=value: body(v)) == value
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["scalar first", "number first"])
+@pytest.mark.parametrize("sign", OPERATIONS)
+@WIDTHS
+@given(data=st.data())
+def test_arithmetic_wraps_as_numpy_does(data: Any, dtype: Any, sign: str, swapped: bool) -> None:
+    """Sums, differences and products of two scalars, and of a scalar and an integer, are NumPy's in that dtype."""
+    left, right = data.draw(numbers(dtype)), data.draw(numbers(dtype))
+    compute = OPERATIONS[sign]
+    with np.errstate(over="ignore"):
+        expected = int(compute(np.array([left], dtype.dtype), np.array([right], dtype.dtype))[0])
+
+    def body() -> tuple[int, int]:
+        first, second = loaded(left, dtype), loaded(right, dtype)
+        mixed = compute(left, second) if swapped else compute(first, right)
+        return stored(compute(first, second)), stored(mixed)
+
+    assert inside(body) == (expected, expected)
+
+
+@WIDTHS
+@given(data=st.data())
+def test_signs_wrap_too(data: Any, dtype: Any) -> None:
+    """``-`` of the smallest is the smallest, as in NumPy; ``+`` is a copy."""
+    value = data.draw(numbers(dtype))
+    expected = int((-np.array([value], dtype.dtype))[0])
+    assert inside(lambda: (stored(-loaded(value, dtype)), stored(+loaded(value, dtype)))) == (expected, value)
+
+
+def test_the_documented_products() -> None:
+    """The examples of the deep dive on scalars: they wrap to what the page says."""
+    assert inside(lambda: stored(loaded(100_000) * 100_000)) == 1_410_065_408
+    assert inside(lambda: stored(loaded(2**31 - 1) + 1)) == -(2**31)
+
+
+def test_an_index_is_computed_and_stored() -> None:
+    """From a loaded i, 4 * i + 1 as both forms of the product, by NumPy's integers as well."""
+
+    def kernel(index: Any) -> Any:
+        out = nl.ndarray((3, 1), nl.int32, buffer=nl.shared_hbm)
+        i = nisa.scalar_load(src=index)
+        for row, value in enumerate((i * 4 + 1, 1 + 4 * i, np.int64(4) * i + np.int32(1))):
+            nisa.scalar_store(dst=out[row : row + 1], value=value)
+        return out
+
+    for value in (0, 5, -3, 2**30):
+        given = np.array([[value]], np.int32)
+        run = nkitools.simulate(kernel, given)
+        np.testing.assert_array_equal(run.outputs, np.broadcast_to(given * np.int32(4) + np.int32(1), (3, 1)))
+        assert [each.name for each in run.instructions] == ["scalar_load", *["scalar_store"] * 3]
+
+
+@WIDTHS
+def test_scalars_address_elements_in_hbm(dtype: Any) -> None:
+    """As scalar_offset, index, start of nl.ds and select, of both widths: what NumPy takes."""
+    x = np.arange(40, dtype=np.float32).reshape(10, 4)
+
+    def kernel(source: Any, at: Any) -> Any:
+        out = nl.ndarray((4, 4), nl.float32, nl.shared_hbm)
+        i = nisa.scalar_load(at)
+        nisa.dma_copy(dst=out[0:1], src=source.ap([[4, 1], [1, 4]], scalar_offset=i * 2))
+        nisa.dma_copy(dst=out[1], src=source[i])
+        nisa.dma_copy(dst=out[2:3], src=source[nl.ds(2 * i + 1, 1)])
+        nisa.dma_copy(dst=out[3], src=source.select(0, i - 3))
+        return out
+
+    run = nkitools.simulate(kernel, x, np.array([[3]], dtype.dtype))
+    np.testing.assert_array_equal(run.outputs, x[[6, 3, 7, 0]])
+    assert [each.tolist() for each in run.dependences.flow] == [[-1], *[[-1, 0]] * 4]
+
+
+def test_scalars_of_32_bits_address_elements_on_chip() -> None:
+    """In SBUF as scalar_offset, nl.ds and index; one of 64 bits is refused (NK301), not narrowed."""
+
+    def body(dtype: Any, view: Callable[[Any, Any], Any]) -> Any:
+        source = placed(tile(np.arange(16, dtype=np.float32).reshape(2, 8)))
+        out = placed(empty((2, 1)))
+        nisa.tensor_copy(dst=out, src=view(source, loaded(2, dtype)))
+        return out.array[:, 0].tolist()
+
+    views: list[Callable[[Any, Any], Any]] = [
+        lambda source, i: source[:, nl.ds(i + 1, 1)],
+        lambda source, i: source.ap([[8, 2], [1, 1]], offset=1, scalar_offset=i, indirect_dim=1),
+        lambda source, i: source.select(1, i + 1),
+    ]
+    for view in views:
+        assert inside(lambda v=view: body(nl.int32, v)) == [3.0, 11.0]
+        with refused("NK301", "needs an integer of 32 bits, it is given a scalar of int64"):
+            inside(lambda v=view: body(nl.int64, v))
+
+
+def test_an_address_out_of_bounds_is_refused() -> None:
+    """NK402, with the value that the scalar has when it is used."""
+
+    def kernel(x: Any, at: Any) -> Any:
+        out = nl.ndarray((1, 4), nl.float32, nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x[nl.ds(nisa.scalar_load(at), 1)])
+        return out
+
+    with refused("NK402", "index 4 of"):
+        nkitools.simulate(kernel, np.zeros((4, 4), np.float32), np.array([[4]], np.int32))
+
+
+def test_a_scalar_keeps_its_value() -> None:
+    """A tensor that is written after the load does not change the scalar that was loaded from it."""
+
+    def body() -> tuple[int, int]:
+        source = placed(one(3))
+        first = nisa.scalar_load(source)
+        nisa.scalar_store(source, first + 7)
+        return stored(first), stored(nisa.scalar_load(source))
+
+    assert inside(body) == (3, 10)
+
+
+def test_registers_and_scalars_side_by_side() -> None:
+    """A sum of both is a register; a register takes a scalar's value; iota counts from a scalar."""
+
+    def body() -> Any:
+        scalar, register = loaded(5), nisa.register_alloc(2)
+        both = [scalar + register, register + scalar, scalar - register, register - scalar, scalar * register]
+        assert {type(each) for each in both} == {nisa.VirtualRegister}
+        nisa.register_move(register, scalar)
+        counted = placed(empty((1, 3), nl.int32))
+        nisa.iota(dst=counted, pattern=[[1, 3]], offset=scalar)
+        return [each.value for each in both], register.value, counted.array.tolist()
+
+    assert inside(body) == ([7, 7, 3, -3, 10], 5, [[5, 6, 7]])
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+HOST: dict[str, Callable[[Any], Any]] = {
+    "if": lambda i: 1 if i else 2,
+    "not": lambda i: not i,
+    "and": lambda i: i and 1,
+    "or": lambda i: i or 1,
+    "int": int,
+    "float": float,
+    "range": range,
+    "index of a list": lambda i: [1, 2][i],
+    "in": lambda i: i in [1, 2],
+    "max": lambda i: max(i, 2),
+    "if of a comparison": lambda i: 1 if i < 3 else 2,
+    "chained comparison": lambda i: 0 < i < 3,
+}
+
+
+@pytest.mark.parametrize("form", HOST)
+def test_the_host_does_not_see_the_value(form: str) -> None:
+    """NK602 wherever Python asks for it."""
+    with refused("NK602"):
+        inside(lambda: HOST[form](loaded(1)))
+
+
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+
+
+@pytest.mark.parametrize("compare", COMPARISONS)
+def test_the_result_of_a_comparison_cannot_be_used(compare: Callable[[Any, Any], Any]) -> None:
+    """It may be made, by either side; arithmetic, addresses, loops and stores refuse it (NK609)."""
+    uses: list[Callable[[Any], Any]] = [
+        lambda flag: flag + 1,
+        lambda flag: -flag,
+        stored,
+        lambda flag: nl.fori_loop(0, flag, lambda i: None),
+        lambda flag: nl.while_loop(flag, lambda condition: condition),
+    ]
+    assert isinstance(inside(lambda: compare(loaded(1), 2)), nisa.NkiScalar)
+    assert isinstance(inside(lambda: compare(2, loaded(1))), nisa.NkiScalar)
+    for use in uses:
+        with refused("NK609", "the result of a comparison of scalars, which cannot be used"):
+            inside(lambda u=use: u(compare(loaded(1), loaded(2))))
+
+
+@pytest.mark.parametrize("compare", COMPARISONS)
+def test_scalars_of_64_bits_are_not_compared(compare: Callable[[Any, Any], Any]) -> None:
+    """NK301, with numbers and with scalars."""
+    for other in (1, loaded):
+        with refused("NK301", "no comparison of 64 bits"):
+            inside(lambda o=other: compare(loaded(1, nl.int64), o if o == 1 else loaded(1, nl.int64)))
+
+
+UNKNOWN: dict[str, Callable[[Any], Any]] = {
+    "/": lambda i: i / 2,
+    "//": lambda i: 9 // i,
+    "%": lambda i: i % 2,
+    "**": lambda i: i**2,
+    "<<": lambda i: i << 1,
+    ">>": lambda i: i >> 1,
+    "&": lambda i: 3 & i,
+    "|": lambda i: i | 1,
+    "^": lambda i: i ^ 1,
+    "~": operator.invert,
+    "abs()": abs,
+    "divmod()": lambda i: divmod(i, 2),
+    "round()": round,
+}
+
+
+@WIDTHS
+@pytest.mark.parametrize("sign", UNKNOWN)
+def test_other_operators_are_refused_by_name(sign: str, dtype: Any) -> None:
+    """NK607 names the operator: no document has it for scalars."""
+    with refused("NK607", f"`{sign}` of a scalar"):
+        inside(lambda: UNKNOWN[sign](loaded(4, dtype)))
+
+
+WRONG: dict[str, tuple[str, str, Callable[[], Any]]] = {
+    "two widths": ("NK301", "no scalar changes its width", lambda: loaded(1) + loaded(1, nl.int64)),
+    "a float": ("NK609", "and a float", lambda: loaded(1) * 0.5),
+    "too large": ("NK609", "does not fit into int32", lambda: loaded(1) + 2**31),
+    "a register and 64 bits": ("NK301", "32 bits", lambda: loaded(1, nl.int64) + nisa.register_alloc(1)),
+    "64 bits into a register": (
+        "NK301", "32 bits", lambda: nisa.register_move(nisa.register_alloc(), loaded(1, nl.int64)),
+    ),
+    "64 bits as a bound": ("NK301", "32 bits", lambda: nl.fori_loop(0, loaded(1, nl.int64), lambda i: None)),
+    "64 bits as a condition": ("NK301", "32 bits", lambda: nl.while_loop(loaded(1, nl.int64), lambda i: i)),
+    "a scalar as a step": ("NK609", "step must be", lambda: nl.fori_loop(0, 4, lambda i: None, loaded(1))),
+    "storing a number": ("NK609", "must be a scalar, it is int", lambda: nisa.scalar_store(placed(one(1)), 3)),  # type: ignore[arg-type]
+    "storing a register": (
+        "NK609", "must be a scalar", lambda: nisa.scalar_store(placed(one(1)), nisa.register_alloc(1)),  # type: ignore[arg-type]
+    ),
+    "storing 32 bits as 64": (
+        "NK301", "nothing is cast", lambda: nisa.scalar_store(placed(one(1, nl.int64)), loaded(1)),
+    ),
+    "storing 64 bits as 32": (
+        "NK301", "nothing is cast", lambda: nisa.scalar_store(placed(one(1)), loaded(1, nl.int64)),
+    ),
+    "unsigned": ("NK301", "must be of nl.int32 or nl.int64", lambda: loaded(1, nl.uint32)),
+    "unsigned 64 bits": (
+        "NK301", "nl.int32 or nl.int64", lambda: nisa.scalar_load(placed(one(1, nl.uint64, "private_hbm"))),
+    ),
+    "a float tensor": ("NK301", "must be of nl.int32 or nl.int64", lambda: loaded(1, nl.float32)),
+    "two elements": (
+        "NK109", "exactly one element", lambda: nisa.scalar_load(placed(tile(np.zeros((1, 2), np.int32)))),
+    ),
+    "PSUM": ("NK201", "must be in HBM or SBUF", lambda: nisa.scalar_load(placed(one(1, memory="psum")))),
+    "never written": ("NK401", "", lambda: nisa.scalar_load(placed(empty((1, 1), nl.int32)))),
+    "an operand of an engine": (
+        "NK609", "must be a number or a tensor",
+        lambda: nisa.tensor_scalar(placed(one(1)), placed(one(1)), nl.add, loaded(1)),  # type: ignore[arg-type]
+    ),
+    "storing it into a register's place": (
+        "NK609", "a register of nisa.register_alloc", lambda: nisa.register_store(placed(one(1)), loaded(1)),  # type: ignore[arg-type]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_refused(case: str) -> None:
+    """Each with its rule and a sentence about its cause."""
+    rule, sentence, body = WRONG[case]
+    with refused(rule, sentence):
+        inside(body)
+
+
+# --- tensors of 64 bits -----------------------------------------------------------------------------------------------
+
+
+def test_integers_of_64_bits_come_and_go() -> None:
+    """From the host to HBM, by DMA to HBM and to one element in SBUF, and back: no bit is lost."""
+    x = np.array([[2**62 + 1, -3], [2**40, 7]], np.int64)
+    whole = np.array([[2**64 - 1, 5]], np.uint64)
+
+    def kernel(numbers: Any, unsigned: Any) -> Any:
+        out = nl.ndarray((2, 2), nl.int64, nl.shared_hbm)
+        copy = nl.ndarray((1, 2), nl.uint64, nl.shared_hbm)
+        element = nl.ndarray((1, 1), nl.int64, nl.sbuf)
+        nisa.dma_copy(dst=out, src=numbers)
+        nisa.dma_copy(dst=copy, src=unsigned)
+        nisa.dma_copy(dst=element, src=numbers[0:1, 0:1])
+        nisa.scalar_store(element, nisa.scalar_load(element) - 2**62)
+        nisa.dma_copy(dst=out[0:1, 0:1], src=element)
+        return out, copy
+
+    numbers, unsigned = nkitools.simulate(kernel, x, whole).outputs
+    np.testing.assert_array_equal(numbers, [[1, -3], [2**40, 7]])
+    np.testing.assert_array_equal(unsigned, whole)
+    assert (numbers.dtype, unsigned.dtype) == (np.int64, np.uint64)
+
+
+NOT_THERE: dict[str, Callable[[], Any]] = {
+    "a tile in SBUF": lambda: nl.ndarray((1, 2), nl.int64, nl.sbuf),
+    "PSUM": lambda: nl.ndarray((1, 1), nl.int64, nl.psum),
+    "unsigned in SBUF": lambda: nl.ndarray((1, 1), nl.uint64, nl.sbuf),
+    "a view of SBUF": lambda: nl.ndarray((1, 4), nl.int32, nl.sbuf).view(nl.int64),
+    "a copy that converts": lambda: nisa.dma_copy(dst=placed(one(1)), src=placed(one(1, nl.int64, "private_hbm"))),
+    "a compute instruction": lambda: nisa.tensor_copy(dst=placed(one(1)), src=placed(one(1, nl.int64))),
+    "a fill": lambda: nisa.memset(dst=placed(one(1, nl.int64)), value=0),
+    "a register": lambda: nisa.register_load(nisa.register_alloc(), placed(one(1, nl.int64))),
+    "nl.load": lambda: nl.load(placed(tile(np.ones((2, 2), np.int64), "private_hbm"))),
+}
+
+
+@pytest.mark.parametrize("case", NOT_THERE)
+def test_no_engine_computes_on_64_bits(case: str) -> None:
+    """NK301 for every tensor and instruction but HBM, one signed element in SBUF, and what moves them."""
+    with refused("NK301", "64 bits"):
+        inside(NOT_THERE[case])
+
+
+def test_before_0_7_there_are_no_scalars_and_no_64_bits() -> None:
+    """Names are refused with the version (NK608), arrays and dtypes as ever (NK301)."""
+
+    def by_name(x: Any) -> Any:
+        return nisa.scalar_load(x)
+
+    def by_text(x: Any) -> Any:
+        return nl.ndarray((1, 1), "int64", nl.shared_hbm)
+
+    with refused("NK608", "scalar_load is public since NKI 0.7"):
+        nkitools.simulate(by_name, np.ones((1, 1), np.int32), nki_version="0.6")
+    with refused("NK301", "int64"):
+        nkitools.simulate(by_text, np.ones((1, 1), np.int32), nki_version="0.6")
+    with refused("NK301", "an array of int64, which NKI does not have"):
+        nkitools.simulate(by_text, np.ones((1, 1), np.int64), nki_version="0.6")
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_both_ways_of_issuing_agree(dtype: Any) -> None:
+    """The fast path and the careful one give one result, one record and the same dependences."""
+
+    def kernel(x: Any, at: Any) -> Any:
+        out = nl.ndarray((6, 1), at.dtype, nl.shared_hbm)
+        total = nisa.scalar_load(at)
+        for row in range(6):
+            total = total * 3 + nisa.scalar_load(at)
+            nisa.scalar_store(out[row : row + 1], total)
+        return out
+
+    given = np.zeros((2, 2), np.float32), np.array([[11]], dtype)
+    fast = nkitools.simulate(kernel, *given)
+    with carefully():
+        careful = nkitools.simulate(kernel, *given)
+    expected, value = [], 11
+    for _ in range(6):
+        value = value * 3 + 11
+        expected.append([value])
+    for run in (fast, careful):
+        assert run.outputs.tolist() == expected
+        assert [each.tolist() for each in run.dependences.flow][1:] == [
+            [-1] if step % 2 == 0 else [0, *range(1, step + 1, 2)] for step in range(12)
+        ]
+    assert list(fast.instructions) == list(careful.instructions)
