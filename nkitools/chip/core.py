@@ -62,6 +62,7 @@ class Core:
     noticed: set[tuple[int, str]] = field(default_factory=set)  # site and message of each finding of NK618
     no_reorder: int = 0  # blocks of nl.no_reorder that are open
     device_loop: Any = None  # the innermost loop on the device that is running
+    prepared: Any = None  # the prepare of a collective that waits for its trigger
     baton: Any = None  # lets programs wait (``launch.program_scheduler``), None where this one is alone
     team: tuple[int, ...] = ()  # the scheduler's numbers of this launch's programs
     world: World | None = None  # the ranks of the run, None where it was launched without ranks

@@ -20,8 +20,10 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.engines.operators import OperatorToken
 from nkitools.issue.collective_call import Collective, reduced
 from nkitools.issue.collective_meeting import Met
+from nkitools.issue.collective_memory import check_hbm
 from nkitools.issue.element_maps import of_ranks
 from nkitools.issue.element_rules import SAME, Parts
+from nkitools.issue.instruction import NkiInstruction
 from nkitools.issue.replica_groups import ReplicaGroup, rank_list, rank_of
 
 
@@ -32,17 +34,20 @@ def all_reduce(
     op: OperatorToken,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """``dst = src of the first rank op … op src of the last``, on each rank of the group and for each pair.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: equal. Dtypes:
     equal, no integers of 32 bits, no packed ones. ``op``: nl.add, nl.minimum or nl.maximum.
-    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609.
-    Source: nki.collectives.all_reduce (NKI 0.6); NCC_EVRF061 (integers).
+    Since NKI 0.7 (`nkitools.issue.collective_memory`) a list is all in private or all in shared HBM; where the kernel
+    runs on one core, in private HBM. Returns a handle (NKI 0.6: None), as all collectives do.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK402, NK504, NK606, NK609, NK618.
+    Source: nki.collectives.all_reduce (NKI 0.7); NCC_EVRF061 (integers).
     """
     call = Collective(all_reduce, priority, name)
     ranks = rank_list(call.check, call.core, replica_group, sized=False)
     sent, received, _ = call.pairs(srcs, dsts)
+    check_hbm(call.check, call.core, sent, received)
     operator = call.operator(op, *sent)
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
         call.shaped((f"dsts[{number}]", dst), (f"srcs[{number}]", src), src.shape, "that of")
@@ -53,7 +58,7 @@ def all_reduce(
             call.put(destination, total, dst)
 
     elements = of_ranks([(number, rank, SAME) for rank in ranks] for number in range(len(sent)))
-    call.exchange(ranks, received, sent, moves, elements, op=str(operator))
+    return call.exchange(ranks, received, sent, moves, elements, op=str(operator))
 
 
 def all_gather(
@@ -63,18 +68,19 @@ def all_gather(
     collective_dim: int,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """``dst`` = the sources of all ranks of the group, in its order, side by side along ``collective_dim``.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
     source, with ``collective_dim`` as many times as the group has ranks. Dtypes: equal, any. ``collective_dim``: 0 in
-    HBM, 0 or 1 in SBUF.
-    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609.
-    Source: nki.collectives.all_gather (NKI 0.6).
+    HBM, 0 or 1 in SBUF. Private and shared HBM as in ``all_reduce``.
+    Errors: NK101, NK107, NK109, NK110, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK618.
+    Source: nki.collectives.all_gather (NKI 0.7).
     """
     call = Collective(all_gather, priority, name)
     ranks = rank_list(call.check, call.core, replica_group)
     sent, received, in_sbuf = call.pairs(srcs, dsts)
+    check_hbm(call.check, call.core, sent, received)
     dim = _dimension(call, collective_dim, (0, 1) if in_sbuf else (0,))
     for number, (src, dst) in enumerate(zip(sent, received, strict=True)):
         wanted = (*src.shape[:dim], src.shape[dim] * len(ranks), *src.shape[dim + 1 :])
@@ -92,7 +98,7 @@ def all_gather(
         [(number, rank, Parts(((place * size, 0, size),), dim)) for place, rank in enumerate(ranks)]
         for number, size in enumerate(sizes)
     )
-    call.exchange(ranks, received, sent, moves, elements, collective_dim=dim)
+    return call.exchange(ranks, received, sent, moves, elements, collective_dim=dim)
 
 
 def reduce_scatter(
@@ -103,7 +109,7 @@ def reduce_scatter(
     op: OperatorToken,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Reduce the sources of all ranks; rank number n of the group gets part n of that along ``collective_dim``.
 
     ``srcs``, ``dsts``: lists of tensors, all in HBM or (one pair, two dimensions) all in SBUF. Shapes: that of the
@@ -131,7 +137,7 @@ def reduce_scatter(
     elements = of_ranks(
         [(number, rank, Parts(((0, at * size, size),), 0)) for rank in ranks] for number, size in enumerate(sizes)
     )
-    call.exchange(ranks, received, sent, moves, elements, collective_dim=0, op=str(operator))
+    return call.exchange(ranks, received, sent, moves, elements, collective_dim=0, op=str(operator))
 
 
 def all_to_all(
@@ -141,12 +147,12 @@ def all_to_all(
     collective_dim: int,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Part number n of a source goes to rank number n of the group, which has what it gets in the order of the senders.
 
     ``srcs``, ``dsts``: lists of tensors in HBM. Shapes: equal; dimension 0 is a multiple of the number of ranks.
     Dtypes: equal, any. ``collective_dim``: 0.
-    Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609. Source: nki.collectives.all_to_all (NKI 0.6).
+    Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609. Source: nki.collectives.all_to_all (NKI 0.7).
     """
     call = Collective(all_to_all, priority, name)
     ranks = rank_list(call.check, call.core, replica_group)
@@ -167,7 +173,7 @@ def all_to_all(
         [(number, rank, Parts(((place * size, at * size, size),), 0)) for place, rank in enumerate(ranks)]
         for number, size in enumerate(sizes)
     )
-    call.exchange(ranks, received, sent, moves, elements, collective_dim=0)
+    return call.exchange(ranks, received, sent, moves, elements, collective_dim=0)
 
 
 def _dimension(call: Collective, dim: Any, allowed: tuple[int, ...]) -> int:

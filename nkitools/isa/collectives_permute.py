@@ -22,6 +22,7 @@ from nkitools.issue.collective_meeting import Met
 from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import made, of_ranks
 from nkitools.issue.element_rules import SAME
+from nkitools.issue.instruction import NkiInstruction
 from nkitools.issue.plan import Plan
 from nkitools.issue.replica_groups import ReplicaGroup, check_rank, how_to_run, is_rank, rank_list, rank_of
 from nkitools.issue.resolve import plan_of
@@ -36,7 +37,7 @@ def collective_permute(
     source_target_pairs: list[tuple[int, int]],
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Each ``(source, target)`` of the pairs sends ``srcs[0]`` of rank source to ``dsts[0]`` of rank target.
 
     ``srcs``, ``dsts``: lists of one tensor in HBM, of equal shape and dtype. A rank is a source once and a target once
@@ -53,7 +54,7 @@ def collective_permute(
     mine = rank_of(call.core)
     ranks = sorted({rank for pair in pairs for rank in pair})
     if mine not in ranks:
-        return
+        return call.handle()
     origin = next((source for source, target in pairs if target == mine), None)
 
     def moves(met: Met, destinations: list[Array]) -> None:
@@ -63,7 +64,7 @@ def collective_permute(
     sends = any(source == mine for source, _ in pairs)
     masks = (_all_or_none(received[0], origin is not None), _all_or_none(sent[0], sends))
     elements = made({"dsts[0]": {"dsts[0]": SAME}}) if origin is None else of_ranks([[(0, origin, SAME)]])
-    call.exchange(ranks, received, sent, moves, elements, touches=masks, source_target_pairs=pairs)
+    return call.exchange(ranks, received, sent, moves, elements, touches=masks, source_target_pairs=pairs)
 
 
 def collective_permute_implicit(
@@ -73,7 +74,7 @@ def collective_permute_implicit(
     channel_ids: list[int] = _ONE_CHANNEL,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Each rank sends to the next one in the ring of its group and receives from the one before, on each channel.
 
     ``srcs_by_channel``, ``dsts_by_channel``: for each channel a list of one tensor, all in HBM or all in SBUF (two
@@ -95,7 +96,7 @@ def collective_permute_implicit(
 
     before = ranks[ranks.index(rank_of(call.core)) - 1]
     elements = of_ranks([(channel, before, SAME)] for channel in range(channels))
-    call.exchange(ranks, received, sent, moves, elements, channel_ids=channels)
+    return call.exchange(ranks, received, sent, moves, elements, channel_ids=channels)
 
 
 def collective_permute_implicit_reduce(
@@ -107,7 +108,7 @@ def collective_permute_implicit_reduce(
     channel_ids: list[int] = _ONE_CHANNEL,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Each rank sends ``src0 op src1`` to the next one in the ring of its group, and receives that of the one before.
 
     Lists, memory, shapes, dtypes and channels as in ``collective_permute_implicit``, of three tensors; no integers of
@@ -131,7 +132,7 @@ def collective_permute_implicit_reduce(
 
     before = ranks[ranks.index(rank_of(call.core)) - 1]
     elements = of_ranks([(each, before, SAME) for each in (channel, channels + channel)] for channel in range(channels))
-    call.exchange(ranks, received, [*first, *second], moves, elements, channel_ids=channels, op=str(operator))
+    return call.exchange(ranks, received, [*first, *second], moves, elements, channel_ids=channels, op=str(operator))
 
 
 def collective_permute_implicit_current_processing_rank_id(

@@ -4,11 +4,14 @@ Both take tensors in HBM as flat buffers of elements, and a uint32 tensor of met
 elements are sent, row 1 from which element of ``src`` on, row 2 how many have come (an output), row 3 where these begin
 in ``dst``. Without row 3 ``dst`` is divided into slots of equal size, one a sender. What no chunk reaches stays as it
 was. The metadata are read when both cores of the rank have come.
+
+`nkitools.isa.collectives_prepared` has the halves of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +26,7 @@ from nkitools.issue.collective_call import Collective
 from nkitools.issue.collective_meeting import Met, both_cores, check_lnc, meet, shared_words
 from nkitools.issue.element_maps import Elements, From
 from nkitools.issue.element_rules import All, Parts, Rule
+from nkitools.issue.instruction import NkiInstruction
 from nkitools.issue.replica_groups import ReplicaGroup, rank_list
 from nkitools.rules.finding import not_modelled
 
@@ -46,7 +50,7 @@ def all_gather_v(
     has_rdispls: bool = False,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Each rank sends one chunk of its source, the same to all: that of rank number s begins slot s of every ``dst``.
 
     ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes; ``dst`` divides into as
@@ -56,17 +60,9 @@ def all_gather_v(
     Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK609, NK613.
     Source: nki.collectives.all_gather_v (NKI 0.6).
     """
-    call = _Variable(all_gather_v, priority, name, recv_counts_known, has_rdispls)
-    ranks = rank_list(call.check, call.core, replica_group)
-    check_lnc(call.check, call.core)
-    if len(ranks) != RANKS_OF_A_CHIP:
-        call.check.fail("NK609", f"each group must have exactly {RANKS_OF_A_CHIP} ranks, it has {len(ranks)}")
-    if call.placed:
-        call.check.fail(
-            "NK609", "`has_rdispls`=True is not supported", remedy="Leave it out: chunks begin their slots."
-        )
-    call.take(srcs, dsts, metadata_tensor, len(ranks))
-    call.run(ranks, one_chunk=True)
+    call = ChunkExchange(all_gather_v, priority, name, recv_counts_known, has_rdispls)
+    call.gather(srcs, dsts, replica_group, metadata_tensor)
+    return call.run()
 
 
 def all_to_all_v(
@@ -78,7 +74,7 @@ def all_to_all_v(
     has_rdispls: bool = False,
     priority: int | None = None,
     name: str | None = None,
-) -> None:
+) -> NkiInstruction:
     """Each rank sends to rank number r of the group the chunk that column r of its metadata names.
 
     ``srcs``, ``dsts``: lists of one contiguous tensor in HBM, of equal dtype and any sizes. ``metadata_tensor``:
@@ -86,34 +82,23 @@ def all_to_all_v(
     number s begins slot s of ``dst``, or where row 3 says. Row 2 is written unless ``recv_counts_known``. A rank's own
     column is a chunk like others. The docstring says that row 3 "may be omitted": four rows are allowed without
     has_rdispls, as public kernels pass them.
-    Limits of the reference: ``has_rdispls`` on NeuronCore-v4 only, where also LNC=2 and whole chips of four ranks, in
-    ascending order, are asked for; elsewhere the ranks of a group are on different nodes, which is not known here. (The
-    release notes of NKI 0.3 say that has_rdispls has no effect there; the docstring is newer.)
+    Limits of the reference: on NeuronCore-v4 LNC=2 and whole chips of four ranks, in ascending order. Elsewhere
+    ``has_rdispls`` came with NKI 0.7, for groups whose ranks are on different nodes; before, the call itself was for
+    such groups. Which ranks share a node is not known here. (The release notes of NKI 0.3 say that has_rdispls has no
+    effect on NeuronCore-v4; the docstring is newer.)
     Errors: NK109, NK113, NK201, NK301, NK401, NK402, NK504, NK606, NK607 (chunks that overlap), NK609, NK613.
-    Source: nki.collectives.all_to_all_v (NKI 0.6).
+    Source: nki.collectives.all_to_all_v (NKI 0.7).
     """
-    call = _Variable(all_to_all_v, priority, name, recv_counts_known, has_rdispls)
-    ranks = rank_list(call.check, call.core, replica_group)
-    chip = call.core.generation
-    if chip.neuron_switch:
-        check_lnc(call.check, call.core)
-        if len(ranks) % RANKS_OF_A_CHIP or list(ranks) != list(range(ranks[0], ranks[0] + len(ranks))):
-            call.check.fail(
-                "NK609",
-                f"on {chip.name} a group must be sequential ranks of whole chips, {RANKS_OF_A_CHIP} each; it is "
-                f"{list(ranks)}",
-            )
-    elif call.placed:
-        guards.came_later(call.check, "neuron_switch", "`has_rdispls`=True")
-    call.take(srcs, dsts, metadata_tensor, len(ranks))
-    call.run(ranks, one_chunk=False)
+    call = ChunkExchange(all_to_all_v, priority, name, recv_counts_known, has_rdispls)
+    call.scatter(srcs, dsts, replica_group, metadata_tensor)
+    return call.run()
 
 
-class _Variable(Collective):
-    """A call of either: what it is given, then which chunks go where, then the exchange."""
+class ChunkExchange(Collective):
+    """A call of either: its operands, then which chunks go where, then the exchange."""
 
     def __init__(
-        self, function: Callable[..., None], priority: int | None, name: str | None, known: bool, placed: bool
+        self, function: Callable[..., object], priority: int | None, name: str | None, known: bool, placed: bool
     ) -> None:
         super().__init__(function, priority, name)
         for role, flag in (("recv_counts_known", known), ("has_rdispls", placed)):
@@ -122,8 +107,42 @@ class _Variable(Collective):
         self.known = bool(known)
         self.placed = bool(placed)
 
-    def take(self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], metadata: NkiTensor, count: int) -> None:
-        """Check the tensors."""
+    def gather(
+        self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], group: ReplicaGroup, metadata: NkiTensor
+    ) -> None:
+        """Take the operands of an all_gather_v. Errors: NK609, NK613 and those of `_take`."""
+        self.ranks, self.columns = rank_list(self.check, self.core, group), 1
+        check_lnc(self.check, self.core)
+        if len(self.ranks) != RANKS_OF_A_CHIP:
+            message = f"each group must have exactly {RANKS_OF_A_CHIP} ranks, it has {len(self.ranks)}"
+            self.check.fail("NK609", message)
+        if self.placed:
+            remedy = "Leave it out: chunks begin their slots."
+            self.check.fail("NK609", "`has_rdispls`=True is not supported", remedy=remedy)
+        self._take(srcs, dsts, metadata)
+
+    def scatter(
+        self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], group: ReplicaGroup, metadata: NkiTensor
+    ) -> None:
+        """Take the operands of an all_to_all_v. Errors: NK606, NK609, NK613 and those of `_take`."""
+        ranks = self.ranks = rank_list(self.check, self.core, group)
+        self.columns = len(ranks)
+        chip = self.core.generation
+        if chip.neuron_switch:
+            check_lnc(self.check, self.core)
+            if len(ranks) % RANKS_OF_A_CHIP or list(ranks) != list(range(ranks[0], ranks[0] + len(ranks))):
+                self.check.fail(
+                    "NK609",
+                    f"on {chip.name} a group must be sequential ranks of whole chips, {RANKS_OF_A_CHIP} each; it is "
+                    f"{list(ranks)}",
+                )
+        elif self.placed and not self.core.language.places_between_nodes:
+            guards.came_later(self.check, "neuron_switch", "`has_rdispls`=True")
+        self._take(srcs, dsts, metadata)
+
+    def _take(self, srcs: Sequence[NkiTensor], dsts: Sequence[NkiTensor], metadata: NkiTensor) -> None:
+        """Check the tensors. Errors: NK109, NK113, NK201, NK301, NK609."""
+        count = len(self.ranks)
         (self.src,), (self.dst,), _ = self.pairs(srcs, dsts, one=True, only_hbm=True)
         (self.metadata,) = self.tensors("metadata_tensor", [metadata], one=True)
         for role, tensor in (("srcs[0]", self.src), ("dsts[0]", self.dst), ("metadata_tensor", self.metadata)):
@@ -152,61 +171,71 @@ class _Variable(Collective):
             )
             check.refuse("NK109", message, tensor)
 
-    def run(self, ranks: tuple[int, ...], *, one_chunk: bool) -> None:
-        """Read the metadata, send them to the other ranks, and exchange; ``one_chunk``: column 0 is for all ranks."""
-        check, core, count = self.check, self.core, len(ranks)
-        both_cores(core, self.name, shared_words([self.src, self.dst, self.metadata]))
-        used = self._used(count, 1 if one_chunk else count)
+    def run(self) -> NkiInstruction:
+        """Read the metadata, and exchange."""
+        both_cores(self.core, self.name, shared_words([self.src, self.dst, self.metadata]))
+        return self.send(self.read(), [self.metadata])
+
+    def send(self, table: Array, read: list[NkiTensor]) -> NkiInstruction:
+        """Send the metadata to the other ranks, and exchange; ``read``: the metadata where the exchange reads them."""
+        ranks = self.ranks
         forms: dict[str, str | int] = {"has_rdispls": self.placed, "dtypes": str(self.src.dtype)}
         agreed = {**forms, "recv_counts_known": self.known}
-        met = meet(check, core, ranks, agreed, [self._read(used)])
+        met = meet(self.check, self.core, ranks, agreed, [table])
         tables = met.sources(0)
-        mine, column = tables[met.at], 0 if one_chunk else met.at
-        sent = [self._chunk(mine, receiver) for receiver in range(1 if one_chunk else count)]
-        counts = [int(table[COUNTS, column]) for table in tables]
+        mine, column = tables[met.at], 0 if self.columns == 1 else met.at
+        sent = [self._chunk(mine, receiver) for receiver in range(self.columns)]
+        counts = [int(each[COUNTS, column]) for each in tables]
         places = self._places(counts, mine)
 
         def moves(again: Met, destinations: list[Array]) -> None:
             flat = destinations[0].reshape(-1)
-            for table, source, place in zip(tables, again.sources(0), places, strict=True):
-                start = int(table[DISPLACEMENTS, column])
+            for start, source, place in zip(starts, again.sources(0), places, strict=True):
                 flat[place.start : place.start + place.size] = source.reshape(-1)[start : start + place.size]
             if not self.known:
                 np.copyto(destinations[1], np.array(counts, np.uint32).reshape(destinations[1].shape))
 
         outputs = [self.dst] if self.known else [self.dst, self._row(RECEIVED)]
-        masks = (_mask(self.dst, places), *([] if self.known else [None]), _mask(self.src, sent), used)
-        starts = [int(table[DISPLACEMENTS, column]) for table in tables]
-        elements = self._elements(ranks, places, starts, COUNTS * count + column)
-        self.exchange(ranks, outputs, [self.src, self.metadata], moves, elements, touches=masks, alike=False, **agreed)
+        masks = (_mask(self.dst, places), *([] if self.known else [None]), _mask(self.src, sent))
+        starts = [int(each[DISPLACEMENTS, column]) for each in tables]
+        elements = self._elements(places, starts, COUNTS * len(ranks) + column if read else None)
+        used = [self.used for _ in read]
+        touches, operands = (*masks, *used), [self.src, *read]
+        return self.exchange(ranks, outputs, operands, moves, elements, touches=touches, alike=False, **agreed)
 
-    def _elements(self, ranks: tuple[int, ...], places: list[Chunk], starts: list[int], counted: int) -> Elements:
-        """Return the element map: chunks of the sources, where all ranks' metadata say; the rest stays as it was."""
+    def _elements(self, places: list[Chunk], starts: list[int], counted: int | None) -> Elements:
+        """Return the element map: chunks of the sources, where all ranks' metadata say; the rest stays as it was.
+
+        ``counted``: the element of the metadata with the number of elements sent; None where these are no operand.
+        """
         filled = sorted(chunk for chunk in places if chunk.size)
         ends = [0, *(chunk.start + chunk.size for chunk in filled)]
         gaps = zip(ends, [*(chunk.start for chunk in filled), self.dst.size], strict=True)
         found: list[tuple[From, Rule]] = [
             (From("dsts[0]"), Parts(tuple((start, start, end - start) for start, end in gaps if start < end)))
         ]
-        for rank, place, start in zip(ranks, places, starts, strict=True):
+        received: list[tuple[From, Rule]] = []
+        for at, (rank, place, start) in enumerate(zip(self.ranks, places, starts, strict=True)):
             found.append((From("srcs[0]", rank), Parts(((place.start, start, place.size),))))
-            found.append((From("srcs[1]", rank), All()))
+            if counted is not None:
+                found.append((From("srcs[1]", rank), All()))
+                received.append((From("srcs[1]", rank), Parts(((at, counted, 1),))))
         if self.known:
             return Elements((("dsts[0]", tuple(found)),))
-        received = ((From("srcs[1]", rank), Parts(((at, counted, 1),))) for at, rank in enumerate(ranks))
         return Elements((("dsts[0]", tuple(found)), ("dsts[1]", tuple(received))))
 
-    def _used(self, count: int, columns: int) -> Array:
-        """Return which elements of the metadata are inputs."""
-        used = np.zeros((self.metadata.shape[-2], count), np.bool_)
-        used[:RECEIVED, :columns] = True
+    @cached_property
+    def used(self) -> Array:
+        """The elements of the metadata that are inputs, as a mask."""
+        used = np.zeros((self.metadata.shape[-2], len(self.ranks)), np.bool_)
+        used[:RECEIVED, : self.columns] = True
         if self.placed:
             used[PLACES] = True
         return used.reshape(self.metadata.shape)
 
-    def _read(self, used: Array) -> Array:
+    def read(self) -> Array:
         """Return the metadata [rows, ranks] as they are now; NK401 where one that counts was never written."""
-        missing = self.metadata.unwritten()
+        missing, used = self.metadata.unwritten(), self.used
         if missing is not None and (missing & used).any():
             row, column = (int(each[0]) for each in np.nonzero((missing & used).reshape(used.shape[-2:])))
             message = (

@@ -1,4 +1,4 @@
-"""The two cores of a logical NeuronCore (LNC 2) wait for each other, and exchange tiles.
+"""The two cores of a logical NeuronCore (LNC 2) wait for each other, and exchange or reduce tiles.
 
 Here a program stands still at each of these until the other one has come; ``core.baton`` lets it run meanwhile.
 """
@@ -15,10 +15,13 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import dma
 from nkitools.engines.enums import dma_engine as dma_engines
 from nkitools.engines.enums import engine as engines
+from nkitools.engines.operators import OperatorToken
 from nkitools.issue import guards, instruction_guards
+from nkitools.issue.collective_call import REDUCING, reduced
 from nkitools.issue.collective_meeting import place_of
 from nkitools.issue.commit import commit
 from nkitools.issue.element_maps import Elements, From, made
@@ -139,14 +142,11 @@ def sendrecv(
     Source: nki.isa.sendrecv (NKI 0.6). No cost is published: that of a DMA transfer of these bytes, without the wait.
     """
     guards.one_of(check, "dma_engine", dma_engine, dma_engines)
-    for role, rank in (("send_to_rank", send_to_rank), ("recv_from_rank", recv_from_rank)):
-        instruction_guards.integer(check, role, rank, 0, 1)
+    _check_ranks(check, send_to_rank, recv_from_rank)
     instruction_guards.integer(check, "pipe_id", pipe_id)
     for role, tensor in (("src", src), ("dst", dst)):
         guards.memory(check, tensor, role, (MemoryRegion.sbuf,))
-    guards.sizes(check, ("src", src), ("dst", dst))
-    guards.same_elements(check, ("dst", dst), ("src", src))
-    instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
+    _check_tiles(check, src, dst)
     if dma_engine is dma_engines.gpsimd_dma:
         _check_gpsimd_dma(check, src)
     guards.came_later(check, "core_exchange", check.instruction)  # cores of NeuronCore-v2 do not share a memory
@@ -155,14 +155,69 @@ def sendrecv(
 
     def compute(source: Array, destination: Array) -> None:
         core = current_core("nisa.sendrecv")
-        received = _exchange(core, pipe, ranks, (form, np.array(source)))
-        own = core.baton.running
-        senders = tuple(each for each in core.team if each != own)
-        core.record.beside.transfers.append(Transfer(core.record.next_position, core.team, own, senders))
+        received = _exchange(core, "sendrecv", pipe, ranks, (form, np.array(source)))
         np.copyto(destination, received.reshape(destination.shape))
 
     elements = Elements((("dst", ((From("src", core=int(recv_from_rank)), SAME),)),))
     return Plan("dma", dma(check.chip, dst, src), compute, elements)
+
+
+@instruction
+def sendrecv_compute(
+    check: Check,
+    src: Src,
+    dst: Dst,
+    send_to_rank: int,
+    recv_from_rank: int,
+    reduce_op: OperatorToken,
+    name: str | None = None,
+) -> Plan:
+    """``dst = src reduce_op (src of the other core)``: send ``src`` as `sendrecv` does, and reduce what is received.
+
+    Shapes and dtypes: equal, on both cores; no packed dtypes. Memory: both in SBUF, or both in private HBM; the two may
+    be parts of one tensor. ``reduce_op``: nl.add, nl.maximum or nl.minimum, computed in float32 and cast once. The n-th
+    call of a core meets the n-th of the other core. ``send_to_rank`` and ``recv_from_rank`` are the other core, 0 or 1;
+    what a core would send to itself is NK607.
+    Errors: NK101, NK102, NK107, NK109, NK110, NK201, NK301, NK306, NK401, NK504, NK606, NK607, NK609, NK613.
+    Source: nki.isa.sendrecv_compute (NKI 0.7). No cost is published: that of a dma_compute of these bytes, without the
+    wait.
+    """
+    _check_ranks(check, send_to_rank, recv_from_rank)
+    for role, tensor in (("src", src), ("dst", dst)):
+        guards.memory(check, tensor, role, (MemoryRegion.sbuf, MemoryRegion.private_hbm))
+        guards.not_packed(check, **{role: tensor})
+    if src.buffer is not dst.buffer:
+        message = f"`src` and `dst` must be in one memory; they are {describe(src)} and {describe(dst)}"
+        check.refuse("NK201", message, src, dst, remedy="Copy one of them with nisa.dma_copy.")
+    _check_tiles(check, src, dst)
+    found = guards.operator(check, "reduce_op", reduce_op)
+    if found.name not in REDUCING:
+        check.refuse("NK306", f"`reduce_op`={found} is not supported; nl.add, nl.maximum and nl.minimum are")
+    guards.came_later(check, "core_exchange", check.instruction)
+
+    ranks, dtype, form = (int(send_to_rank), int(recv_from_rank)), dst.dtype, (dst.dtype.name, dst.shape)
+
+    def compute(source: Array, destination: Array) -> None:
+        core = current_core("nisa.sendrecv_compute")
+        received = _exchange(core, "sendrecv_compute", None, ranks, (form, np.array(source)))
+        total = reduced(found, [source, received.reshape(source.shape)])
+        put(destination, total.reshape(destination.shape), dtype)
+
+    elements = Elements((("dst", ((From("src"), SAME), (From("src", core=int(recv_from_rank)), SAME))),))
+    return Plan("dma", check.chip.dma_compute_passes * dma(check.chip, dst, src), compute, elements)
+
+
+def _check_ranks(check: Check, send_to_rank: int, recv_from_rank: int) -> None:
+    """NK609: cores 0 and 1."""
+    for role, rank in (("send_to_rank", send_to_rank), ("recv_from_rank", recv_from_rank)):
+        instruction_guards.integer(check, role, rank, 0, 1)
+
+
+def _check_tiles(check: Check, src: NkiTensor, dst: NkiTensor) -> None:
+    """NK101, NK102, NK107, NK109, NK110, NK301: two tiles of one size and dtype."""
+    guards.sizes(check, ("src", src), ("dst", dst))
+    guards.same_elements(check, ("dst", dst), ("src", src))
+    instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
 
 
 def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
@@ -177,33 +232,38 @@ def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
         check.fail("NK107", message, src, remedy="Send it in parts, or leave dma_engine out.")
 
 
-def _exchange(core: Core, pipe: int, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
-    """Return what the other core sends; NK613, NK607 where there is none, or it is not the named one."""
+def _exchange(core: Core, name: str, pipe: int | None, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
+    """Return what the other core sends, to instruction ``name`` with this ``pipe``, if it has one.
+
+    NK613, NK607 where there is no other core, or it is not the named one.
+    """
     if len(core.team) != len(BOTH):
-        refuse("NK613", f"sendrecv: an exchange {_ONE_CORE}", remedy=_LAUNCH)
+        refuse("NK613", f"{name}: an exchange {_ONE_CORE}", remedy=_LAUNCH)
     own = core.team.index(core.baton.running)
     for role, rank in zip(("send_to_rank", "recv_from_rank"), ranks, strict=True):
         if rank == own:
-            message = f"sendrecv: `{role}`={rank} is this core itself; the reference describes an exchange of two cores"
+            message = f"{name}: `{role}`={rank} is this core itself; the reference describes an exchange of two cores"
             not_modelled(message, remedy=f"Pass {1 - own}, the other core: 1 - nl.program_id(0).")
     place = place_of(core)
 
     def settle(offered: dict[int, Any]) -> None:
-        _check_partners(offered, core, pipe)
+        _check_partners(offered, core, name, pipe)
         core.record.met([(number,) for number in BOTH])
 
     offered = core.baton.meet(
-        ("sendrecv", pipe),
+        (name, pipe),
         core.team,
         (*mine, place),
-        lambda: f"waits in nisa.sendrecv with pipe_id={pipe} at {place}",
+        lambda: f"waits in nisa.{name}{'' if pipe is None else f' with pipe_id={pipe}'} at {place}",
         settle,
     )
+    senders = (core.team[1 - own],)
+    core.record.beside.transfers.append(Transfer(core.record.next_position, core.team, core.team[own], senders))
     received: Array = offered[core.team[1 - own]][1]
     return received
 
 
-def _check_partners(offered: dict[int, Any], core: Core, pipe: int) -> None:
+def _check_partners(offered: dict[int, Any], core: Core, name: str, pipe: int | None) -> None:
     """NK109, NK102, NK301: the two cores exchange tiles of one form."""
     (first, _, first_place), (second, _, second_place) = (offered[number] for number in core.team)
     if first == second:
@@ -213,7 +273,8 @@ def _check_partners(offered: dict[int, Any], core: Core, pipe: int) -> None:
     if rule == "NK109" and np.prod(shape) == np.prod(other_shape):
         return
     message = (
-        f"sendrecv: on pipe_id={pipe} program 0 exchanges {dtype} {list(shape)} at {first_place} and program 1 "
-        f"{other_dtype} {list(other_shape)} at {second_place}"
+        f"{name}: {'' if pipe is None else f'on pipe_id={pipe} '}program 0 exchanges {dtype} {list(shape)} at "
+        f"{first_place} and program 1 {other_dtype} {list(other_shape)} at {second_place}"
     )
-    refuse(rule, message, remedy="Exchange tiles of one shape and dtype, and give each exchange a pipe_id of its own.")
+    own_pipe = "" if pipe is None else ", and give each exchange a pipe_id of its own"
+    refuse(rule, message, remedy=f"Exchange tiles of one shape and dtype{own_pipe}.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from nkitools.issue.commit import commit_call
 from nkitools.issue.dma_descriptors import check_priority
 from nkitools.issue.element_maps import Elements, made
 from nkitools.issue.full_precision import FullPrecision
+from nkitools.issue.instruction import NkiInstruction
 from nkitools.issue.perform import perform
 from nkitools.issue.plan import DST, SRC, Check, Plan
 from nkitools.issue.resolve import plan_of
@@ -184,7 +185,7 @@ class Collective:
         touches: tuple[Mask, ...] = (),
         alike: bool = True,
         **agreed: str | int | Sequence[int | tuple[int, int]],
-    ) -> None:
+    ) -> NkiInstruction:
         """Meet the other ranks, move what they bring, and record that; ``agreed`` must be equal on all of them.
 
         ``touches``: for each of the destinations, then of the sources, which elements, None for all. ``alike``: the
@@ -201,16 +202,37 @@ class Collective:
             if not follows:
                 core.record.beside.transfers.append(met.transfer(core.record.next_position))
 
-        plan = self._plan(dsts, srcs, made() if follows else elements, names_only=follows)
+        plan = self.plan(dsts, srcs, made() if follows else elements, names_only=follows)
+        handle = self.carry_out(plan, dsts, srcs, compute, touches)
+        both_cores(core, self.name, words)
+        return handle
+
+    def carry_out(
+        self,
+        plan: Plan,
+        dsts: list[NkiTensor],
+        srcs: list[NkiTensor],
+        compute: Callable[..., None],
+        touches: tuple[Mask, ...],
+    ) -> NkiInstruction:
+        """Check, compute and record one instruction; ``position`` is then its place in the record."""
+        operands = [*dsts, *srcs]
         running = replace(plan, compute=compute, touches=touches)
         roles = (DST,) * len(dsts) + (SRC,) * len(srcs)
-        call = CarefulCall(core, plan, roles, tuple(operands), running, full=self._full(running, operands))
+        call = CarefulCall(self.core, plan, roles, tuple(operands), running, full=self._full(running, operands))
         check(call)
         perform(call)
         commit_call(call, self, self.label)
-        both_cores(core, self.name, words)
+        self.position: int = self.core.record.latest
+        return self.handle()
 
-    def _plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], elements: Elements, *, names_only: bool) -> Plan:
+    def handle(self) -> NkiInstruction:
+        """Return what the call returns: a handle, and None before NKI 0.7."""
+        if self.core.language.collective_handles:
+            return NkiInstruction(self.core.device_loop)
+        return cast(NkiInstruction, None)  # public signatures are annotated as in the newest version
+
+    def plan(self, dsts: list[NkiTensor], srcs: list[NkiTensor], elements: Elements, *, names_only: bool) -> Plan:
         """Return what the record keeps of such calls: one plan for all that move equally many bytes between the same.
 
         No cost is published: that of a DMA transfer of the bytes that this rank sends or receives, whichever are more,

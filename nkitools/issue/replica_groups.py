@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NoReturn
 
 import numpy as np
@@ -36,6 +38,38 @@ class ReplicaGroup:
                 _wrong(f"has rank {rank} twice in {[list(each) for each in groups]}; groups must not overlap")
             seen.add(rank)
         object.__setattr__(self, "replica_groups", groups)
+
+
+class rg_partition_op(Enum):  # noqa: N801 - the public name
+    """The operation that maps a rank to its list, with an operand that is the same for all ranks."""
+
+    bitwise_and = "bitwise_and"
+    div = "div"
+    mod = "mod"
+
+
+_KEYS: dict[rg_partition_op, Callable[[int, int], int]] = {
+    rg_partition_op.bitwise_and: operator.and_,
+    rg_partition_op.div: operator.floordiv,
+    rg_partition_op.mod: operator.mod,
+}
+
+
+def partitioned(world_size: int, op: rg_partition_op, operand: int) -> list[list[int]]:
+    """Return the ranks 0 to ``world_size - 1`` in lists: those with equal ``op(rank, operand)`` form one.
+
+    Errors: NK609 (no operation, a size or operand that is no such integer).
+    """
+    if not isinstance(op, rg_partition_op):
+        _wrong(f"from_partition_op: `op` must be a member of nki.collectives.rg_partition_op, it is {op!r}")
+    least = 0 if op is rg_partition_op.bitwise_and else 1
+    for role, value, low in (("world_size", world_size, 1), ("operand", operand, least)):
+        if not is_rank(value) or int(value) < low:
+            _wrong(f"from_partition_op: `{role}` must be an integer from {low} on, it is {value!r}")
+    found: dict[int, list[int]] = {}
+    for rank in range(int(world_size)):
+        found.setdefault(_KEYS[op](rank, int(operand)), []).append(rank)
+    return list(found.values())
 
 
 def _lists(given: ReplicaGroup | Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

@@ -240,7 +240,9 @@ class Programs:
         token = CORE.set(core)
         try:
             with noticing(None if self.reporter.level == "off" else core.evidence):
-                return self.launch.function(*args, **kwargs)
+                result = self.launch.function(*args, **kwargs)
+            self._report_untriggered(core)
+            return result
         except ValueError as error:
             check_write(error, self.arguments, self.reporter)
             raise
@@ -249,6 +251,16 @@ class Programs:
             raise
         finally:
             CORE.reset(token)
+
+    def _report_untriggered(self, core: Core) -> None:
+        """NK504: a prepare of a collective that no trigger has followed."""
+        if core.prepared is not None:
+            with self.reporter.placed(self.record.sites[core.prepared.site]):
+                report(
+                    "NK504",
+                    f"{core.prepared.name}: no trigger has followed, so that nothing was moved",
+                    remedy=f"Call {core.prepared.trigger_name} with the handle that this line returns.",
+                )
 
 
 def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str) -> dict[tuple[Any, ...], Any]:

@@ -190,11 +190,11 @@ def test_a_tensor_in_hbm_loses_the_bytes_that_another_one_writes() -> None:
         return out
 
     x = np.arange(512, dtype=np.float32).reshape(128, 4)
-    run = nkitools.simulate(kernel, x, 0, nki_version="0.7")
+    run = nkitools.simulate(kernel, x, 0)
     np.testing.assert_array_equal(run.outputs, x[:64])
     assert (run.dependences.output[1].tolist(), run.dependences.flow[2].tolist()) == ([0], [0])
     with pytest.raises(nkitools.KernelError) as caught:
-        nkitools.simulate(kernel, x, 32, nki_version="0.7")
+        nkitools.simulate(kernel, x, 32)
     assert caught.value.finding.rule == "NK204"
 
 

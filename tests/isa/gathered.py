@@ -15,12 +15,14 @@ import nkitools.dialects.modern.language as nl
 Call = Callable[[Any, Any], None]  # the collective, from a source to a destination
 
 
-def place(shape: Sequence[int], dtype: Any, memory: str = "shared_hbm") -> Any:
-    """A tensor of the kernel."""
+def place(shape: Sequence[int], dtype: Any, memory: str = "hbm") -> Any:
+    """A tensor of the kernel; in HBM in that which both cores reach, or in that of the one core."""
+    if memory == "hbm":
+        memory = "private_hbm" if nl.num_programs(0) == 1 else "shared_hbm"
     return nl.ndarray(tuple(shape), dtype=dtype, buffer=getattr(nl, memory))
 
 
-def kernel_of(call: Call, shape: Sequence[int], memory: str = "shared_hbm") -> Callable[..., Any]:
+def kernel_of(call: Call, shape: Sequence[int], memory: str = "hbm") -> Callable[..., Any]:
     """A kernel that copies its argument into ``memory``, calls the collective, and returns the destination.
 
     On two cores the first copies the argument in, and the second the destination out: the collective orders the two.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,12 @@ from hypothesis import strategies as st
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools import options
-from nkitools.engines.enums import dependency
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import ACTIVATIONS, float64, held, sample
 
 COMMANDS, ENGINES = nisa.reduce_cmd, nisa.engine
 SINCE = "is public since NKI 0.7; this is NKI 0.6"
 X = np.ones((32, 8), np.float32)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _newer() -> Iterator[None]:
-    """Name NKI 0.7 where a test names no version."""
-    with options.override(nki_version="0.7"):
-        yield
 
 
 # --- activation and activate2 on the GpSimd Engine -------------------------------------------------------------------
@@ -182,7 +172,7 @@ def depending(**kwargs: Any) -> Any:
     return kernel
 
 
-@pytest.mark.parametrize("kind", dependency)
+@pytest.mark.parametrize("kind", nisa.dependency)
 def test_kinds_of_dependencies(kind: Any) -> None:
     """Both run without a finding under 0.7, and are refused under 0.6 with what to write."""
     assert nkitools.simulate(depending(kind=kind), nki_version="0.7").findings == []
@@ -215,7 +205,7 @@ def test_the_order_of_a_schedule_holds_in_loops_too() -> None:
         nl.fori_loop(0, 2, lambda i: handles.append(nisa.memset(dst, 1.0)))
         nisa.memset(dst, 2.0).depends_on(handles[-1], kind=kind)
 
-    assert nkitools.simulate(kernel, dependency.schedule).findings == []
+    assert nkitools.simulate(kernel, nisa.dependency.schedule).findings == []
     with pytest.raises(nkitools.KernelError) as caught:
-        nkitools.simulate(kernel, dependency.runtime)
+        nkitools.simulate(kernel, nisa.dependency.runtime)
     assert caught.value.finding.rule == "NK601"

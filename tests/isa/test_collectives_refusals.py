@@ -16,7 +16,7 @@ from nkitools.dialects.modern import language as nl
 from tests.isa.gathered import finding_of, kernel_of, numbers, on_ranks, place
 
 
-def refused(call: Any, shape: Sequence[int] = (4, 6), memory: str = "shared_hbm", **keywords: Any) -> Any:
+def refused(call: Any, shape: Sequence[int] = (4, 6), memory: str = "hbm", **keywords: Any) -> Any:
     """The finding of a collective from a [4, 6] source to a destination of ``shape``, on both of two ranks."""
     finding = finding_of(kernel_of(call, shape, memory), [(array,) for array in numbers(2, 4, 6)], **keywords)
     assert finding.rank == 0

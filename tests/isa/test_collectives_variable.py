@@ -20,7 +20,7 @@ FOUR = ncc.ReplicaGroup([[0, 1, 2, 3]])
 BEFORE = -7  # what destinations and recv_counts hold before
 
 
-def exchange(call: Any, size: int, memory: str = "shared_hbm", group: Any = FOUR, **flags: Any) -> Any:
+def exchange(call: Any, size: int, memory: str = "hbm", group: Any = FOUR, **flags: Any) -> Any:
     """A kernel that calls ``call`` with metadata in ``memory``, and returns ``dst`` and the metadata afterwards."""
 
     def kernel(x: Any, table: Any) -> Any:
@@ -60,7 +60,7 @@ chunks = st.tuples(st.integers(0, 6), st.integers(0, 4))  # count, displacement:
 class TestAllGatherV:
     """One chunk a rank, the same to all."""
 
-    @given(st.lists(chunks, min_size=4, max_size=4), st.booleans(), st.sampled_from(["shared_hbm", "sbuf"]))
+    @given(st.lists(chunks, min_size=4, max_size=4), st.booleans(), st.sampled_from(["hbm", "sbuf"]))
     def test_against_numpy(self, sent: list[tuple[int, int]], known: bool, memory: str) -> None:
         """Slot s begins with what rank s has sent; the rest stays, and so does row 2 where counts are known."""
         sources = flat(4, 10)
@@ -111,7 +111,7 @@ class TestAllToAllV:
             table = np.full((rows, size), 77)
             table[0], table[1] = zip(*mine, strict=True)
             tables.append(table)
-        memory = data.draw(st.sampled_from(["shared_hbm", "sbuf"]))
+        memory = data.draw(st.sampled_from(["hbm", "sbuf"]))
         kernel = exchange(ncc.all_to_all_v, 6 * size, memory, ncc.ReplicaGroup(groups))
         result = run(kernel, sources, tables, grid=grid)
         for rank, (got, table) in enumerate(result.outputs):
@@ -123,8 +123,9 @@ class TestAllToAllV:
                 assert table[2, slot] == count
             np.testing.assert_array_equal(got, expected.reshape(-1))
 
-    def test_places_of_ones_own(self) -> None:
-        """``has_rdispls`` on NeuronCore-v4: packed one behind the other."""
+    @pytest.mark.parametrize(("chip", "grid"), [("trn3", 2), ("trn2", 1)])
+    def test_places_of_ones_own(self, chip: str, grid: int) -> None:
+        """``has_rdispls``: packed one behind the other."""
         counts = np.array([[1, 0, 2, 3], [2, 2, 0, 1], [0, 3, 1, 1], [1, 1, 1, 1]])  # [sender, receiver]
         sources = flat(4, 8)
         tables = []
@@ -133,7 +134,7 @@ class TestAllToAllV:
             places = np.concatenate([[0], np.cumsum(counts[:, rank])[:-1]])
             tables.append(np.stack([counts[rank], starts, [9] * 4, places]))
         kernel = exchange(ncc.all_to_all_v, 8, has_rdispls=True)
-        for rank, (got, table) in enumerate(run(kernel, sources, tables, grid=2, chip="trn3").outputs):
+        for rank, (got, table) in enumerate(run(kernel, sources, tables, grid=grid, chip=chip).outputs):
             parts = [np.split(sources[sender], np.cumsum(counts[sender]))[rank] for sender in range(4)]
             packed = np.concatenate(parts)
             np.testing.assert_array_equal(got[: len(packed)], packed)
@@ -141,7 +142,7 @@ class TestAllToAllV:
             np.testing.assert_array_equal(table[2], counts[:, rank])
 
     def test_the_limits_of_neuroncore_v4(self) -> None:
-        """Two cores and whole chips; elsewhere there is no has_rdispls."""
+        """Two cores and whole chips; elsewhere there is no has_rdispls before NKI 0.7."""
         arguments = list(zip(flat(2, 8), [np.zeros((3, 2), np.uint32)] * 2, strict=True))
         pair = ncc.ReplicaGroup([[0, 1]])
         assert finding_of(exchange(ncc.all_to_all_v, 8, group=pair), arguments, chip="trn3").rule == "NK613"
@@ -149,7 +150,7 @@ class TestAllToAllV:
         assert "whole chips, 4 each; it is [0, 1]" in finding.message
         four_rows = [(x, np.zeros((4, 2), np.uint32)) for x, _ in arguments]
         placed = exchange(ncc.all_to_all_v, 8, group=pair, has_rdispls=True)
-        assert finding_of(placed, four_rows, chip="trn2").rule == "NK606"
+        assert finding_of(placed, four_rows, chip="trn2", nki_version="0.6").rule == "NK606"
 
     @pytest.mark.parametrize(
         ("table", "rule", "sentence", "rank"),
@@ -196,7 +197,7 @@ def call_with(metadata: Any = None, **flags: Any) -> Any:
         (call_with(lambda table: nl.ndarray((1, 3, 2), nl.uint32, buffer=nl.psum)), "NK201"),
         (call_with(has_rdispls=1), "NK609"),
         (call_with(recv_counts_known=None), "NK609"),
-        (call_with(has_rdispls=True), "NK606"),
+        (call_with(has_rdispls=True), "NK109"),
     ],
 )
 def test_what_is_refused(kernel: Any, rule: str) -> None:

@@ -176,7 +176,7 @@ def test_partitions_are_reduced_in_float32(name: str, dtype: Any, result: Any, s
         expected = ARITHMETIC["maximum" if name == "max" else name].reduce(float64(x), axis=0, keepdims=True)
     dst = empty((1, *shape[1:]), result)
     np.testing.assert_array_equal(
-        issue(nisa.tensor_partition_reduce, dst, getattr(nl, name), tile(x), version="0.7").dst, held(expected, result)
+        issue(nisa.tensor_partition_reduce, dst, getattr(nl, name), tile(x)).dst, held(expected, result)
     )
 
 

@@ -24,7 +24,7 @@ from tests.issue.element_calls import CALLS, Call
 
 MOST_SEEDS = 12  # where values decide which elements count
 # Two cores: test_element_maps_between_cores.
-ELSEWHERE = {"sendrecv"}
+ELSEWHERE = {"sendrecv", "sendrecv_compute"}
 _ENGINE = {name: name.split()[0] for name in STATES}
 Seen = dict[tuple[str, str], np.ndarray]  # by result and operand: (elements of the result, elements of the operand)
 

@@ -23,24 +23,24 @@ PAIR, RING = ncc.ReplicaGroup([[1, 0]]), ncc.ReplicaGroup([[2, 0, 1]])
 SHAPE = (4, 2)
 
 CASES: list[tuple[str, int, Callable[[Any, Any], None], tuple[int, ...], str]] = [
-    ("all_reduce", 2, lambda src, dst: ncc.all_reduce([src], [dst], PAIR, nl.add), (4, 2), "shared_hbm"),
-    ("all_gather", 2, lambda src, dst: ncc.all_gather([src], [dst], PAIR, 0), (8, 2), "shared_hbm"),
+    ("all_reduce", 2, lambda src, dst: ncc.all_reduce([src], [dst], PAIR, nl.add), (4, 2), "hbm"),
+    ("all_gather", 2, lambda src, dst: ncc.all_gather([src], [dst], PAIR, 0), (8, 2), "hbm"),
     ("all_gather", 2, lambda src, dst: ncc.all_gather([src], [dst], PAIR, 1), (4, 4), "sbuf"),
-    ("reduce_scatter", 2, lambda src, dst: ncc.reduce_scatter([src], [dst], PAIR, 0, nl.add), (2, 2), "shared_hbm"),
-    ("all_to_all", 2, lambda src, dst: ncc.all_to_all([src], [dst], PAIR, 0), (4, 2), "shared_hbm"),
+    ("reduce_scatter", 2, lambda src, dst: ncc.reduce_scatter([src], [dst], PAIR, 0, nl.add), (2, 2), "hbm"),
+    ("all_to_all", 2, lambda src, dst: ncc.all_to_all([src], [dst], PAIR, 0), (4, 2), "hbm"),
     (
         "collective_permute",
         3,
         lambda src, dst: ncc.collective_permute([src], [dst], [(0, 1), (1, 2), (2, 0)]),
         (4, 2),
-        "shared_hbm",
+        "hbm",
     ),
     (
         "collective_permute_implicit",
         3,
         lambda src, dst: ncc.collective_permute_implicit([[src]], [[dst]], RING),
         (4, 2),
-        "shared_hbm",
+        "hbm",
     ),
     (
         "collective_permute_implicit_reduce",

@@ -154,7 +154,6 @@ def test_a_name_that_goes(tmp_path: Path, version: str, severity: str) -> None:
 @pytest.mark.parametrize("line", ["n = nl.affine_range(4)", "kind = nisa.VirtualRegister", "e = nisa.vector_engine"])
 def test_a_name_that_is_to_go(tmp_path: Path, line: str) -> None:
     """A hint, with what to write instead."""
-    with options.override(nki_version="0.7"):
-        (found,) = of_body(tmp_path, line)
+    (found,) = of_body(tmp_path, line)
     assert (found.rule, found.severity) == ("NK618", "hint")
     assert found.remedy.startswith("Use ")

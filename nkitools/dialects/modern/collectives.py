@@ -6,19 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.dialects.modern.objects import NKIObject
 from nkitools.dialects.public import find, publish
+from nkitools.dialects.version_forms import language_here
+from nkitools.dialects.versions import by_full_name
 from nkitools.issue import replica_groups
+from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
     from nkitools.isa.collectives import *
     from nkitools.isa.collectives_permute import *
+    from nkitools.isa.collectives_prepared import *
     from nkitools.isa.collectives_variable import *
 
 
 class ReplicaGroup(replica_groups.ReplicaGroup, NKIObject):
     """The ranks that take part in a collective together: ``ReplicaGroup([[0, 1], [2, 3]])``.
 
-    Errors: NK609. Source: nki.collectives.ReplicaGroup (NKI 0.6).
+    Errors: NK609. Source: nki.collectives.ReplicaGroup (NKI 0.7).
     """
+
+    @classmethod
+    def from_partition_op(cls, world_size: int, op: replica_groups.rg_partition_op, operand: int) -> ReplicaGroup:
+        """Return the group of the ranks from 0 on in which those with equal ``op(rank, operand)`` form a list.
+
+        Of 8 ranks ``div, 4`` makes ``[[0, 1, 2, 3], [4, 5, 6, 7]]``, ``mod, 4`` ``[[0, 4], [1, 5], [2, 6], [3, 7]]``.
+        Errors: NK608 (before NKI 0.7), NK609. Source: nki.collectives.ReplicaGroup (NKI 0.7).
+        """
+        row, language = by_full_name()["nki.collectives.ReplicaGroup.from_partition_op"], language_here()
+        if not row.is_in(language):
+            refuse("NK608", f"{row.short} {row.absence(language)}", remedy=row.instead)
+        return cls(replica_groups.partitioned(world_size, op, operand))
 
 
 publish(globals(), "nki.collectives")

@@ -14,7 +14,7 @@ from nkitools.dialects.modern import language as nl
 # Functions that take no argument, or none that is wrong alone.
 UNCALLED = {"get_nc_version", "get_nc_sub_version", "register_alloc"}
 # Functions that need two cores, which have tests of their own.
-BETWEEN_CORES = {"core_barrier", "sendrecv"}
+BETWEEN_CORES = {"core_barrier", "sendrecv", "sendrecv_compute"}
 CHIPS = {"activate2": "trn3", "exponential": "trn3", "rand2": "trn3", "nc_matmul_mx": "trn3", "quantize_mx": "trn3"}
 
 
