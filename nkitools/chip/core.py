@@ -59,7 +59,7 @@ class Core:
     shared_count: int = 0  # allocations in shared HBM so far
     constant_count: int = 0  # constants so far
     language: LanguageVersion = field(default_factory=language_of)  # the version of NKI that holds
-    noticed: set[tuple[int, str]] = field(default_factory=set)  # site and message of each finding of NK618
+    noticed: set[tuple[str, int, str]] = field(default_factory=set)  # file, line and message of each NK618
     no_reorder: int = 0  # blocks of nl.no_reorder that are open
     device_loop: Any = None  # the innermost loop on the device that is running
     prepared: Any = None  # the prepare of a collective that waits for its trigger

@@ -6,9 +6,13 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
+from nkitools.chip.core import CORE
+from nkitools.chip.version_notices import report_notice
+from nkitools.dialects.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 
 _INT32 = (-(1 << 31), (1 << 32) - 1)
+_STEER = "Steer loops with nl.fori_loop and nl.while_loop, addresses with scalar_offset= or nl.ds."
 
 
 class DeviceNumber:
@@ -58,8 +62,8 @@ class VirtualRegister(DeviceNumber):
     """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
 
     It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
-    It is no Python number: converting or comparing it while the kernel is built is refused (NK601), as the value is
-    known only on the device. Sums, differences, products, quotients and remainders with integers, registers and 32-bit
+    It is no Python number: converting or comparing it while the kernel is built is refused (NK602, before NKI 0.7
+    NK601), and so is its truth value (NK602), as the value is known only on the device. Sums, differences, products, quotients and remainders with integers, registers and 32-bit
     scalars are new registers: undocumented, but public kernels compute addresses that way. The counter of a dynamic
     loop is frozen.
     """
@@ -79,6 +83,14 @@ class VirtualRegister(DeviceNumber):
         self.value = value
 
     def __bool__(self) -> bool:
+        core = CORE.get()
+        if core is None or not core.record.tests_while():
+            message = "the truth value of a register is asked for; its value exists only on the device"
+            refuse("NK602", message, remedy=_STEER)
+        row = by_full_name()["nki.while register:"]
+        if not row.is_in(core.language):
+            refuse("NK608", f"{row.shown} {row.absence(core.language)}", remedy=row.instead)
+        report_notice(notice(row, core.language))
         return self.read("a loop condition") != 0
 
     def _compute(
@@ -118,6 +130,9 @@ class VirtualRegister(DeviceNumber):
 
     def _host_side(self, *args: float | VirtualRegister) -> NoReturn:
         message = "a register is used in a Python expression; its value exists only on the device"
+        core = CORE.get()
+        if core is not None and core.language.traced:
+            refuse("NK602", message, remedy=_STEER)
         remedy = "Steer loops with nl.dynamic_range or `while register:`, addresses with scalar_offset= or nl.ds."
         refuse("NK601", message, remedy=remedy)
 

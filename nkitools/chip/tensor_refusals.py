@@ -54,6 +54,10 @@ class NotAValue:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         self._refuse("NK601", "NumPy cannot work on ", " inside a kernel; the chip would not run it")
 
+    def __array_function__(self, *args: object, **kwargs: object) -> NoReturn:
+        """Refuse NumPy's functions at the line that calls one, where otherwise a line of NumPy asks for an array."""
+        self.__array__()
+
     def _no_operator(self, *others: StridedView | Number | np.generic) -> NoReturn:
         self._refuse(
             "NK601",

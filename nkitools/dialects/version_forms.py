@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 
 from nkitools import options
 from nkitools.chip.core import CORE
+from nkitools.chip.version_notices import report_notice
 from nkitools.dialects import versions
 from nkitools.dialects.call_form import wrong_call
 from nkitools.dialects.versions import LanguageVersion, Notice, Row
 from nkitools.issue.fast_path import compiled
 from nkitools.issue.instruction import Binder, Instruction
-from nkitools.issue.version_notices import report_notice
 from nkitools.rules.finding import refuse
 
 OTHER_VERSION = "Run the kernel under another version: nki_version= of nkitools.simulate, or the option --nki-version."

@@ -15,6 +15,7 @@ import numpy as np
 
 from nkitools.chip.core import CORE, Core, current_core
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.version_notices import report_notice
 from nkitools.dialects import versions
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.engines.enums import dependency
@@ -46,7 +47,6 @@ from nkitools.issue.plan import (
 )
 from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
-from nkitools.issue.version_notices import report_notice
 from nkitools.record.source_sites import is_internal
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import StopRun, refuse

@@ -63,6 +63,10 @@ class Register(Value):
     counter: bool = False
 
 
+class Scalar(Value):
+    """A scalar of the device, or what comparing one gives; nothing of it may be used in Python."""
+
+
 @dataclass(frozen=True)
 class Index(Value):
     """An index of the legacy dialect made of nl.arange or nl.mgrid, with its number of dimensions if known."""

@@ -11,11 +11,13 @@ from nkitools.lint.abstract_values import (
     Local,
     Number,
     Register,
+    Scalar,
     Sequence,
     Tensor,
     Value,
     joined,
 )
+from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.context import Context
 from nkitools.lint.expressions import Expressions, Names, combined
 from nkitools.lint.return_types import parts
@@ -41,9 +43,9 @@ def _parameters(node: Function, context: Context, names: Names) -> Names:
         if isinstance(each, ast.arg):
             found[each.arg] = UNKNOWN
     if context.loop_body and every:
-        counts = context.loop_body == "fori_loop"
-        found[every[0].arg] = Register(counter=counts)
-        context.counters += [every[0].arg] if counts else []
+        counts, traced = context.loop_body == "fori_loop", context.language.traced
+        found[every[0].arg] = Scalar() if counts and traced else Register(counter=counts)
+        context.counters += [every[0].arg] if counts and not traced else []
     for each in required if context.kernel else ():
         annotation = each.annotation.value if isinstance(each.annotation, ast.Subscript) else each.annotation
         dotted = context.scope.qualified(annotation) if annotation is not None else ""
@@ -126,7 +128,9 @@ class Body(Expressions):
 
     def _do_while(self, node: ast.While) -> bool:
         self._forget(node)
+        self.context.loop_test = node.test
         self.condition(node.test)
+        self.context.loop_test = None
         self._turn(node.body)
         return self.run(node.orelse)
 
@@ -229,8 +233,8 @@ class Body(Expressions):
         once = {name: value for name, value in self.names.items() if len(scope.variables.get(name, [])) == 1}
         context = self.context.inside(inner)
         context.kernel = context.module.is_kernel(node, scope)
-        body_of = loop_bodies(self.context)
-        context.loop_body = body_of.get(node.name, "")
+        bodies = {each.id: loop for loop, each in loop_calls(scope) if isinstance(each, ast.Name)}
+        context.loop_body = bodies.get(node.name, "")
         look_at(node, context, once)
 
     _do_functiondef = _do_asyncfunctiondef = _define
@@ -245,20 +249,3 @@ class Body(Expressions):
 def _kept(value: Value) -> Value:
     """Return the value that a variable keeps; a list may be changed later, so its items are not kept."""
     return Sequence("list") if isinstance(value, Sequence) and value.kind == "list" else value
-
-
-def loop_bodies(context: Context) -> dict[str, str]:
-    """Return the functions defined in this one that it hands to nl.fori_loop or nl.while_loop, and to which."""
-    found = {}
-    for each in context.scope.nodes:
-        if not isinstance(each, ast.Call):
-            continue
-        _, module, member = parts(context.scope.qualified(each.func))
-        position = {"fori_loop": 2, "while_loop": 1}.get(member) if module == "language" else None
-        if position is None:
-            continue
-        named = next((key.value for key in each.keywords if key.arg == "body_fun"), None)
-        body = named if named is not None else each.args[position] if len(each.args) > position else None
-        if isinstance(body, ast.Name):
-            found[body.id] = member
-    return found

@@ -54,6 +54,7 @@ class Context:
     ordered: int = 0  # how many nl.no_reorder() are
     wide: dict[ast.AST, str] = field(default_factory=dict)  # calls that make tiles of too many partitions, and which
     language: LanguageVersion = field(default_factory=options.language)  # the NKI version that holds
+    loop_test: ast.expr | None = None  # the test of the innermost `while` that is being looked at
     testing: bool = False  # whether the test of an if, while or assert is being looked at
 
     @property

@@ -19,6 +19,7 @@ from nkitools.lint.abstract_values import (
     Number,
     Piece,
     Register,
+    Scalar,
     Sequence,
     Span,
     Tensor,
@@ -42,6 +43,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Div: operator.truediv,
 }
+COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _LARGEST = 1 << 64
 _DEEPEST = 12
 
@@ -147,7 +149,7 @@ class Expressions:
             return Constant(-number)
         if isinstance(node.op, ast.USub) and isinstance(value, Constant) and isinstance(value.value, float):
             return Constant(-value.value)
-        return value if isinstance(value, (Number, Index, Tensor)) else UNKNOWN
+        return value if isinstance(value, (Number, Index, Scalar, Tensor)) else UNKNOWN
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         values = [self.value(each) for each in node.values]
@@ -162,7 +164,8 @@ class Expressions:
         self.context.tell("compare", node, *values)
         if any(isinstance(each, (Index, Mask)) for each in values):
             return MASK
-        return UNKNOWN
+        scalar = any(isinstance(each, Scalar) for each in values) and isinstance(node.ops[0], COMPARING)
+        return Scalar() if scalar else UNKNOWN
 
     def _ifexp(self, node: ast.IfExp) -> Value:
         self.condition(node.test)
@@ -340,6 +343,8 @@ def combined(operation: ast.operator, left: Value, right: Value) -> Value:
         return _index(operation, left, right)
     if isinstance(left, Register) or isinstance(right, Register):
         return Register()
+    if isinstance(left, Scalar) or isinstance(right, Scalar):
+        return Scalar()
     first, second = whole(left), whole(right)
     compute = _ARITHMETIC.get(type(operation))
     if first is not None and second is not None and compute is not None:

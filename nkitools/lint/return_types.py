@@ -14,6 +14,7 @@ from nkitools.lint.abstract_values import (
     Number,
     ParDim,
     Register,
+    Scalar,
     Sequence,
     Sizes,
     Span,
@@ -89,7 +90,7 @@ def _called(name: str, given: Arguments) -> Value:
     if module == "isa":
         if legacy:
             return UNKNOWN if member in _NO_TILE else Tensor()
-        return Register() if member == "register_alloc" else UNKNOWN
+        return {"register_alloc": Register(), "scalar_load": Scalar()}.get(member, UNKNOWN)
     if module != "language":
         return UNKNOWN
     return _language(legacy, member, given)

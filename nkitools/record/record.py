@@ -21,7 +21,8 @@ from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_display import shown_by
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.rows import Access, RecordedPlan, Row
-from nkitools.record.source_sites import Site, Sites
+from nkitools.record.source_sites import Site, Sites, author_frame
+from nkitools.record.while_tests import is_while_test
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
@@ -130,6 +131,11 @@ class Record(OpenRows):
     def site(self) -> int:
         """Return the author's current site."""
         return self.sites.current(2)
+
+    def tests_while(self) -> bool:
+        """Return whether what the author's code asks now decides a ``while``."""
+        frame = author_frame(2)
+        return frame is not None and is_while_test(frame.f_code, frame.f_lasti)
 
     def naming_site(self) -> int:
         """Return the site that names what is made now."""

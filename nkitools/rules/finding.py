@@ -127,6 +127,10 @@ class KernelValueError(KernelError, ValueError):
     """A KernelError where AWS documents a ValueError."""
 
 
+class KernelTruthError(KernelError, ValueError, TypeError):
+    """A KernelError about truth values: AWS documents a ValueError of tensors, and a TypeError of registers."""
+
+
 _ERRORS: dict[str, type[KernelError]] = {
     kind.__bases__[1].__name__: kind
     for kind in (KernelAssertionError, KernelIndexError, KernelTypeError, KernelValueError)
@@ -137,6 +141,8 @@ def error_class(rule: Rule) -> type[KernelError]:
     """Return the exception class of a rule: ``NotModelled`` for NK607, else also the built-in that AWS documents."""
     if rule.id == "NK607":
         return NotModelled
+    if rule.id == "NK602":
+        return KernelTruthError
     return _ERRORS.get(rule.builtin, KernelError)
 
 

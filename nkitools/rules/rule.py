@@ -42,6 +42,7 @@ class Rule:
     builtin: str = ""  # the built-in exception that AWS documents for the case
     lint_only: bool = False
     since: str = "0.1"
+    nki_version: str = ""  # the version of NKI whose examples break the rule, where the newest one allows them
     replacements: tuple[tuple[str, str], ...] = ()  # each removed name, and what took its place
 
     @property

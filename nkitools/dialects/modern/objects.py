@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
+from nkitools.dialects.version_forms import language_here
 from nkitools.rules.finding import refuse
 
 _METHODS = (property, classmethod, staticmethod)
@@ -17,8 +18,9 @@ class NKIObject:
     """Base class of kernel dataclasses and configuration objects.
 
     With or without ``@dataclass``: annotated attributes are the fields, in order, those of bases first; what is not
-    given has its default, else None; ``__post_init__`` runs at the end. Two objects of one class are equal where their
-    attributes are. Errors: NK609. Source: NKI Language Guide, Class Support (NKI 0.6).
+    given has its default, else None; ``__post_init__`` runs at the end. Before NKI 0.7 two objects of one class are
+    equal where their attributes are; since then ``==`` is Python's own.
+    Errors: NK609. Source: NKI Language Guide, Class Support (NKI 0.6).
     """
 
     __nki_object__ = True  # arguments of this kind are searched for arrays
@@ -62,7 +64,7 @@ class NKIObject:
         """Do nothing when the fields are set; subclasses may define it."""
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if type(other) is not type(self) or language_here().traced:
             return NotImplemented
         return vars(self) == vars(other)
 

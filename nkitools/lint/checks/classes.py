@@ -1,4 +1,4 @@
-"""NK601: classes that kernels use and that are not derived from nl.NKIObject."""
+"""NK601: classes that kernels use and that are not derived from nl.NKIObject, where the compiler parses kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 def function(context: Context, node: Function) -> None:
     """Check the classes that a function defines or makes objects of, and those in the annotations of a kernel."""
-    if not context.modern:
+    if not context.modern or context.language.traced:
         return
     raised = {each.exc for each in context.scope.nodes if isinstance(each, ast.Raise)}
     for each in context.scope.nodes:

@@ -37,7 +37,8 @@ def updated(context: Context, node: ast.AugAssign, left: Value, right: Value) ->
 
 def computed(context: Context, node: ast.BinOp, left: Value, right: Value) -> None:
     """``2 * i``, which the migration guide refuses; AWS's own kernels compute addresses that way."""
-    if any(isinstance(each, Register) and each.counter for each in (left, right)):
+    counts = any(isinstance(each, Register) and each.counter for each in (left, right))
+    if counts and not context.language.traced:
         context.find("NK616", node, f"`{ast.unparse(node)}` computes with the counter of a loop on the device", _OFFSET)
 
 

@@ -90,8 +90,14 @@ def depended(context: Context, node: ast.Call, owner: ast.expr, method: str, *gi
 
 def steered(context: Context, node: ast.expr, value: Value) -> None:
     """``while register:``"""
-    if isinstance(value, Register) and context.modern:
-        context.find("NK618", node, "loops that a register steers with `while` are deprecated", "Use nl.while_loop.")
+    if not isinstance(value, Register) or not context.modern or node is not context.loop_test:
+        return
+    row = versions.by_full_name()["nki.while register:"]
+    notice = versions.notice(row, context.language)
+    if not row.is_in(context.language):
+        context.find("NK608", node, f"{row.shown} {row.absence(context.language)}", row.instead)
+    elif notice is not None:
+        context.find("NK618", node, notice.message, notice.remedy, notice.severity)
 
 
 LISTENS = {"call": (called, memory, operand), "name": (named,), "truth": (steered,), "method": (depended,)}

@@ -1,15 +1,15 @@
-"""NK601, NK609: registers in Python expressions, instructions that write a loop's counter, loops in nl.no_reorder."""
+"""NK601, NK602, NK609: registers in Python expressions, instructions that write a loop's counter, nl.no_reorder."""
 
 from __future__ import annotations
 
 import ast
 
-from nkitools.lint.abstract_values import Api, Constant, Container, Register, Sequence, Tensor, Value
+from nkitools.lint.abstract_values import Api, Constant, Container, Register, Scalar, Sequence, Tensor, Value
 from nkitools.lint.checks.counters import written
 from nkitools.lint.context import Context
 from nkitools.lint.return_types import Arguments, parts
 
-_STEER = "Steer loops with nl.dynamic_range or nl.while_loop, addresses with scalar_offset= or nl.ds."
+_STEER = "Steer loops with nl.fori_loop and nl.while_loop, addresses with scalar_offset= or nl.ds."
 _MOVE = "Put the `with nl.no_reorder():` into the loop's body."
 _WRITING = frozenset({"register_load", "register_move"})
 
@@ -52,7 +52,7 @@ def compared(context: Context, node: ast.Compare, *values: Value) -> None:
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     none = any(isinstance(each, ast.Constant) and each.value is None for each in (node.left, *node.comparators))
     if not none and any(isinstance(each, Register) for each in values) and isinstance(node.ops[0], signs):
-        context.find("NK601", node, f"`{ast.unparse(node)}` compares a register in a Python expression", _STEER)
+        context.find(_rule(context), node, f"`{ast.unparse(node)}` compares a register in a Python expression", _STEER)
 
 
 def returned(context: Context, node: ast.Return, value: Value) -> None:
@@ -67,8 +67,14 @@ def returned(context: Context, node: ast.Return, value: Value) -> None:
 
 def number(context: Context, node: ast.expr, value: Value) -> None:
     """``range(register)``, ``int(register)``."""
-    if isinstance(value, Register):
-        context.find("NK601", node, f"`{ast.unparse(node)}`, a register, is used as a Python number", _STEER)
+    if isinstance(value, (Register, Scalar)):
+        kind = "register" if isinstance(value, Register) else "scalar of the device"
+        context.find(_rule(context), node, f"`{ast.unparse(node)}`, a {kind}, is used as a Python number", _STEER)
+
+
+def _rule(context: Context) -> str:
+    """Return the rule of registers in Python: the traced kernel fails when Python asks for their value."""
+    return "NK602" if context.language.traced else "NK601"
 
 
 LISTENS = {

@@ -33,7 +33,7 @@ def function(context: Context, node: Function) -> None:
             _outside(context, each)
         if isinstance(each, ast.Global):
             _rebound(context, each)
-    for each in written:
+    for each in () if context.language.traced else written:
         if _mutable(context, each) is not None:
             message = (
                 f"`{each.id}`, which lives outside of the kernel, is changed by it: that happens when the kernel is "

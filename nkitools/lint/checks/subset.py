@@ -2,7 +2,8 @@
 
 The language guide lists the values (None, truth values, 32-bit integers and floats, texts, tensors) and containers
 (tuples, lists, dictionaries with texts as keys, classes derived from NKIObject). The migration guide lists what the
-compiler refuses. Undocumented Python that AWS's own kernels use is a hint.
+compiler refuses. Undocumented Python that AWS's own kernels use is a hint. Where Python runs the kernel, all of it is
+allowed, and only lists for arguments stay out.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ def function(context: Context, node: Function) -> None:
     """Everything that can be said of a function without knowing what its names stand for."""
     if not context.modern:
         return
+    _lists_as_arguments(context, node)
+    if context.language.traced:
+        return
     _signature(context, node)
     for each in context.scope.nodes:
         if type(each) in _UNKNOWN:
@@ -78,6 +82,9 @@ def _signature(context: Context, node: Function) -> None:
     for each in (node.args.vararg, node.args.kwarg):
         if each is not None:
             _undocumented(context, each, f"a parameter that takes any number of arguments (`{each.arg}`)")
+
+
+def _lists_as_arguments(context: Context, node: Function) -> None:
     for default in (*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)):
         if context.kernel and isinstance(default, (ast.List, ast.ListComp)):
             message = "the default of a kernel's parameter is a list; kernels take no lists as arguments"
@@ -159,7 +166,7 @@ def key(context: Context, node: ast.expr, value: Value) -> None:
     """Report a dictionary key that is no text."""
     text = isinstance(value, Constant) and isinstance(value.value, str)
     known = isinstance(value, (Constant, Number, Api)) or (isinstance(value, Sequence) and value.kind == "tuple")
-    if known and not text and context.modern:
+    if known and not text and context.modern and not context.language.traced:
         shown = ast.unparse(node)
         message = f"the key `{shown}` of a dictionary is no text; NKI has only those"
         context.find("NK601", node, message, f"Use a text for a key: str({shown}).")

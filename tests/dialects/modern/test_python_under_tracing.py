@@ -13,6 +13,7 @@ import pytest
 
 import nkitools
 from nkitools import options
+from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import Finding
 from tests.dialects.modern.python_under_tracing.cases import Case
 from tests.dialects.modern.python_under_tracing.loops import LOOPS
@@ -48,7 +49,7 @@ def kernel_of(path: Path) -> Any:
 
 def places(found: list[Finding], version: str) -> list[tuple[str, int]]:
     """Return rules and lines; the notice about the former front end is that of every kernel."""
-    kept = [each for each in found if version != "custom" or "NKI_COMPILER_FRONTEND" not in each.message]
+    kept = [each for each in found if version != "custom" or not each.message.startswith("NKI_COMPILER_FRONTEND")]
     return sorted((each.rule, each.line) for each in kept)
 
 
@@ -74,7 +75,18 @@ def test_run(case: Case, version: str, tmp_path: Path, monkeypatch: pytest.Monke
             with pytest.raises(case.raises):
                 nkitools.simulate(kernel, X.copy(), rules="report")
             return
-        run = nkitools.simulate(kernel, X.copy(), rules="report")
-    assert places(run.findings, version) == sorted(case.marked(version, "run"))
-    if not any(each.severity == "error" for each in run.findings):
-        np.testing.assert_array_equal(np.asarray(run.outputs), case.result(X, version))
+        found, outputs = outcome(kernel)
+    assert places(found, version) == sorted(case.marked(version, "run"))
+    if not any(each.severity == "error" for each in found):
+        np.testing.assert_array_equal(np.asarray(outputs), case.result(X, version))
+
+
+def outcome(kernel: Any) -> tuple[list[Finding], Any]:
+    """Return findings and outputs of a run; the attribute that a module lacks is an exception at every level."""
+    with collect_runs() as runs:
+        try:
+            run = nkitools.simulate(kernel, X.copy(), rules="report")
+        except AttributeError as error:
+            refused: Finding = error.finding  # type: ignore[attr-defined]
+            return [*runs[0].findings, refused], None
+    return run.findings, run.outputs

@@ -28,7 +28,7 @@ SCALED = """\
     nl.store(out, nl.multiply(nl.load(x), factor))
     return out
 """
-_MARKS = re.compile(r"  # ((?:0\.|auto).*)$")
+_MARKS = re.compile(r"  # ((?:0\.|auto|custom).*)$")
 _ALIKE = {"auto": "0.7", "custom": "0.6"}
 
 

@@ -59,7 +59,7 @@ LOOPS = {
         @nki.jit
         def kernel(x):
             factor = 0
-            for each in nl.affine_range(4):  # 0.7: NK618
+            for each in nl.affine_range(4):  # 0.7: NK618; custom: NK618
                 factor += each
         """,
         6,
@@ -70,7 +70,7 @@ LOOPS = {
         @nki.jit
         def kernel(x):
             factor = 0
-            for each in nl.sequential_range(1, 4):  # 0.7: NK618
+            for each in nl.sequential_range(1, 4):  # 0.7: NK618; custom: NK618
                 factor += each
         """,
         6,
@@ -81,7 +81,7 @@ LOOPS = {
         @nki.jit
         def kernel(x):
             factor = 1
-            for each in nl.static_range(3):  # 0.7: NK618
+            for each in nl.static_range(3):  # 0.7: NK618; custom: NK618
                 factor = 2 * factor
         """,
         8,

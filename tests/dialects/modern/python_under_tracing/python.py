@@ -601,8 +601,8 @@ PYTHON = {
 
         def doubled(function):
             @functools.wraps(function)
-            def wrapper(*args):  # 0.6: lint NK616
-                return 2 * function(*args)  # 0.6: lint NK616
+            def wrapper(*args):
+                return 2 * function(*args)
             return wrapper
 
         @doubled

@@ -12,7 +12,9 @@ def report_notice(notice: Notice | None) -> None:
     core = CORE.get()
     if notice is None or core is None:
         return
-    place = (core.record.site(), notice.message)
+    number = core.record.site()
+    site = core.record.sites.all[number] if number >= 0 else None
+    place = ("", 0, notice.message) if site is None else (site.file, site.line, notice.message)
     if place not in core.noticed:
         core.noticed.add(place)
         report("NK618", notice.message, remedy=notice.remedy, severity=notice.severity)
