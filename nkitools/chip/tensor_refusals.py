@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
@@ -54,7 +55,9 @@ class NotAValue:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         self._refuse("NK601", "NumPy cannot work on ", " inside a kernel; the chip would not run it")
 
-    def __array_function__(self, *args: object, **kwargs: object) -> NoReturn:
+    def __array_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> NoReturn:
         """Refuse NumPy's functions at the line that calls one, where otherwise a line of NumPy asks for an array."""
         self.__array__()
 

@@ -15,9 +15,9 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import LOW_PRECISION
-from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
+from nkitools.dialects.versions import MODERN, LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
-from nkitools.launch.nested_arguments import mapped, mapped_by_name
+from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of
 from nkitools.rules.finding import refuse
 
@@ -62,7 +62,8 @@ class Arguments:
     low-precision dtypes are float32 arrays, as full precision has them; what is written into an argument is rounded to
     its dtype.
     ``is_shared``: whether an array is also an argument of another rank, so that none of them may write into it.
-    ``language``: the NKI version of the launch, which has the dtypes.
+    ``language``: the NKI version of the launch, which has the dtypes. Before tracing a kernel gets copies of the author's
+    objects; since then what it changes in them is in the author's own afterwards.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Arguments:
     ) -> None:
         self.language = language_of() if language is None else language
         self.memory = memory
+        self.objects = Objects(self.language.dialect == MODERN and not self.language.traced)
         self.is_shared = is_shared
         self.widens_results = widens_results
         self.wrap: Wrap = wrap or (lambda tensor: tensor)
@@ -89,7 +91,7 @@ class Arguments:
 
     def enter(self, name: str, value: Argument) -> Any:
         """``value`` as the kernel sees it; arrays also inside lists, tuples, dictionaries and dataclasses."""
-        return mapped_by_name(name, value, self._part)
+        return mapped_by_name(name, value, self._part, self.objects)
 
     def _part(self, name: str, value: Argument) -> Any:
         if tensor_of(value) is not None:
@@ -146,6 +148,7 @@ class Arguments:
 
         Only where something has changed: another copied argument may be a view of the same elements.
         """
+        self.objects.write_back(self.leave)
         changed = [entered for entered in self._entered if entered.is_changed]
         for entered in changed:
             np.copyto(entered.array, entered.storage.array)

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from nkitools.chip.argument_types import Argument
 from nkitools.record.saved.encoding import fields_of
+
+
+@dataclass
+class Objects:
+    """The author's objects among the arguments of a launch, and what the kernel is given in their place.
+
+    An object with an array inside is given as another one, with a tensor there.
+    """
+
+    are_copied: bool  # the kernel gets copies of all of them, as before NKI 0.7
+    given: dict[int, tuple[Any, Any, dict[str, Any]]] = field(default_factory=dict)  # by id: own, given, its parts
+
+    def write_back(self, change: Callable[[Any], Any]) -> None:
+        """Give the author's own objects the attributes that the kernel has set, each changed by ``change``."""
+        for own, given, parts in () if self.are_copied else self.given.values():
+            for name, value in (fields_of(given) or {}).items():
+                if name not in parts or value is not parts[name]:
+                    object.__setattr__(own, name, change(value))
 
 
 def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
@@ -18,9 +37,14 @@ def mapped(value: Argument, change: Callable[[Any], Any]) -> Any:
     return _mapped("", value, lambda _, each: change(each), frozenset())
 
 
-def mapped_by_name(name: str, value: Argument, change: Callable[[str, Any], Any]) -> Any:
-    """Return the same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``."""
-    return _mapped(name, value, change, frozenset())
+def mapped_by_name(
+    name: str, value: Argument, change: Callable[[str, Any], Any], objects: Objects | None = None
+) -> Any:
+    """Return the same; ``change`` also gets each part's place: ``weights[0]``, ``tiles['left']``, ``config.bias``.
+
+    ``objects`` remembers what became of the author's objects.
+    """
+    return _mapped(name, value, change, frozenset(), objects)
 
 
 def parts_of(value: Argument, name: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
@@ -31,18 +55,39 @@ def parts_of(value: Argument, name: str = "", seen: frozenset[int] = frozenset()
             yield from parts_of(part, place, seen | {id(value)})
 
 
-def _mapped(name: str, value: Argument, change: Callable[[str, Any], Any], seen: frozenset[int]) -> Any:
+def _mapped(
+    name: str,
+    value: Argument,
+    change: Callable[[str, Any], Any],
+    seen: frozenset[int],
+    objects: Objects | None = None,
+    *,
+    copied: bool = False,
+) -> Any:
     changed = change(name, value)
     if changed is not value or id(value) in seen:
         return changed
     parts = _parts(name, value)
     if not parts:
         return value
+    known = None if objects is None else objects.given.get(id(value))
+    if known is not None:
+        return known[1]
+    is_object = objects is not None and _is_authors(value)
+    copied = copied or (objects is not None and objects.are_copied and is_object)
     inside = seen | {id(value)}
-    new = {key: _mapped(place, part, change, inside) for key, (place, part) in parts.items()}
-    if all(new[key] is part for key, (_, part) in parts.items()):
+    new = {key: _mapped(place, part, change, inside, objects, copied=copied) for key, (place, part) in parts.items()}
+    if not copied and all(new[key] is part for key, (_, part) in parts.items()):
         return value
-    return _rebuilt(value, new)
+    given = _rebuilt(value, new)
+    if objects is not None and is_object:
+        objects.given[id(value)] = value, given, new
+    return given
+
+
+def _is_authors(value: Any) -> bool:
+    """Return whether a value with fields is an object of the author's, none of nkitools' own (a dtype, say)."""
+    return not isinstance(value, (list, tuple, dict)) and not type(value).__module__.startswith("nkitools.")
 
 
 def _parts(name: str, value: Argument) -> dict[Any, tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Whether a truth value decides a ``while``: bytecode alone does not show it, so that the source is read."""
+"""Tell the truth values that decide a ``while`` from others; bytecode alone does not show them, the source does."""
 
 from __future__ import annotations
 

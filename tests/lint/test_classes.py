@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import findings, places, written
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 KERNEL = """\
 from dataclasses import dataclass
 from enum import Enum, IntEnum

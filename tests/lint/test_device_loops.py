@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import marked
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 CASES = {
     "a counter that is bound anew": """\
         for i in nl.dynamic_range(4):  # NK618 10

@@ -9,6 +9,8 @@ import pytest
 from nkitools.lint.files import python_files
 from tests.lint.linted import findings, places
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 BAD = {
     "no Python": (b"import nki\ndef kernel(x:\n    pass\n", 2, "it is not valid Python"),
     "an indentation": (b"import nki\n    x = 1\n", 2, "unexpected indent"),

@@ -17,6 +17,8 @@ import nkitools
 from nkitools.lint.called_functions import plain_function
 from nkitools.lint.functions import source_findings
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 HEAD = """\
 import functools
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import FIRST, of_body, places
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 IGNORED = {
     "on the line": "chosen = {1}  # nki: ignore[NK601] read by the host only",
     "on the line above": "# nki: ignore[NK601] read by the host only\nchosen = {1}",

@@ -16,7 +16,7 @@ MODERN_CASES = {
     "a missing argument": "nisa.tensor_tensor(x, x, op=nl.add)  # NK609 1",
     "too many": "nl.load(x, nl.float32, 1)  # NK609 1",
     "as it should be": "nisa.activation(dst=x, op=nl.exp, data=x)\nnl.load(x, dtype=nl.float32)",
-    "what cannot be seen": "options = dict()\nnisa.activation(*x, **options)  # NK616 1",
+    "what cannot be seen": "options = dict()\nnisa.activation(*x, **options)",
     "a mask": "tile = nl.load(x, mask=x.ndim == 2)  # NK608 8",
     "an index": "i = nl.arange(128)  # NK608 5",
     "a grid": "i_p, i_f = nl.mgrid[0:128, 0:512]  # NK608 12",

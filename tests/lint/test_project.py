@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import findings, written
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 KERNEL = """\
 import nki
 {imports}

@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import findings, places, written
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 # Imports, the decorator, and a name that was removed, as they are written then.
 CUSTOMARY = "import nki\nimport nki.language as nl"
 GUARDED = "try:\n    import nki\n    import nki.language as nl\nexcept ImportError:\n    nki = nl = None"

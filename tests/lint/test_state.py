@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import findings, places, written
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 HEAD = """\
 import os
 import random

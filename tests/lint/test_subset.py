@@ -8,6 +8,8 @@ import pytest
 
 from tests.lint.linted import LEGACY, MODERN, findings, marked, of_body, places, written
 
+pytestmark = pytest.mark.usefixtures("parsed")
+
 # Each with the place of the finding: a rule and a column.
 REFUSED = {
     "set display": "chosen = {1, 2}  # NK601 10",

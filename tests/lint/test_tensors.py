@@ -21,7 +21,7 @@ MODERN_CASES = {
     ),
     "iteration": "tile = nl.load(x)\nfor row in tile:  # NK601 12\n    pass",
     "membership": "tile = nl.load(x)\nfound = 3 in tile  # NK601 9",
-    "NumPy": "import numpy as np  # NK616 1\ntile = nl.load(x)\ntotal = np.sum(tile)  # NK601 9",
+    "NumPy": "import numpy as np\ntile = nl.load(x)\ntotal = np.sum(tile)  # NK601 9",
     "if": "tile = nl.load(x)\nif tile:  # NK602 4\n    pass",
     "while": "tile = nl.load(x)\nwhile tile:  # NK602 7\n    pass",
     "not": "tile = nl.load(x)\nempty = not tile  # NK602 13",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools import options
 from nkitools.dialects.stand_in import stand_in_installed
 from nkitools.lint.engine import lint as lint_files
 from nkitools.lint.interface import Dialects
@@ -52,19 +53,20 @@ def _stand_in() -> Iterator[None]:
 def play_example(tmp_path_factory: pytest.TempPathFactory) -> PlayExample:
     """Runs an example's source from a file of its own; a refusal ends up in the outcome, everything else is raised.
 
-    With ``lint`` the outcome also has what only lint reports. A source that runs again, on another chip say, runs from
-    the same file.
+    With ``lint`` the outcome also has what only lint reports; ``version`` is the NKI version that holds. A source that
+    runs again, on another chip say, runs from the same file.
     """
     paths: dict[str, Path] = {}
 
-    def play(source: str, rules: str, chip: str | None = None, *, lint: bool = False) -> Outcome:
+    def play(source: str, rules: str, chip: str | None = None, *, lint: bool = False, version: str = "") -> Outcome:
         if source not in paths:
             paths[source] = tmp_path_factory.mktemp("example") / "example.py"
             paths[source].write_text(source)
         path = paths[source]
         # In a context of its own: nobody who listens to runs, the summary of this test session say, hears of examples.
-        outcome = Context().run(_play, source, path, rules, chip)
-        outcome.findings.extend(_of_lint(path) if lint else ())
+        with options.override(nki_version=version or options.value("nki_version")):
+            outcome = Context().run(_play, source, path, rules, chip)
+            outcome.findings.extend(_of_lint(path) if lint else ())
         return outcome
 
     return play

@@ -48,7 +48,7 @@ def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
 
     Before NKI 0.7 the name of NK618's example was only announced to go.
     """
-    outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only)
+    outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only, version=rule.nki_version)
     spoken = [finding for finding in outcome.findings if finding.severity != "hint" or finding.rule == rule.id]
     assert [(each.rule, each.line) for each in spoken] == [(rule.id, _marked_line(rule, source))]
     assert spoken[0].file == outcome.path
@@ -60,7 +60,7 @@ def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
 @pytest.mark.parametrize(("rule", "source", "chip"), _each("bad"))
 def test_an_error_is_raised_at_the_first_finding(rule: Rule, source: str, chip: str, play_example: PlayExample) -> None:
     """Under rules="error" the finding travels in the exception, which is also the built-in that AWS documents."""
-    outcome = play_example(source, rules="error", chip=chip)
+    outcome = play_example(source, rules="error", chip=chip, version=rule.nki_version)
     if rule.severity != "error":
         assert outcome.error is None
         return
@@ -80,7 +80,7 @@ def test_an_error_is_raised_at_the_first_finding(rule: Rule, source: str, chip: 
 @pytest.mark.parametrize(("rule", "source", "chip"), _each("good"))
 def test_the_good_example_reports_nothing(rule: Rule, source: str, chip: str, play_example: PlayExample) -> None:
     """The mended kernel runs, and every element of what it returns was computed."""
-    outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only)
+    outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only, version=rule.nki_version)
     assert outcome.places == []
     assert not np.isnan(np.asarray(outcome.outputs, dtype=np.float32)).any()
 
@@ -90,4 +90,4 @@ def test_a_rule_of_some_chips_keeps_silent_on_the_others(
     rule: Rule, source: str, chip: str, play_example: PlayExample
 ) -> None:
     """A kernel that is wrong on one generation and right on the next is reported for the first only."""
-    assert play_example(source, rules="report", chip=chip).places == []
+    assert play_example(source, rules="report", chip=chip, version=rule.nki_version).places == []

@@ -65,7 +65,7 @@ def _left(context: Context, node: ast.AST, name: str) -> None:
 
 
 def traced_once(context: Context, node: Function, names: object) -> None:
-    """Report the outer objects that a body changes: of a function that is one, and of what it hands to its loops."""
+    """Report the outer objects that a loop body changes, and those that the bodies of a function's own loops change."""
     if not context.modern or not context.language.traced:
         return
     if context.loop_body:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import nkitools
+import nkitools.dialects.modern.isa as nisa
+import nkitools.dialects.modern.language as nl
 from nkitools import options
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import Finding
@@ -88,5 +90,62 @@ def outcome(kernel: Any) -> tuple[list[Finding], Any]:
             run = nkitools.simulate(kernel, X.copy(), rules="report")
         except AttributeError as error:
             refused: Finding = error.finding  # type: ignore[attr-defined]
-            return [*runs[0].findings, refused], None
+            return list(dict.fromkeys([*runs[0].findings, refused])), None
     return run.findings, run.outputs
+
+
+class Settings:
+    """A host's object with a list and a number."""
+
+    __nki_object__ = True  # as of nl.NKIObject
+
+    def __init__(self, weights: Any) -> None:
+        self.weights = weights
+        self.steps = [1]
+        self.launches = 0
+
+
+def changing(x: Any, settings: Any) -> Any:
+    """Scale by a weight, and change what the object has."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    settings.launches += 1
+    settings.steps.append(2)
+    nl.store(out, nl.multiply(nl.load(x), settings.launches))
+    return out
+
+
+@each_version
+@pytest.mark.parametrize("weights", [None, X], ids=["without arrays", "with an array"])
+def test_an_object_that_a_kernel_is_given(weights: Any, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel changes the host's own under 0.7, and a copy of it under 0.6; its arrays stay arrays."""
+    settings = Settings(weights)
+    with language(version, monkeypatch):
+        run = nkitools.simulate(changing, X.copy(), settings, rules="report")
+    np.testing.assert_array_equal(run.outputs, X)
+    copied = version in ("0.6", "custom")
+    assert (settings.launches, settings.steps) == ((0, [1]) if copied else (1, [1, 2]))
+    assert settings.weights is weights
+
+
+def test_one_object_given_twice_is_one_object() -> None:
+    """Under 0.7 its arrays make no two of it."""
+
+    def both(x: Any, first: Any, second: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(nl.load(x), 2.0 if first is second else 3.0))
+        return out
+
+    settings = Settings(X)
+    np.testing.assert_array_equal(nkitools.simulate(both, X.copy(), settings, settings).outputs, 2 * X)
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError])
+def test_a_truth_value_is_refused_as_the_documents_say(kind: type[Exception]) -> None:
+    """They name a TypeError for registers, and a ValueError for tensors."""
+
+    def kernel(x: Any) -> Any:
+        flag = nisa.register_alloc(1)
+        return x if flag else None
+
+    with pytest.raises(kind):
+        nkitools.simulate(kernel, X.copy())

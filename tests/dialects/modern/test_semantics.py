@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
@@ -117,7 +118,7 @@ class TestObjects:
         assert Own(2).x == 20
 
     def test_equality_is_structural(self) -> None:
-        """Language guide, Enumerations: equality in NKI is. What is equal hashes alike."""
+        """Language guide, Enumerations: equality in NKI 0.6 is, that of 0.7 is Python's. What is equal hashes alike."""
 
         class Sizes(nl.NKIObject):
             rows: int
@@ -127,10 +128,14 @@ class TestObjects:
             rows: int
             inner: Any = None
 
-        assert Sizes(1, Sizes(2)) == Sizes(1, Sizes(2))
-        assert Sizes(1, Sizes(2)) != Sizes(1, Sizes(3))
-        assert Sizes(1) != Other(1)
-        assert Sizes(1) != 1
+        one = Sizes(1)
+        assert one == one
+        assert Sizes(1) != Sizes(1)
+        with options.override(nki_version="0.6"):
+            assert Sizes(1, Sizes(2)) == Sizes(1, Sizes(2))
+            assert Sizes(1, Sizes(2)) != Sizes(1, Sizes(3))
+            assert Sizes(1) != Other(1)
+            assert Sizes(1) != 1
         assert hash(Sizes(1)) == hash(Sizes(1))
 
     def test_dataclasses_are_pythons(self) -> None:
