@@ -63,9 +63,9 @@ class VirtualRegister(DeviceNumber):
 
     It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
     It is no Python number: converting or comparing it while the kernel is built is refused (NK602, before NKI 0.7
-    NK601), and so is its truth value (NK602), as the value is known only on the device. Sums, differences, products, quotients and remainders with integers, registers and 32-bit
-    scalars are new registers: undocumented, but public kernels compute addresses that way. The counter of a dynamic
-    loop is frozen.
+    NK601), and so is its truth value (NK602), as the value is known only on the device. Sums, differences, products,
+    quotients and remainders with integers, registers and 32-bit scalars are new registers: undocumented, but public
+    kernels compute addresses that way. The counter of a dynamic loop is frozen.
     """
 
     __slots__ = ("frozen",)

@@ -62,8 +62,8 @@ class Arguments:
     low-precision dtypes are float32 arrays, as full precision has them; what is written into an argument is rounded to
     its dtype.
     ``is_shared``: whether an array is also an argument of another rank, so that none of them may write into it.
-    ``language``: the NKI version of the launch, which has the dtypes. Before tracing a kernel gets copies of the author's
-    objects; since then what it changes in them is in the author's own afterwards.
+    ``language``: the NKI version of the launch, which has the dtypes. Before tracing a kernel gets copies of the
+    author's objects; since then what it changes in them is in the author's own afterwards.
     """
 
     def __init__(

@@ -285,7 +285,8 @@ class Expressions:
         given = self.arguments(node)
         if isinstance(function, Api):
             self.context.tell("call", node, function, given)
-            return called(function.name, given, node)
+            made = called(function.name, given, node)
+            return UNKNOWN if isinstance(made, Scalar) and not self.context.language.traced else made
         dotted = self.context.scope.qualified(node.func)
         if dotted:
             self.context.tell("foreign call", node, dotted, *given.positional)

@@ -84,7 +84,7 @@ class TestHandles:
     @pytest.mark.parametrize(
         "loop",
         [
-            lambda body: nl.fori_loop(0, 2, lambda i: body(i) and None),
+            lambda body: nl.fori_loop(0, 2, lambda i: (body(i), None)[1]),
             lambda body: nl.while_loop(nisa.register_alloc(1), body),
             lambda body: [body(i) for i in nl.dynamic_range(2)],
         ],
