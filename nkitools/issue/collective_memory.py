@@ -10,11 +10,11 @@ import os
 from nkitools.chip.core import Core
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.version_notices import report_notice
 from nkitools.chip.view_checks import describe
 from nkitools.dialects import versions
 from nkitools.issue import guards
 from nkitools.issue.plan import Check
-from nkitools.issue.version_notices import report_notice
 
 ONE_COPY = "NKI_LNC1_SHARED_HBM"  # "1": results on one core may be in shared HBM, one copy for a pair of ranks
 
