@@ -40,8 +40,8 @@ class CoresProgram:
         return self.cores[nl.program_id(0)].kernel(*given)
 
     def _exchange(self, turn: int) -> None:
-        """Let each core send columns of one tile and receive columns of another one."""
-        sent = self.cores[0].whole_columns()
+        """Let each core send columns of one tile, and receive or reduce into columns of another one."""
+        sent, reduces = self.cores[0].whole_columns(), self.cores[0].random.random() < 0.3
         parts = [sent, (slice(0, P), a_slice(self.cores[0].random, C, length=length_of(sent[1])))]
         touched = [
             Touched([core.bytes["a"][mine]], [core.bytes["b"][theirs]], tensor="b")
@@ -52,7 +52,10 @@ class CoresProgram:
             touched[number].others = [touched[other]]
 
             def issue(t: dict[str, Any], mine: Any = mine, theirs: Any = theirs, other: int = other) -> None:
-                nisa.sendrecv(t["a"][mine], t["b"][theirs], send_to_rank=other, recv_from_rank=other, pipe_id=turn)
+                if reduces:
+                    nisa.sendrecv_compute(t["a"][mine], t["b"][theirs], other, other, nl.add)
+                else:
+                    nisa.sendrecv(t["a"][mine], t["b"][theirs], send_to_rank=other, recv_from_rank=other, pipe_id=turn)
 
             core.program.append(Instruction(issue, touched[number]))
 
@@ -69,12 +72,11 @@ class RanksProgram:
             self.ranks.append(_on_memory_of(self.ranks[0], RANKS * seed + rank))
         for each in self.ranks:
             each.bytes["every"] = self.memory.take(RANKS * P, C, 4)
+            each.bytes["counts"] = self.memory.take(1, 3, RANKS, 4)
         random = self.ranks[0].random
         for _ in range(3):
-            for each in self.ranks:
-                for _ in range(random.randrange(5)):
-                    each.program.append(random.choice(each._kinds())())
-            random.choice((self._gather, self._reduce, self._permute))()
+            self._apart()
+            random.choice((self._gather, self._reduce, self._permute, self._halves))()
 
     def arguments(self) -> list[tuple[Any, ...]]:
         """Return what the kernel is called with on each rank: the rank comes last."""
@@ -85,6 +87,7 @@ class RanksProgram:
         program = self.ranks[given[-1]]
         tensors = program.made(*given[:-1])
         tensors["every"] = nl.ndarray((RANKS * P, C), nl.float32, buffer=nl.private_hbm)
+        tensors["counts"] = nl.ndarray((1, 3, RANKS), nl.uint32, buffer=nl.sbuf)
         for each in program.program:
             each.issue(tensors)
         return tensors["scratch"]
@@ -96,6 +99,33 @@ class RanksProgram:
             if not touched[rank].others:
                 touched[rank].writes = []
             each.program.append(Instruction(issue, touched[rank]))
+
+    def _apart(self) -> None:
+        """Let each rank issue some instructions of its own."""
+        random = self.ranks[0].random
+        for each in self.ranks:
+            for _ in range(random.randrange(5)):
+                each.program.append(random.choice(each._kinds())())
+
+    def _halves(self) -> None:
+        """Each rank sends element 1 to both, where it begins a slot; others stand between the two halves."""
+        group = ncc.ReplicaGroup([list(range(RANKS))])
+
+        def prepare(t: dict[str, Any]) -> None:
+            operands = [t["scratch"]], [t["every"]], group, t["counts"]
+            t["prepared"] = ncc.all_to_all_v_prepare(*operands, recv_counts_known=True)
+
+        counted = [Touched(writes=[each.bytes["counts"]], tensor="counts") for each in self.ranks]
+        prepared = [Touched([each.bytes["counts"][:, :2]]) for each in self.ranks]
+        for number, each in enumerate(self.ranks):
+            each.program.append(Instruction(lambda t: nisa.memset(t["counts"], 1), counted[number]))
+            each.program.append(Instruction(prepare, prepared[number]))
+        self._apart()
+        flat = [(each.bytes["scratch"].reshape(-1, 4), each.bytes["every"].reshape(-1, 4)) for each in self.ranks]
+        moved = [Touched([src[1]], [dst[:: P * C]], tensor="every") for src, dst in flat]
+        for rank, each in enumerate(self.ranks):
+            moved[rank].others = [prepared[rank], *(moved[other] for other in self._others(rank))]
+            each.program.append(Instruction(lambda t: ncc.all_to_all_v_trigger(t["prepared"]), moved[rank]))
 
     def _others(self, rank: int) -> list[int]:
         return [other for other in range(RANKS) if other != rank]

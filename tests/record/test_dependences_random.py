@@ -58,7 +58,7 @@ def test_legacy(seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(cases(300)))
 def test_two_cores(seed: int) -> None:
-    """Cores that share HBM, in the order of the record, and exchange tiles by sendrecv."""
+    """Cores that share HBM, in the order of the record, and exchange or reduce tiles."""
     program = CoresProgram(seed)
     run = nkitools.simulate(program.kernel, *program.arguments(), chip=program.chip, grid=2, rules="off")
     left = [iter(each.program) for each in program.cores]
