@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from nkitools.chip.core import CORE
 from nkitools.chip.dtypes import DType
 from nkitools.chip.layout import Layout, is_dense, layout_of
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.dialects import versions
+from nkitools.rules.finding import refuse
 
 _new = object.__new__
 _BANK_BYTES = 2048  # guards look at alignment and at the place within a PSUM bank: no more of an offset is kept
+
+
+class Selection(Protocol):
+    """A selection of a grid (`nkitools.language.grids`), for messages about the view that is its data."""
+
+    def words(self) -> str:
+        """Return ``tile (2, 1) of `x`, rows 256:384, columns 0:512``."""
 
 
 class StridedView:
@@ -23,9 +33,10 @@ class StridedView:
     ``direct`` says that ``array`` may be read and written as it is; other views go through ``read`` and ``write``.
     """
 
-    __slots__ = ("_layout", "array", "byte_offset", "dtype", "shape", "storage")
+    __slots__ = ("_layout", "array", "byte_offset", "dtype", "grid", "shape", "storage")
 
     direct = True
+    grid: Selection  # whose data this view is; other views do not have the attribute, which costs them nothing
 
     def _set(self, storage: Storage, array: Array, dtype: DType, byte_offset: int) -> None:
         self.storage = storage
@@ -51,6 +62,17 @@ class StridedView:
         """Return the view with another shape and other byte strides, from the same first element."""
         sizes, steps = tuple(shape), tuple(strides)
         return self._view(self.storage.window(sizes, self.dtype, self.byte_offset, steps), self.byte_offset)
+
+    @property
+    def data(self) -> Self:
+        """The tensor itself, so that code takes ``.data`` of grids and of tensors alike; since NKI 0.7 (NK608).
+
+        AWS's example of NkiTileGrid reads it, no page of the tensor names it.
+        """
+        core, row = CORE.get(), versions.by_full_name()["nki.language.NkiTensor.data"]
+        if core is not None and not row.is_in(core.language):
+            refuse("NK608", f"{row.shown} {row.absence(core.language)}", remedy=row.instead)
+        return self
 
     @property
     def buffer(self) -> MemoryRegion:

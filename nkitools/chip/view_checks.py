@@ -20,14 +20,24 @@ if TYPE_CHECKING:
 
 
 def describe(tensor: StridedView) -> str:
-    """``tensor `x_tile` (SBUF, float32 [128, 512])``; the name is filled in by the reporter where it can be found."""
-    name = f"`{tensor.name}` " if tensor.name else f"\x00{tensor.storage.id}\x00"
-    return f"tensor {name}{_kind(tensor)}"
+    """``tensor `x_tile` (SBUF, float32 [128, 512])``; of a grid's selection its tile, as `StridedView.grid` has it."""
+    grid = getattr(tensor, "grid", None)
+    return f"tensor{name_of(tensor)} {_kind(tensor)}" if grid is None else f"{grid.words()} {_kind(tensor)}"
 
 
 def plain(tensor: StridedView) -> str:
     """Return the same for texts that no reporter sees: without the author's name of an unnamed tensor."""
-    return f"tensor `{tensor.name}` {_kind(tensor)}" if tensor.name else f"tensor {_kind(tensor)}"
+    return f"tensor{plain_name_of(tensor)} {_kind(tensor)}"
+
+
+def name_of(tensor: StridedView, before: str = "") -> str:
+    """Return `` `x_tile` `` behind ``before``, which is "" or " of"; the reporter fills in a name that it can find."""
+    return plain_name_of(tensor, before) or f"{before} \x00{tensor.storage.id}\x00"
+
+
+def plain_name_of(tensor: StridedView, before: str = "") -> str:
+    """Return the name that the author gave in the call, behind ``before``; nothing where there is none."""
+    return f"{before} `{tensor.name}`" if tensor.name else ""
 
 
 def _kind(tensor: StridedView) -> str:

@@ -48,6 +48,7 @@ from nkitools.issue.plan import (
 from nkitools.issue.refused_instructions import leave_undone
 from nkitools.issue.resolve import resolve
 from nkitools.record.source_sites import is_internal
+from nkitools.record.tensor_names import is_grid
 from nkitools.rules.catalogue import removed_argument
 from nkitools.rules.finding import StopRun, refuse
 
@@ -228,6 +229,8 @@ class Instruction(InstructionForm, Generic[P]):
                 remedy=f"Import {other}.isa as nisa here, or write the kernel with nki and its modules.",
             )
         hint = ""
+        if is_grid(value):
+            hint = " Pass .data of the grid, its selection as one tensor."
         if isinstance(value, np.ndarray):
             hint = " NumPy arrays enter a kernel as its arguments."
         elif isinstance(value, (list, tuple)) and role != SOURCES:

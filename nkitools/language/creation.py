@@ -141,21 +141,11 @@ def zeros_like(
     "Defaults to sbuf", says the reference, where that of nl.empty_like says "same as x"; we take both at their word.
     Errors: NK101, NK107, NK110, NK301, NK609. Source: nki.language.zeros_like (NKI 0.6).
     """
-    _check_like("nl.zeros_like", x)
+    check_like("nl.zeros_like", x)
     return zeros(x.shape, dtype or x.dtype, sbuf if buffer is None else buffer, name)
 
 
-def empty_like(
-    x: NkiTensor, dtype: DTypeLike | None = None, buffer: Memory | None = None, name: str | None = ""
-) -> NkiTensor:
-    """Return a new tensor of the shape (and dtype and memory, where not given) of ``x``, not initialised.
-
-    Errors: NK110, NK301, NK609. Source: nki.language.empty_like (NKI 0.6).
-    """
-    _check_like("nl.empty_like", x)
-    return ndarray(x.shape, dtype or x.dtype, x.buffer if buffer is None else buffer, name)
-
-
-def _check_like(what: str, x: NkiTensor) -> None:
+def check_like(what: str, x: NkiTensor) -> None:
+    """NK609: what is to be like another tensor has a tensor to be like."""
     if not isinstance(x, NkiTensor):
         refuse("NK609", f"{what}: x must be a tensor, it is {type(x).__name__}")

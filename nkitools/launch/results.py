@@ -18,7 +18,7 @@ from nkitools.launch.nested_arguments import parts_of
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
-from nkitools.record.tensor_names import tensor_of
+from nkitools.record.tensor_names import is_grid, tensor_of
 from nkitools.rules.finding import refuse, report
 
 _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
@@ -34,6 +34,8 @@ def tensors_of(result: Argument) -> list[NkiTensor]:
     found: dict[tuple[int, int, int], NkiTensor] = {}
     for _, part in parts_of(result):
         tensor = tensor_of(part)
+        if is_grid(part):
+            refuse("NK609", f"the kernel returns {part.words()}", remedy="Return its .data: results are tensors.")
         if tensor is not None:
             found.setdefault((tensor.storage.id, tensor.layout.id, tensor.byte_offset), tensor)
     return list(found.values())

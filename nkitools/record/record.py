@@ -44,6 +44,8 @@ class StorageRecord:
     place: int = -1  # of storages with addresses: the memory whose bytes they share, by number
     partition_bytes: int = 0  # on chip: from one partition to the next
     is_given: bool = False  # an argument or a constant, which no instruction has to write
+    tile_shape: tuple[int, ...] = ()  # of the grid that the author last made over all of it
+    elements: tuple[int, ...] = ()  # along each dimension of a grid whose tiles lie side by side in it
 
 
 class Meeting(NamedTuple):
@@ -161,6 +163,12 @@ class Record(OpenRows):
         for observer in self.observers:
             observer.allocated(self, storage)
         return found
+
+    def tiled(self, storage: int, tile_shape: tuple[int, ...], elements: tuple[int, ...] = ()) -> None:
+        """Remember the tiles that the author sees a storage by."""
+        known = self.storages.get(storage)
+        if known is not None:
+            known.tile_shape, known.elements = tile_shape, elements
 
     def turn_of(self, program: tuple[int, ...]) -> None:
         """Begin the turn of ``program``: later instructions belong to it, in the loops where it stood."""

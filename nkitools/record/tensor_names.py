@@ -23,8 +23,13 @@ def tensor_of(value: Any) -> NkiTensor | None:
     return inner if isinstance(inner, NkiTensor) else None
 
 
+def is_grid(value: Any) -> bool:
+    """Return whether ``value`` is a grid (`nkitools.language.grids`), a view that ``.data`` makes a tensor of."""
+    return hasattr(type(value), "is_data_representable")
+
+
 def _is_of(value: Any, storage: int) -> bool:
-    tensor = tensor_of(value)
+    tensor = value._tensor if is_grid(value) else tensor_of(value)
     return tensor is not None and tensor.storage.id == storage
 
 
@@ -77,7 +82,7 @@ def with_names(message: str, frame: FrameType | None, record: Record) -> str:
     """``message`` with the names of the tensors that it describes."""
 
     def fill(match: re.Match[str]) -> str:
-        name = name_of(frame, int(match[1]), record)
-        return f"`{name}` " if name else ""
+        name = name_of(frame, int(match[2]), record)
+        return f"{match[1] or ''} `{name}`" if name else ""
 
     return UNNAMED.sub(fill, message)

@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
 
-# Where a message leaves the author's name of a storage to the reporter; outside of a run the name is unknown.
-UNNAMED = re.compile("\x00(\\d+)\x00")
+# Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
+# unknown, as it is outside of a run.
+UNNAMED = re.compile("( of)? \x00(\\d+)\x00")
 
 
 # The sign of a picture that stands for elements of different kinds.
@@ -127,22 +128,24 @@ class KernelValueError(KernelError, ValueError):
     """A KernelError where AWS documents a ValueError."""
 
 
-class KernelTruthError(KernelError, ValueError, TypeError):
-    """A KernelError about truth values: AWS documents a ValueError of tensors, and a TypeError of registers."""
+class KernelUseError(KernelTypeError, KernelValueError):
+    """A KernelError where AWS documents a TypeError for some cases and a ValueError for others.
+
+    NK602: registers and tensors in Python's control flow; NK609: forms of arguments and their values.
+    """
 
 
 _ERRORS: dict[str, type[KernelError]] = {
     kind.__bases__[1].__name__: kind
     for kind in (KernelAssertionError, KernelIndexError, KernelTypeError, KernelValueError)
 }
+_ERRORS["TypeError, ValueError"] = KernelUseError
 
 
 def error_class(rule: Rule) -> type[KernelError]:
     """Return the exception class of a rule: ``NotModelled`` for NK607, else also the built-in that AWS documents."""
     if rule.id == "NK607":
         return NotModelled
-    if rule.id == "NK602":
-        return KernelTruthError
     return _ERRORS.get(rule.builtin, KernelError)
 
 

@@ -70,6 +70,6 @@ def test_findings_are_values() -> None:
 def test_an_unknown_name_leaves_no_mark() -> None:
     """Messages leave the names of tensors to a run's reporter; outside of a run there is none."""
     with pytest.raises(KernelError) as raised:
-        report("NK402", "index 9 of tensor \x0012\x00(SBUF, float32 [8, 4])")
+        report("NK402", "index 9 of tensor \x0012\x00 (SBUF, float32 [8, 4])")
     assert raised.value.finding.message == "index 9 of tensor (SBUF, float32 [8, 4])"
     assert raised.value.finding.file == __file__

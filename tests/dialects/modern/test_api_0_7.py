@@ -46,14 +46,6 @@ NOT_MODELLED: set[str] = {
     "nki.compiler.CompileConfig",
     "nki.compiler.SpecializationConfig",
     "nki.jit",
-    "nki.language.NkiBlockGrid",
-    "nki.language.NkiGrid",
-    "nki.language.NkiTileGrid",
-    "nki.language.alloc_blocks",
-    "nki.language.alloc_tiles",
-    "nki.language.blocks",
-    "nki.language.empty_like",
-    "nki.language.tiles",
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, name_of
 from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, whole
 from nkitools.dialects.legacy.indexing.masks import Box, Subscript
 from nkitools.rules.finding import Drawing, KernelError, refuse
@@ -24,9 +24,8 @@ _CODE = " (err_tensor_access_out_of_bound)"
 
 def out_of_bounds(tensor: NkiTensor, dim: int, low: int, high: int, size: int) -> NoReturn:
     """Refuse an access beyond a tensor (NK402), in the words that AWS documents."""
-    name = f"`{tensor.name}` " if tensor.name else f"\x00{tensor.storage.id}\x00"
     text = (
-        f"Out-of-bound access for tensor {name}on dimension {dim}: "
+        f"Out-of-bound access for tensor{name_of(tensor)} on dimension {dim}: "
         f"index range [{low}, {high}] exceed dimension size of {size}"
     )
     bare_index_error(tensor, text, lambda: picture_of_range(size, low, high))

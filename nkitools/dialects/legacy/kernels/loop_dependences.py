@@ -173,7 +173,7 @@ class _Loop:
         self.form.reported.add((storage, access.site))
         counter = loop.bound or "i"
         first, second = self.values[other], self.values[iteration]
-        tensor = f"\x00{storage}\x00({known.memory}, {known.dtype} {list(known.shape)})"
+        tensor = f"\x00{storage}\x00 ({known.memory}, {known.dtype} {list(known.shape)})"
         where = f"of the nl.affine_range in line {loop.line}"
         if access.written:
             both = f"iterations {counter}={first} and {counter}={second}"
