@@ -119,9 +119,11 @@ class Gathering:
                     list(known.shape),
                     self._place(site),
                     int(known.has_address),
+                    list(known.tile_shape),
+                    list(known.elements),
                 ]
                 return self._named["storages"].place((base, number), row)
-        return self._named["storages"].place("unknown", ["", "", "", [], self._place(UNKNOWN), 0])
+        return self._named["storages"].place("unknown", ["", "", "", [], self._place(UNKNOWN), 0, [], []])
 
     def _layout(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
         key = (tuple(shape), tuple(strides), itemsize)

@@ -257,6 +257,30 @@ class TestRead:
         assert "x[0:128, 2:4]" in rests
         assert "memset" not in reader.text(".trail")
 
+    def test_parts_of_a_grid_are_called_by_their_tiles(self, reader: Reader, tmp_path: Path) -> None:
+        """In HBM, and in SBUF where more rows than partitions lie side by side; other slices stay slices."""
+
+        def kernel(x: Any) -> Any:
+            source = nl.tiles(x, tile_shape=(128, 3))
+            held = nl.empty_like(source, buffer=nl.sbuf)
+            out = nl.ndarray((128, 4), x.dtype, buffer=nl.shared_hbm)
+            nisa.dma_copy(dst=held[1].data, src=source[1].data)
+            nisa.dma_copy(dst=held[2, 1].data, src=source[2, 1].data)
+            nisa.dma_copy(dst=out[:, 0:1], src=held[2, 1].data)
+            nisa.dma_copy(dst=out[:, 1:4], src=held[1].data[:, 0:3])
+            nisa.dma_copy(dst=out[:, 1:2], src=x[128:256, 1:2])
+            return out
+
+        reader.open(written(watched(kernel, X), tmp_path))
+        for written_by, read in (
+            ("dst=out[:, 0:1]", "tile (2, 1) of held, rows 256:384, columns 3:4"),
+            ("dst=out[:, 1:4]", "tile (1, 0) of held, rows 128:256, columns 0:3"),
+            ("dst=out[:, 1:2]", "x[128:256, 1]"),
+            ("dst=held[1]", "tiles (1, 0:2) of x, rows 128:256, columns 0:4"),
+        ):
+            reader.click(f".line[data-line='{line_of(kernel, written_by)}']")
+            assert read in reader.text(".flow")
+
     def test_hostile_names_do_nothing(self, reader: Reader, tmp_path: Path) -> None:
         """A tensor, a print, a source line and a title that are HTML and JavaScript are shown as they are."""
         source = f"def kernel(x):\n    # {HOSTILE}\n"

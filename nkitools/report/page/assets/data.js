@@ -167,7 +167,8 @@ export const writeAt = (position) => writesAt.get(position);
 
 // --- words --------------------------------------------------------------------------------------------------------------
 
-// `name[0:128, 512:1024]` where the view is made of slices, else the view's shape and where it begins.
+// `name[0:128, 512:1024]` where the view is made of slices, `tile (1, 2) of name, rows 128:256, columns 512:768` where
+// they are whole tiles of the author's grid; else the view's shape and where it begins.
 export function region({ storage, layout, offset }) {
   const [name, memory, , sizes] = run.storages[storage];
   const [viewed, strides, itemsize] = run.layouts[layout];
@@ -185,7 +186,7 @@ export function region({ storage, layout, offset }) {
     starts[axis] = Math.floor(rest / own[axis]);
     rest -= starts[axis] * own[axis];
   }
-  const slices = starts.map((start) => `${start}`);
+  const slices = starts.map((start) => [start, start + 1, 0]);
   let used = -1;
   for (let axis = 0; axis < viewed.length; axis++) {
     if (viewed[axis] === 1) continue;
@@ -194,10 +195,47 @@ export function region({ storage, layout, offset }) {
     if (of < 0 || rest) return `${label}, ${viewed.join("×")} from byte ${offset}`;
     used = of;
     const every = strides[axis] / own[of];
-    const stop = starts[of] + (viewed[axis] - 1) * every + 1;
-    slices[of] = `${starts[of]}:${stop}${every > 1 ? `:${every}` : ""}`;
+    slices[of] = [starts[of], starts[of] + (viewed[axis] - 1) * every + 1, every];
   }
-  return `${label}[${slices.join(", ")}]`;
+  return inTiles(storage, label, slices) || `${label}[${slices.map(sliceText).join(", ")}]`;
+}
+
+const sliceText = ([start, stop, every]) => (every ? `${start}:${stop}${every > 1 ? `:${every}` : ""}` : `${start}`);
+
+// The words of a grid for slices of a storage that are whole tiles and not all of them, "" for others.
+function inTiles(storage, label, slices) {
+  const [, , , sizes, , , tileShape, elements] = run.storages[storage];
+  if (!tileShape.length) return "";
+  const extents = elements.length ? elements : sizes, untiled = extents.length - tileShape.length;
+  const tileOf = (axis) => (axis < untiled ? 1 : tileShape[axis - untiled]);
+  if (elements.length && tileShape.length > 2) return "";
+  const bounds = elements.length ? unfolded(slices, extents, tileOf) : slices;
+  const numbers = bounds.map(([start, stop, every], axis) => {
+    const size = tileOf(axis), [first, last] = [start / size, Math.ceil(stop / size)];
+    if (every > 1 || start % size || (stop % size && stop !== extents[axis])) return "";
+    return last - first === 1 ? `${first}` : `${first}:${last}`;
+  });
+  if (!bounds.length || numbers.includes("")) return "";
+  if (bounds.every(([start, stop], axis) => start === 0 && stop === extents[axis])) return "";
+  const named = tileShape.length === 2 ? ["columns", "rows"] : [];
+  const parts = bounds.map(([start, stop], axis) => `${named[extents.length - 1 - axis] ?? `dimension ${axis}`} ${start}:${stop}`);
+  return `${numbers.some((each) => each.includes(":")) ? "tiles" : "tile"} (${numbers.join(", ")}) of ${label}, ${parts.join(", ")}`;
+}
+
+// Slices of a storage on chip in which tiles of two dimensions lie side by side, as slices of the grid's elements.
+function unfolded([[top, bottom], [left, right]], extents, tileOf) {
+  const rows = extents.length - 2, columns = extents.length - 1;
+  const at = [];
+  let number = Math.floor(left / tileOf(columns));
+  for (let axis = columns; axis >= 0; axis--) {
+    const count = Math.ceil(extents[axis] / tileOf(axis));
+    at[axis] = number % count;
+    number = Math.floor(number / count);
+  }
+  const row = at[rows] * tileOf(rows) + top, column = at[columns] * tileOf(columns) + (left % tileOf(columns));
+  if (column + right - left > extents[columns]) return [];
+  const front = at.slice(0, rows).map((each) => [each, each + 1, 1]);
+  return [...front, [row, row + bottom - top, 1], [column, column + right - left, 1]];
 }
 
 export function placeText(place) {
