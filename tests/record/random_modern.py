@@ -10,19 +10,17 @@ import numpy as np
 
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from tests.record.random_programs import Instruction, Memory, Touched, a_slice, length_of, like
+from tests.record.random_grids import TILE, GridInstructions
+from tests.record.random_programs import HBM, TILES, C, Instruction, Memory, P, Touched, a_slice, length_of, like
 
-P, C = 32, 16  # partitions and columns of every tensor
 ROWS, COLUMNS = (9, 3, 3, 30), (1, 5, 2, 5, 12, 0)
-TILES = ("a", "b", "low", "middle", "high", "shifted")
-HBM = ("x", "scratch")
 GIVEN = ("x", "predicate", "rows", "columns", "at")
 # Tensors that share bytes of SBUF: where each begins.
 FAR = {"far": 512, "farther": 1100}  # the same of HBM
 ADDRESSES = {"low": (0, 0), "middle": (0, 24), "high": (0, 48), "shifted": (32, 0)}
 
 
-class ModernProgram:
+class ModernProgram(GridInstructions):
     """A program on one core: `kernel`, its `arguments`, and the `steps` that it takes."""
 
     chip = "trn3"
@@ -50,7 +48,7 @@ class ModernProgram:
             "columns": memory.take(P, 1, 2, given=True),
             "at": memory.take(1, 1, 4, given=True),
         }
-        found |= {name: memory.take(P, C, 4) for name in ("scratch", "a", "b", "psum", "mask")}
+        found |= {name: memory.take(P, C, 4) for name in ("scratch", "a", "b", "psum", "mask", "held")}
         found |= {"index": memory.take(len(ROWS), 1, 4), "offsets": memory.take(P, 1, 2), "register": memory.take(1)}
         found["scalar"] = memory.take(1, 1, 4)
         physical = memory.take(2 * P, 112)
@@ -94,6 +92,7 @@ class ModernProgram:
         found["offsets"] = nl.ndarray((P, 1), nl.uint16, buffer=nl.sbuf)
         found["scalar"] = nl.ndarray((1, 1), nl.int32, buffer=nl.sbuf)
         found["register"] = nisa.register_alloc()
+        found["held"] = nl.alloc_tiles(tile_shape=TILE, element_shape=(P, C), buffer=nl.sbuf, dtype=nl.float32)
         for name, address in ADDRESSES.items():
             found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.sbuf, address=address)
         for name, byte in FAR.items():
@@ -143,6 +142,11 @@ class ModernProgram:
             self.halves,
             self.fused,
             self.activated,
+            self.tiles_in,
+            self.tiles_out,
+            self.between_tiles,
+            self.blocks,
+            self.rows_with_steps,
         ]
 
     def tile(self) -> str:

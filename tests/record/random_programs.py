@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 
 GIVEN, UNWRITTEN = -1, -2
+P, C = 32, 16  # partitions and columns of every tensor of the modern dialect
+TILES = ("a", "b", "low", "middle", "high", "shifted")
+HBM = ("x", "scratch")
 
 Bytes = Any
 """An array of byte numbers: the shape of a tensor, and behind it the bytes of an element."""
