@@ -17,6 +17,7 @@ class DialectSemantics:
     memory_names_as_text: bool = False  # buffer="sbuf" is a memory, as nl.sbuf is
     takes_ranks: bool = True  # kernels may communicate between ranks
     shows_call_form: bool = True  # findings about arguments show the instruction's own call form
+    has_lnc_degrees: bool = True  # the grid of a launch is an LNC degree
     has_removed_arguments: bool = False  # arguments that NKI has removed still work
 
 

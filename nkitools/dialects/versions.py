@@ -156,6 +156,7 @@ class LanguageVersion:
 
     # --- meanings ---
     traced: bool = False  # Python runs a kernel, which may use all of Python
+    lnc_from_environment: bool = False  # NEURON_LOGICAL_NC_CONFIG says the LNC degree of launches without brackets
     scalar_counters: bool = False  # the counter of fori_loop is a scalar, unless a bound is a register
     stated_ranks: bool = False  # tensor_scalar_reduce, tensor_copy_predicated: at most 4 dimensions; bn_aggr: dst 3
     wide_max8: bool = False  # max8 takes a src of 5 dimensions and a dst of 3

@@ -73,10 +73,15 @@ class KernelObject(Generic[P]):
     @hands_over
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of the kernel's function, run at once inside a running kernel (without a grid: NK610)."""
-        if self.grid:
+        if self.grid and not self.is_alone:
             refuse("NK610", f"kernel {self.__name__} is launched with grid {list(self.grid)} inside a running kernel")
         bind(self.__name__, self.__signature__, args, kwargs)
         return self.function(*args, **kwargs)
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether a launch has one program whatever the caller has."""
+        return not self.grid
 
     @property
     def is_inside(self) -> bool:
@@ -106,7 +111,7 @@ def grid_of(grid: Grid | None) -> tuple[int, ...]:
 
 
 def lnc_grid(name: str, grid: Grid) -> tuple[int, ...]:
-    """Return the grid of a launch of the modern dialect: none for LNC degree 1, (2,) for 2.
+    """Return the grid of a launch of the modern dialect, its LNC degree: (1,) or (2,).
 
     Errors: NK609 for what is no integer, NK613 for other degrees.
     """
@@ -115,7 +120,7 @@ def lnc_grid(name: str, grid: Grid) -> tuple[int, ...]:
     if not whole or len(sizes) != 1 or sizes[0] not in (1, 2):
         shown = ", ".join(_shown(size) for size in sizes)
         refuse("NK613" if whole else "NK609", f"kernel {name} is launched with [{shown}]; the LNC degree is 1 or 2")
-    return () if sizes[0] == 1 else (2,)
+    return (1,) if sizes[0] == 1 else (2,)
 
 
 def _shown(size: Any) -> str:

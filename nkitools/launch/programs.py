@@ -23,6 +23,13 @@ from nkitools.launch.argument_misuse import check_use
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
+from nkitools.launch.configuration import (
+    CompileConfig,
+    SpecializationConfig,
+    check_configuration,
+    report_configuration,
+    with_lnc_degree,
+)
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_effect, check_results, tensors_of
@@ -72,6 +79,9 @@ class Launch:
     echo: Callable[[str], None] | None = None
     reported: Callable[[Report], Report] | None = None
     schedule: Schedule | None = None
+    compile_config: CompileConfig | None = None
+    specialization_config: SpecializationConfig | None = None
+    environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets
 
 
 @probed
@@ -87,6 +97,7 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
     language = settings.resolve_language(launch.nki_version, launch.dialect.name)
+    launch = with_lnc_degree(launch, language)
     record = watched_record()
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
@@ -116,7 +127,7 @@ def reporting(reporter: Report) -> Iterator[None]:
 def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iterator[None]:
     """Report what the source of a launch breaks, then let the block run its programs."""
     if reporter.level != "off":
-        _report_front_end(launch, reporter, language)
+        _report_launch(launch, reporter, language)
         from nkitools.lint.functions import source_findings  # the parser and the checks, which no import needs
 
         for found in source_findings(launch.function, language):
@@ -126,13 +137,18 @@ def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iter
         yield
 
 
-def _report_front_end(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
-    """NK618: a kernel that the former front end specializes, at the kernel's first line."""
+def _report_launch(launch: Launch, reporter: Reporter, language: LanguageVersion) -> None:
+    """Report, at the kernel's first line, what is to say of how it is specialized, compiled and launched.
+
+    NK618: the former front end specializes it. NK609, NK613, NK621: its configuration (`report_configuration`).
+    """
     notice, code = language.front_end_notice, getattr(launch.function, "__code__", None)
-    if notice is not None:
-        file, line = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
-        with reporter.placed(Site(file, line, None, launch.name)):
+    file, line = (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
+    with reporter.placed(Site(file, line, None, launch.name)):
+        if notice is not None:
             report("NK618", notice.message, remedy=notice.remedy, severity=notice.severity)
+        check_configuration(launch, language)
+        report_configuration(launch)
 
 
 class Programs:
@@ -218,6 +234,7 @@ class Programs:
 
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
         where = (self.generation.name, self.reporter.level, self.language)
+        config = self.launch.specialization_config
         return Core(
             self.generation,
             self.record,
@@ -231,6 +248,8 @@ class Programs:
             baton=baton,
             team=tuple(range(self.first, self.first + len(self.programs))),
             language=self.language,
+            compile_config=self.launch.compile_config,
+            allows_nested_configs=config is not None and config.allow_nested_config_override,
             world=self.world,
             rank=self.record.rank,
         )

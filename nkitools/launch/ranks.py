@@ -18,6 +18,7 @@ from nkitools.chip.core import CORE, World
 from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
 from nkitools.launch import settings
+from nkitools.launch.configuration import with_lnc_degree
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
@@ -68,6 +69,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     precision = settings.resolve_precision(launch.precision, launch.usual_precision)
     seed = settings.resolve_seed()
     language = settings.resolve_language(launch.nki_version, launch.dialect.name)
+    launch = with_lnc_degree(launch, language)
     run = Run(launch.name, "builtin", chip, precision)
     run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]

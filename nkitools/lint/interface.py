@@ -13,7 +13,7 @@ from typing import Any
 from nkitools.dialects import versions
 from nkitools.dialects.legacy.kernels.kernel import COMPILER_KEYWORDS as LEGACY_KEYWORDS
 from nkitools.dialects.legacy.kernels.keywords import UNDOCUMENTED
-from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, platform_target
+from nkitools.dialects.modern.kernel import COMPILER_KEYWORDS, CONFIGURATIONS, platform_target
 from nkitools.dialects.public import whole
 from nkitools.dialects.stand_in import source_of
 from nkitools.dialects.version_forms import language_here, narrowed
@@ -26,7 +26,7 @@ from nkitools.rules.finding import KernelError
 # Keywords that legacy functions take beside those of their signatures, `UNDOCUMENTED` aside.
 _BESIDE = frozenset({"buffer", "dge_mode", "max_free_vec_size", "name", "perf_mode"})
 _OF_JIT = {
-    "nki.jit": COMPILER_KEYWORDS | {"fn"},
+    "nki.jit": COMPILER_KEYWORDS | {"fn", *CONFIGURATIONS},
     **{f"neuronxcc.nki.{name}": LEGACY_KEYWORDS | {"platform_target", "mode", "func", "kernel"} for name in
        ("baremetal", "benchmark", "jit", "profile", "trace")},
 }  # fmt: skip
@@ -47,7 +47,7 @@ class Dialects:
         if name == "nki.jit" and "platform_target" in named:
             return "NK608", *platform_target()
         if name in _OF_JIT:
-            return _unknown(name, named, _OF_JIT[name], "")
+            return _of_another_version(name, named) or _unknown(name, named, _OF_JIT[name], "")
         signature = _signature(name)
         if signature is None:
             return None

@@ -12,6 +12,7 @@ LEGACY = DialectSemantics(
     compares_race_values=False,  # instances of a grid write different elements, whatever the values are
     memory_names_as_text=True,
     takes_ranks=False,
+    has_lnc_degrees=False,
     shows_call_form=False,  # its functions have call forms of their own
     has_removed_arguments=True,
 )

@@ -1,12 +1,12 @@
-"""``nki.compiler``: what drives AWS's compiler, for which nkitools does not stand in; every name of it is refused."""
+"""``nki.compiler``: the configuration of kernels; what drives AWS's compiler is refused by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from nkitools.dialects.public import find
+from nkitools.dialects.public import find, publish
 
-__all__: list[str] = []
+publish(globals(), "nki.compiler")
 
 
 def __getattr__(name: str) -> Any:

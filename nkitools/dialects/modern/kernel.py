@@ -9,7 +9,10 @@ from dataclasses import replace
 from typing import Any, Generic, cast, overload
 
 from nkitools.chip.argument_types import Argument
+from nkitools.chip.core import current_core
+from nkitools.dialects.version_forms import language_here
 from nkitools.dialects.versions import language_of, parameters_of
+from nkitools.launch.configuration import CompileConfig, SpecializationConfig, check_nested
 from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
 from nkitools.launch.programs import Launch, run_launch
 from nkitools.launch.schedule import Edge, Schedule, schedule_of
@@ -21,6 +24,9 @@ COMPILER_KEYWORDS = frozenset({
     "additional_compile_opt", "debug_kernel", "enable_out_of_bound_check", "experimental_flags", "mode",
     "show_compiler_tb",
 })  # fmt: skip
+
+
+CONFIGURATIONS = {"compile_config": CompileConfig, "specialization_config": SpecializationConfig}  # keywords of jit
 
 
 class Kernel(KernelObject[P]):
@@ -69,14 +75,25 @@ class Kernel(KernelObject[P]):
 
     def launch(self) -> Launch:
         """Return how a call of this kernel is launched."""
-        return replace(super().launch(), schedule=self.schedule)
+        options: dict[str, Any] = {name: self.options.get(name) for name in CONFIGURATIONS}
+        return replace(super().launch(), schedule=self.schedule, **options)
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether the kernel is launched as one program: ``kernel[1]`` may run inside of another."""
+        return self.grid in ((), (1,))
 
     def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result inside a running kernel; a schedule, like a grid, belongs to the outermost (NK610)."""
+        """Return the result inside a running kernel. A schedule and a grid belong to the outermost kernel (NK610).
+
+        So does a configuration: one that disagrees is NK610, a warning where the outermost kernel allows it.
+        """
         if self.schedule is not None:
             message = f"kernel {self.__name__} is called with a schedule inside a running kernel"
             remedy = "Give the schedule to the kernel that the host calls; its names may be those of inner kernels."
             refuse("NK610", message, remedy=remedy)
+        config: Any = self.options.get("compile_config")
+        check_nested(current_core(f"kernel {self.__name__}"), self.__name__, config)
         return super().inline(args, kwargs)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -95,7 +112,8 @@ def jit(fn: Callable[P, Any] | None = None, **kwargs: Argument) -> Any:
     """Make a function a kernel, with or without keywords. Without a Neuron device a call runs on the simulator.
 
     Functions, methods, ``functools.partial`` and objects with ``__call__`` can be kernels. The compiler's own keywords
-    change nothing here. Errors: NK608 (platform_target), NK609 for others and for what is no function.
+    change nothing here. ``compile_config`` and ``specialization_config`` (NKI 0.7): `nki.compiler.CompileConfig` and
+    `nki.compiler.SpecializationConfig`. Errors: NK608 (platform_target), NK609 for others and for what is no function.
     """
     with AuthorsTraceback():
         _check_keywords(kwargs)
@@ -104,6 +122,15 @@ def jit(fn: Callable[P, Any] | None = None, **kwargs: Argument) -> Any:
         _check_function("nki.jit decorates a function", fn)
         options: dict[str, Any] = kwargs
         return Kernel(fn, **options)
+
+
+# The documented form; the keywords themselves are the options of the kernel.
+jit.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+    inspect.Parameter("fn", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None),
+    *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in CONFIGURATIONS),
+    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+])  # fmt: skip
+jit.version_changes = [each for each in parameters_of("nki", "jit") if each.parameter in CONFIGURATIONS]  # type: ignore[attr-defined]
 
 
 def _check_function(sentence: str, value: Argument) -> None:
@@ -124,7 +151,14 @@ def _check_keywords(keywords: Mapping[str, Argument]) -> None:
     if "platform_target" in keywords:
         message, instead = platform_target()
         refuse("NK608", message, remedy=instead)
-    unknown = sorted(set(keywords) - COMPILER_KEYWORDS)
+    rows = {each.parameter: each for each in parameters_of("nki", "jit")}
+    for name, kind in CONFIGURATIONS.items():
+        if name in keywords and not rows[name].is_in(language_here()):
+            message = f"nki.jit: the argument `{name}` {rows[name].absence(language_here())}"
+            refuse("NK609", message, remedy=rows[name].instead)
+        if not isinstance(keywords.get(name), (kind, type(None))):
+            refuse("NK609", f"nki.jit: {name} must be a nki.compiler.{kind.__name__}, it is {keywords[name]!r}")
+    unknown = sorted(set(keywords) - COMPILER_KEYWORDS - set(CONFIGURATIONS))
     if unknown:
         known = ", ".join(sorted(COMPILER_KEYWORDS))
         refuse("NK609", f"nki.jit does not know {', '.join(unknown)}", remedy=f"It knows {known}.")

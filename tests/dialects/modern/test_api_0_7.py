@@ -41,12 +41,7 @@ MODULES: dict[str, Any] = {
 CALLED = ("constructor", "function", "method")
 VERSIONS = {name: versions.language_of(name) for name in ("0.6", "0.7", "auto")}
 # What is documented and refused with NK607: where nkitools models one of these, the name goes.
-NOT_MODELLED: set[str] = {
-    "nki.compiler.AddressRotation",
-    "nki.compiler.CompileConfig",
-    "nki.compiler.SpecializationConfig",
-    "nki.jit",
-}
+NOT_MODELLED: set[str] = set()
 
 
 class Entry(NamedTuple):

@@ -1,0 +1,138 @@
+"""The configuration of a kernel: what ``nki.jit(compile_config=, specialization_config=)`` takes, and LNC degrees."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from nkitools.chip.core import Core
+from nkitools.dialects.versions import LanguageVersion, by_full_name
+from nkitools.rules.finding import refuse, report
+
+if TYPE_CHECKING:
+    from nkitools.launch.programs import Launch
+
+_RING = "NKI_PREFETCH_RING_SIZE"
+_DEGREE = "NEURON_LOGICAL_NC_CONFIG"
+
+
+class AddressRotation(Enum):
+    """May AWS's backend move a memory location for a better layout (``nki.compiler.AddressRotation``, NKI 0.7)."""
+
+    AUTO = "auto"  # not one with a fixed address
+    ENABLE = "enable"  # any
+    DISABLE = "disable"  # none
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileConfig:
+    """Options for AWS's compiler (``nki.compiler.CompileConfig``, NKI 0.7). Errors: NK609.
+
+    They change no result in simulation. With ``non_ssa_legalization`` the chip may compute something else (NK621).
+    Where no page prints a default, it is the compiler's behaviour without the option: False.
+    """
+
+    address_rotation: AddressRotation = AddressRotation.AUTO  # may the backend move memory locations
+    non_ssa_legalization: bool = False  # the backend legalizes memory locations that are written more than once
+    dead_code_elim: bool = False  # the backend may remove memory locations that nothing reads
+    barrier_check: bool = False  # compile with the checker of core barriers
+    prefetch_auto: bool = False  # the compiler keeps a prefetch ring; excludes NKI_PREFETCH_RING_SIZE
+    nki_alloc_fallback: bool = True  # the graph compiler allocates where NKI's own allocation fails
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecializationConfig:
+    """Options of the specialization of a kernel (``nki.compiler.SpecializationConfig``, NKI 0.7). Errors: NK609."""
+
+    allow_nested_config_override: bool = False  # of the outermost kernel: its CompileConfig holds for nested kernels
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+def _check_fields(config: CompileConfig | SpecializationConfig) -> None:
+    """NK609: each field has the type of its default."""
+    for each in fields(config):
+        value, kind = getattr(config, each.name), type(each.default)
+        if type(value) is not kind:
+            wanted = "True or False" if kind is bool else f"a member of nki.compiler.{kind.__name__}"
+            refuse("NK609", f"nki.compiler.{type(config).__name__}: {each.name} must be {wanted}, it is {value!r}")
+
+
+def check_configuration(launch: Launch, language: LanguageVersion) -> None:
+    """Refuse a configuration that the NKI version lacks, or that the environment excludes (NK609)."""
+    for name in ("compile_config", "specialization_config"):
+        row = by_full_name()[f"nki.jit({name})"]
+        if getattr(launch, name) is not None and not row.is_in(language):
+            message = f"kernel {launch.name}: nki.jit's argument `{name}` {row.absence(language)}"
+            refuse("NK609", message, remedy=row.instead)
+    if launch.compile_config is not None and launch.compile_config.prefetch_auto and _RING in os.environ:
+        remedy = "Leave the option or the variable out: the compiler sizes the ring of prefetch_auto itself."
+        refuse("NK609", f"kernel {launch.name}: prefetch_auto=True excludes {_RING}", remedy=remedy)
+
+
+def report_configuration(launch: Launch) -> None:
+    """Report that the chip may compute something else (NK621), and LNC degrees that disagree (NK613, a warning)."""
+    if launch.compile_config is not None and launch.compile_config.non_ssa_legalization:
+        message = (
+            f"kernel {launch.name} is compiled with non_ssa_legalization=True, which the simulator does not model; the "
+            "chip may compute something else where a memory location is written more than once"
+        )
+        report("NK621", message, remedy="Compare the results with those of the chip.")
+    if launch.environment_lnc:
+        said = launch.grid[0] if launch.grid else 1
+        message = (
+            f"kernel {launch.name} is launched with LNC degree {said}, and {_DEGREE} says {launch.environment_lnc}; "
+            "the brackets decide here, AWS's compiler may refuse it (NCC_EVRF066)"
+        )
+        remedy = f"Launch the kernel without brackets, and set {_DEGREE} alone."
+        report("NK613", message, remedy=remedy, severity="warning")
+
+
+def check_nested(core: Core, name: str, config: CompileConfig | None) -> None:
+    """Refuse a nested kernel whose configuration disagrees with the outermost kernel's (NK610).
+
+    Where the outermost kernel allows it, its own configuration holds, which is a warning. A nested kernel without a
+    configuration disagrees with none, and an outermost kernel without one has the defaults.
+    """
+    outer, allows = core.compile_config or CompileConfig(), core.allows_nested_configs
+    if config is None or config == outer:
+        return
+    names = [each.name for each in fields(config) if getattr(config, each.name) != getattr(outer, each.name)]
+    shown = ", ".join(f"{each}={getattr(config, each)!s}" for each in names)
+    message = f"nested kernel {name} has the CompileConfig {shown}, which disagrees with that of the outermost kernel"
+    if allows:
+        remedy = "Give both kernels the same CompileConfig."
+        report("NK610", f"{message}; the outermost kernel's holds", remedy=remedy, severity="warning")
+        return
+    remedy = (
+        "Give both kernels the same CompileConfig, or the outermost one "
+        "specialization_config=SpecializationConfig(allow_nested_config_override=True)."
+    )
+    refuse("NK610", message, remedy=remedy)
+
+
+def with_lnc_degree(launch: Launch, language: LanguageVersion) -> Launch:
+    """Return a launch of the modern dialect with the LNC degree that holds: (2,), and () for degree 1.
+
+    The brackets decide; without brackets NEURON_LOGICAL_NC_CONFIG (since NKI 0.7), else it is 1. Errors: NK613.
+    """
+    if not launch.dialect.has_lnc_degrees:
+        return launch
+    said = launch.grid[0] if launch.grid else 0
+    wanted = _degree_of_environment() if language.lnc_from_environment else 0
+    grid = (2,) if (said or wanted or 1) == 2 else ()
+    return replace(launch, grid=grid, environment_lnc=wanted if said and said != wanted else 0)
+
+
+def _degree_of_environment() -> int:
+    """Return the LNC degree that the environment says, 0 for none (NK613 for others than 1 and 2)."""
+    text = os.environ.get(_DEGREE, "")
+    if text not in ("", "1", "2"):
+        refuse("NK613", f"{_DEGREE} is {text!r}; the LNC degree is 1 or 2", remedy=f"Set {_DEGREE} to 1 or 2.")
+    return int(text or 0)
