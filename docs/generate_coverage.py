@@ -26,7 +26,7 @@ def coverage_page() -> str:
     """Return the whole page in Markdown: an introduction, and for each module its names and what versions differ in."""
     legacy = versions.release_of(versions.LEGACY)
     introduction = INTRODUCTION.format(modern=", ".join(versions.versions_of()), legacy=legacy)
-    return "\n".join([introduction, _meanings(), *(_section(name) for name in MODULES)])
+    return "\n".join([introduction, _meanings(), _replacements(), *(_section(name) for name in MODULES)])
 
 
 def modelled(name: str) -> list[str]:
@@ -51,6 +51,14 @@ def _meanings() -> str:
     return "\n".join(
         ["## What changed in meaning", "", *(f"- Since NKI {row.since}: {row.instead}" for row in rows), ""]
     )
+
+
+def _replacements() -> str:
+    """Return the section of what NKI has removed or announces to remove, each with what to write instead."""
+    rows = [row for row in versions.rows() if row.module in MODERN and (row.until or row.deprecated) and row.instead]
+    lines = [f"| `{row.shown}` | {row.instead} |" for row in rows]
+    note = "`nkitools lint --migrate` shows the lines of a project, `--fix` rewrites what follows from them."
+    return "\n".join(["## From old to new", "", note, "", "| old | new |", "|---|---|", *lines, ""])
 
 
 def _section(name: str) -> str:

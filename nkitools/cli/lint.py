@@ -33,6 +33,8 @@ _FAILING = ("error", "warning")
 @click.option(
     "--nki-version", type=click.Choice(options.OPTIONS["nki_version"].choices), help=options.OPTIONS["nki_version"].help
 )
+@click.option("--migrate", is_flag=True, help="The lines that the newest NKI changes, each with what to write.")
+@click.option("--fix", is_flag=True, help="First rewrite what follows from the old text: ranges, loops, names.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.pass_context
 def lint_paths(
@@ -42,6 +44,8 @@ def lint_paths(
     ignore: tuple[str, ...],
     dialect: str | None,
     nki_version: str | None,
+    migrate: bool,
+    fix: bool,
     paths: tuple[Path, ...],
 ) -> None:
     """Check the sources of the kernels in PATHs (files and directories), and the project's functions that they call.
@@ -53,16 +57,19 @@ def lint_paths(
     """
     from nkitools.lint.engine import lint
     from nkitools.lint.interface import Dialects
+    from nkitools.lint.migration import migration
     from nkitools.report.run_counts import relative
 
     settings = _settings(paths[0], select, ignore, dialect)
     files = _files(paths, settings)
+    if fix:
+        _rewrite(files)
     with options.override(nki_version=_version(nki_version)):
-        report = lint(files, settings.dialect, Dialects())
-    found = [replace(each, file=relative(each.file, os.getcwd())) for each in report.findings if settings.wants(each)]
+        findings = migration(files, Dialects()) if migrate else lint(files, settings.dialect, Dialects()).findings
+    found = [replace(each, file=relative(each.file, os.getcwd())) for each in findings if settings.wants(each)]
     if not files:
         click.echo(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
-    _show(found, form, len(files))
+    _show(found, form, len(files), remedies=migrate)
     context.exit(int(any(finding.severity in _FAILING for finding in found)))
 
 
@@ -105,7 +112,23 @@ def _files(paths: tuple[Path, ...], settings: Settings) -> list[Path]:
     return python_files(paths, settings.excludes)
 
 
-def _show(findings: list[Finding], form: str, files: int) -> None:
+def _rewrite(files: list[Path]) -> None:
+    """Rewrite the files in which a newer form follows from the old text; one that is no Python stays."""
+    from nkitools.lint.module import Unreadable, read
+    from nkitools.lint.rewriting import rewritten
+
+    for path in files:
+        try:
+            text = read(path)
+            new = rewritten(text, str(path))
+        except (Unreadable, OSError):
+            continue
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+            click.echo(f"rewritten: {path}", err=True)
+
+
+def _show(findings: list[Finding], form: str, files: int, *, remedies: bool) -> None:
     from nkitools import __version__
 
     if form == "json":
@@ -122,15 +145,17 @@ def _show(findings: list[Finding], form: str, files: int) -> None:
         for finding in findings:
             click.echo(annotation(finding))
     else:
-        _show_text(findings, files)
+        _show_text(findings, files, remedies=remedies)
 
 
-def _show_text(findings: list[Finding], files: int) -> None:
+def _show_text(findings: list[Finding], files: int, *, remedies: bool) -> None:
     from nkitools.report.run_counts import counted
 
     terminal = console()
     for finding in findings:
         terminal.print(finding.text(), style=SEVERITY_STYLES[finding.severity])
+        if remedies:
+            terminal.print(f"    {finding.remedy}", markup=False)
     counts = Counter(finding.severity for finding in findings)
     said = [counted(counts[severity], severity) for severity in SEVERITY_STYLES if counts[severity]]
     console(stderr=True).print(f"{', '.join(said) or 'nothing found'} in {counted(files, 'file')}", style="bold")

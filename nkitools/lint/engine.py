@@ -21,6 +21,7 @@ from nkitools.rules.finding import Finding
 
 ALL = gathered((*UNSEEN_BY_RUNS, *SEEN_BY_RUNS))
 UNSEEN = gathered(UNSEEN_BY_RUNS)
+_IMPORTED = ("nki.collectives.", "nki.compiler.")  # kernels import their names one by one
 DIALECTS = ("auto", "modern", "legacy")
 
 
@@ -32,12 +33,14 @@ class Report:
     files: int
 
 
-def lint(paths: Sequence[Path], dialect: str = "auto", interface: Interface | None = None) -> Report:
+def lint(
+    paths: Sequence[Path], dialect: str = "auto", interface: Interface | None = None, project: Project | None = None
+) -> Report:
     """Return the findings in files and in the functions that their kernels call.
 
-    ``dialect`` decides where a file's imports do not.
+    ``dialect`` decides where a file's imports do not; ``project`` reads the files.
     """
-    project = Project("" if dialect == "auto" else dialect)
+    project = project or Project("" if dialect == "auto" else dialect)
     findings: list[Finding] = []
     modules = []
     for path in paths:
@@ -130,7 +133,7 @@ def _imported(context: Context, node: ast.AST, dialect: str) -> None:
     """Report imported names that are gone (NK608), and legacy imports in a file of the modern dialect."""
     for name in _imported_names(node):
         missing = None if context.interface is None else context.interface.missing(name)
-        if missing is not None and missing[0] == "NK608":
+        if missing is not None and (missing[0] == "NK608" or name.startswith(_IMPORTED)):
             context.find(missing[0], node, *missing[1:])
         elif dialect == "modern" and name.startswith(f"{LEGACY}.nki"):
             row = versions.by_full_name()[LEGACY + ".nki"]

@@ -25,6 +25,7 @@ from nkitools.rules.finding import KernelError
 
 # Keywords that legacy functions take beside those of their signatures, `UNDOCUMENTED` aside.
 _BESIDE = frozenset({"buffer", "dge_mode", "max_free_vec_size", "name", "perf_mode"})
+_COMPLETE = ("nki.collectives.", "nki.compiler.", "nki.isa.", "nki.language.")
 _OF_JIT = {
     "nki.jit": COMPILER_KEYWORDS | {"fn", *CONFIGURATIONS},
     **{f"neuronxcc.nki.{name}": LEGACY_KEYWORDS | {"platform_target", "mode", "func", "kernel"} for name in
@@ -124,8 +125,8 @@ def _missing(name: str, language: versions.LanguageVersion) -> tuple[str, str, s
         getattr(module, rest[0])
     except KernelError as error:
         found = error.finding
-        # AWS has names beyond its documentation. The list is complete only for the two modules that all kernels use.
-        plain = len(rest) == 1 and name.startswith(("nki.isa.", "nki.language."))
+        # AWS has names beyond its documentation. The list is complete only for the modules that kernels use.
+        plain = len(rest) == 1 and name.startswith(_COMPLETE)
         known = found.rule == "NK608" or plain
         return (found.rule, found.message, found.remedy) if known else None
     except AttributeError:
