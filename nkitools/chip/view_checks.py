@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from nkitools.chip.argument_types import Pattern
-from nkitools.chip.core import check_width, current_core
+from nkitools.chip.core import CORE, check_width
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
 from nkitools.chip.pictures import picture_of_range
+from nkitools.dialects.versions import language_of
 from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: in
 
 def width(tensor: StridedView, dtype: DType, size: int) -> None:
     """Refuse a view of ``size`` integers of 64 bits where there are none (NK301)."""
-    check_width(dtype, tensor.buffer, size, current_core("a view of 64-bit integers").language)
+    core = CORE.get()
+    check_width(dtype, tensor.buffer, size, language_of() if core is None else core.language)
 
 
 def keep_partition(tensor: StridedView, what: str, rule: str = "NK109") -> NoReturn:

@@ -122,7 +122,7 @@ def with_lnc_degree(launch: Launch, language: LanguageVersion) -> Launch:
 
     The brackets decide; without brackets NEURON_LOGICAL_NC_CONFIG (since NKI 0.7), else it is 1. Errors: NK613.
     """
-    if not launch.dialect.has_lnc_degrees:
+    if not launch.dialect.has_lnc_degrees or launch.grid not in ((), (1,), (2,)):
         return launch
     said = launch.grid[0] if launch.grid else 0
     wanted = _degree_of_environment() if language.lnc_from_environment else 0

@@ -263,11 +263,11 @@ def test_the_cells_of_the_table_mean_something() -> None:
 
 
 def instructions(modules: Iterable[ModuleType]) -> Iterator[tuple[str, Instruction]]:
-    """The instructions that modules define, by their full names."""
+    """The instructions that modules define, by their modules and the names that the record has for them."""
     for module in modules:
-        for name, value in vars(module).items():
+        for value in vars(module).values():
             if isinstance(value, Instruction) and value.function.__module__ == module.__name__:
-                yield f"{module.__name__}.{name}", value
+                yield f"{module.__name__}.{value.name}", value
 
 
 def unexported(modules: Iterable[ModuleType]) -> list[str]:
