@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.memory_region import MemoryRegion
-from nkitools.chip.registers import DeviceNumber
 
 if TYPE_CHECKING:
     from nkitools.chip.dtypes import DType

@@ -60,7 +60,7 @@ class Core:
     constant_count: int = 0  # constants so far
     language: LanguageVersion = field(default_factory=language_of)  # the version of NKI that holds
     noticed: set[tuple[str, int, str]] = field(default_factory=set)  # file, line and message of each NK618
-    compile_config: Any = None  # of the outermost kernel (`launch.configuration`, which lies above the chip)
+    compile_config: Any = None  # of the outermost kernel (`launch.compile_config`, which lies above the chip)
     allows_nested_configs: bool = False  # nested kernels may have another one
     no_reorder: int = 0  # blocks of nl.no_reorder that are open
     device_loop: Any = None  # the innermost loop on the device that is running

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from nkitools.chip.registers import DeviceNumber
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.view_checks import describe, out_of_bounds, wrong
 from nkitools.rules.finding import refuse
 

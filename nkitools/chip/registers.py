@@ -1,61 +1,19 @@
-"""Numbers that the device computes while a kernel runs; those of virtual registers."""
+"""Virtual registers: scalars that exist while a kernel runs."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE
+from nkitools.chip.device_numbers import DeviceNumber, made_of
 from nkitools.chip.version_notices import report_notice
 from nkitools.dialects.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 
 _INT32 = (-(1 << 31), (1 << 32) - 1)
 _STEER = "Steer loops with nl.fori_loop and nl.while_loop, addresses with scalar_offset= or nl.ds."
-
-
-class DeviceNumber:
-    """A number that the device computes: it bounds loops and addresses elements, and the host never sees it."""
-
-    __slots__ = ("is_written", "readers", "sources", "value")
-
-    def __init__(self, state: float | None = None) -> None:
-        self.value: Any = state
-        self.sources: tuple[int, ...] = ()  # the instructions that made the value, by their positions in the record
-        self.readers: list[int] = []  # the instructions that have read the value since it was written
-        self.is_written = False  # by an instruction
-
-    def made_by(self, sources: tuple[int, ...]) -> Self:
-        """Return the number itself, once it names the instructions that made its value."""
-        self.sources = sources
-        return self
-
-    def read(self, what: str) -> float:
-        """Return the value; a register that never got one is refused (NK401)."""
-        if self.value is None:
-            refuse("NK401", f"{what} reads a register that was never given a value")
-        value: float = self.value
-        return value
-
-    def integer(self, what: str) -> int:
-        """Return the value as an address or a loop bound. NK301 for a float: its bits would be taken as an integer."""
-        value = self.read(what)
-        if not isinstance(value, int):
-            refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")
-        return value
-
-    def check_width(self, what: str) -> None:
-        """Refuse an integer of 64 bits (NK301); only scalars have so many."""
-
-    def short_integer(self, what: str) -> int:
-        """Return the value as one of 32 bits (NK301)."""
-        self.check_width(what)
-        return self.integer(what)
-
-    def operand(self) -> float:
-        """Return the value for the arithmetic of registers."""
-        return self.read("register arithmetic")
 
 
 class VirtualRegister(DeviceNumber):
@@ -151,12 +109,6 @@ class VirtualRegister(DeviceNumber):
 
     def __repr__(self) -> str:
         return f"VirtualRegister({self.value}{', frozen' if self.frozen else ''})"
-
-
-def made_of(*operands: Any) -> tuple[int, ...]:
-    """Return the instructions that made some numbers of the device; those of the host were made by none."""
-    numbers = (each for each in operands if isinstance(each, DeviceNumber))
-    return tuple(sorted({source for number in numbers for source in number.sources}))
 
 
 def check_value(what: str, value: float) -> None:

@@ -12,11 +12,11 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
 from nkitools.chip.view_checks import describe, dimension, pattern_start, wrong, wrong_call

@@ -8,8 +8,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from nkitools.chip.device_numbers import DeviceNumber, made_of
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, int32, int64
-from nkitools.chip.registers import DeviceNumber, made_of
 from nkitools.rules.finding import not_modelled, refuse
 
 Whole: TypeAlias = "int | np.integer[Any]"

@@ -10,6 +10,7 @@ import numpy as np
 
 from nkitools.chip import indexing, view_checks
 from nkitools.chip.argument_types import Number, Pattern, Shape
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType, DTypeLike
 from nkitools.chip.indexing import DynamicSlice as DynamicSlice
 from nkitools.chip.indexing import Key
@@ -17,7 +18,7 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.rearrange import plan_rearrange
-from nkitools.chip.registers import DeviceNumber, VirtualRegister
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor_refusals import NotAValue

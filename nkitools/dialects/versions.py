@@ -179,6 +179,11 @@ class LanguageVersion:
         return self if self.dialect == dialect else language_of(dialect=dialect)
 
     @property
+    def copies_objects(self) -> bool:
+        """Return whether a kernel gets copies of the author's objects: a modern one, before Python runs kernels."""
+        return self.dialect == MODERN and not self.traced
+
+    @property
     def front_end_notice(self) -> Notice | None:
         """Return the finding of NK618 about the former front end, None where the version's own is used."""
         return notice(by_full_name()[f"{MODERN}.{CUSTOM}"], self) if self.former_front_end else None

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from nkitools.chip.argument_types import Number, Pattern
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, put_floats, through_float32
-from nkitools.chip.registers import DeviceNumber
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import constant, note_unfit

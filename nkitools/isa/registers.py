@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import current_core
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast
-from nkitools.chip.registers import DeviceNumber, check_value
 from nkitools.chip.registers import VirtualRegister as VirtualRegister
+from nkitools.chip.registers import check_value
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.issue import guards

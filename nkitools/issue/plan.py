@@ -11,9 +11,10 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from nkitools.chip.argument_types import Number
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import DeviceNumber, VirtualRegister
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import LanguageVersion

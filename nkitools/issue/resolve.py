@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from nkitools.chip.core import Core
-from nkitools.chip.registers import DeviceNumber
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe

@@ -8,9 +8,10 @@ import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core, current_core
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.registers import DeviceNumber, VirtualRegister
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
 from nkitools.chip.tensor import MaskedTensor, NkiTensor
 from nkitools.issue.plan import WRITTEN, Plan

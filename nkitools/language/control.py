@@ -8,8 +8,9 @@ from typing import Any
 
 from nkitools.chip.argument_types import Bound
 from nkitools.chip.core import current_core
+from nkitools.chip.device_numbers import DeviceNumber, made_of
 from nkitools.chip.dtypes import int32
-from nkitools.chip.registers import DeviceNumber, VirtualRegister, made_of
+from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar, fits
 from nkitools.issue.instruction_names import DeviceLoop
 from nkitools.rules.finding import refuse, report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nkitools.chip.argument_types import Bound
-from nkitools.chip.registers import DeviceNumber
+from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.rules.finding import refuse
 

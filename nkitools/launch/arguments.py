@@ -15,7 +15,7 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import LOW_PRECISION
-from nkitools.dialects.versions import MODERN, LanguageVersion, by_full_name, language_of
+from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of
@@ -77,7 +77,7 @@ class Arguments:
     ) -> None:
         self.language = language_of() if language is None else language
         self.memory = memory
-        self.objects = Objects(self.language.dialect == MODERN and not self.language.traced)
+        self.objects = Objects(self.language.copies_objects)
         self.is_shared = is_shared
         self.widens_results = widens_results
         self.wrap: Wrap = wrap or (lambda tensor: tensor)

@@ -13,7 +13,7 @@ import numpy as np
 
 from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.core import CORE
-from nkitools.launch.programs import Launch
+from nkitools.launch.launch import Launch
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.rules.finding import refuse

@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, Core, SharedHbm, World
-from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
-from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.launch import settings
@@ -23,17 +20,12 @@ from nkitools.launch.argument_misuse import check_use
 from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
-from nkitools.launch.configuration import (
-    CompileConfig,
-    SpecializationConfig,
-    check_configuration,
-    report_configuration,
-    with_lnc_degree,
-)
+from nkitools.launch.configuration import check_configuration, report_configuration, with_lnc_degree
+from nkitools.launch.launch import Launch
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_effect, check_results, tensors_of
-from nkitools.launch.schedule import Schedule, check_schedule
+from nkitools.launch.schedule import check_schedule
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
@@ -51,37 +43,6 @@ from nkitools.rules.finding import Reporter as Report
 
 _MAX_PLANS = 50_000
 _plans: dict[tuple[str, str, LanguageVersion, str], dict[tuple[Any, ...], Any]] = {}
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One kernel call: what to run, on what, how.
-
-    ``wrap`` turns an argument's tensor into what the ``dialect`` hands to kernels;
-    ``precision``: ``precise``, ``full``, or as the options say, and where they say nothing ``usual_precision``;
-    ``results_as_declared``: results have their tensors' dtypes also in full precision, which else returns float32;
-    ``returns_on_chip``: results may be tiles in SBUF or PSUM; ``echo`` gets the text of device prints as they come;
-    ``reported`` stands between the rules and the reporter, where a dialect has more to say.
-    """
-
-    function: Callable[..., Any]
-    name: str
-    grid: tuple[int, ...] = ()
-    chip: str | None = None
-    nki_version: str | None = None
-    rules: str | None = None
-    precision: str | None = None
-    usual_precision: str = "precise"
-    results_as_declared: bool = False
-    returns_on_chip: bool = False
-    wrap: Callable[[NkiTensor], Any] | None = None
-    dialect: DialectSemantics = MODERN
-    echo: Callable[[str], None] | None = None
-    reported: Callable[[Report], Report] | None = None
-    schedule: Schedule | None = None
-    compile_config: CompileConfig | None = None
-    specialization_config: SpecializationConfig | None = None
-    environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets
 
 
 @probed

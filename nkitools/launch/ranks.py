@@ -20,9 +20,10 @@ from nkitools.chip.numerics import Array
 from nkitools.launch import settings
 from nkitools.launch.configuration import with_lnc_degree
 from nkitools.launch.frameworks import framework_of
+from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
-from nkitools.launch.programs import Launch, Programs, ready, reporting
+from nkitools.launch.programs import Programs, ready, reporting
 from nkitools.launch.watch_option import probed
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter

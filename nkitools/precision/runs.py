@@ -13,8 +13,9 @@ from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of
+from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped, parts_of
-from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.programs import run_launch
 from nkitools.precision.difference import exact
 from nkitools.record.prints.print_display import showing_prints
 from nkitools.record.run import Run

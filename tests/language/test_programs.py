@@ -12,7 +12,8 @@ import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.chip.core import current_core
-from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.launch import Launch
+from nkitools.launch.programs import run_launch
 from tests.isa.issued import empty, inside, placed, tile
 
 RANGES = (nl.affine_range, nl.sequential_range, nl.static_range)

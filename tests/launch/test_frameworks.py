@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from tests.launch.kernels import doubled, doubled_in_place, scaled
@@ -167,9 +168,16 @@ class TestTorch:
 
     @pytest.mark.parametrize(("dtype", "casts"), [("float64", ["float32"]), ("int64", ["int32", "float32"])])
     def test_a_dtype_that_nki_lacks_says_how_to_convert(self, torch: Any, dtype: str, casts: list[str]) -> None:
-        """In torch's own words: its integers are int64 unless told otherwise."""
-        remedy = refusal(doubled, torch.ones((8, 4), dtype=getattr(torch, dtype))).remedy
+        """In torch's own words: its integers are int64 by default, which NKI has in HBM alone, and since 0.7."""
+        with options.override(nki_version="0.6"):
+            remedy = refusal(doubled, torch.ones((8, 4), dtype=getattr(torch, dtype))).remedy
         assert remedy.startswith(f"Convert it first: {', '.join(f'x.to(torch.{cast})' for cast in casts)}, or")
+
+    def test_integers_of_64_bits_are_refused_where_they_enter_sbuf(self, torch: Any) -> None:
+        """Since NKI 0.7 an argument may have them, and a tile may not: the remedy names the dtype to compute on."""
+        finding = refusal(doubled, torch.ones((8, 4), dtype=torch.int64))
+        assert finding.rule == "NK301"
+        assert finding.remedy.endswith("Compute on nl.int32.")
 
     def test_a_tensor_of_another_device_says_how_to_bring_it(self, torch: Any) -> None:
         """The remedy has the call."""

@@ -15,7 +15,8 @@ from nkitools.chip.core import CORE
 from nkitools.chip.memory import MemoryRegion
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.launch import Launch
+from nkitools.launch.programs import run_launch
 from nkitools.record.reporter import StopRun
 from nkitools.rules.finding import REPORTER
 from tests.launch.kernels import doubled, doubled_in_place, failing, halves, impossible

@@ -12,9 +12,11 @@ from nkitools.chip.argument_types import Argument
 from nkitools.chip.core import current_core
 from nkitools.dialects.version_forms import language_here
 from nkitools.dialects.versions import language_of, parameters_of
-from nkitools.launch.configuration import CompileConfig, SpecializationConfig, check_nested
+from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
+from nkitools.launch.configuration import check_nested
 from nkitools.launch.kernel import KernelObject, P, lnc_grid, print_now
-from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.launch import Launch
+from nkitools.launch.programs import run_launch
 from nkitools.launch.schedule import Edge, Schedule, schedule_of
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse

@@ -19,7 +19,8 @@ from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.launch.kernel import KernelObject, P, print_now
-from nkitools.launch.programs import Launch, run_launch
+from nkitools.launch.launch import Launch
+from nkitools.launch.programs import run_launch
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.rules.finding import refuse
 

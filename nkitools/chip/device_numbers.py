@@ -1,0 +1,56 @@
+"""Numbers that the device computes while a kernel runs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from nkitools.rules.finding import refuse
+
+
+class DeviceNumber:
+    """A number that the device computes: it bounds loops and addresses elements, and the host never sees it."""
+
+    __slots__ = ("is_written", "readers", "sources", "value")
+
+    def __init__(self, state: float | None = None) -> None:
+        self.value: Any = state
+        self.sources: tuple[int, ...] = ()  # the instructions that made the value, by their positions in the record
+        self.readers: list[int] = []  # the instructions that have read the value since it was written
+        self.is_written = False  # by an instruction
+
+    def made_by(self, sources: tuple[int, ...]) -> Self:
+        """Return the number itself, once it names the instructions that made its value."""
+        self.sources = sources
+        return self
+
+    def read(self, what: str) -> float:
+        """Return the value; a register that never got one is refused (NK401)."""
+        if self.value is None:
+            refuse("NK401", f"{what} reads a register that was never given a value")
+        value: float = self.value
+        return value
+
+    def integer(self, what: str) -> int:
+        """Return the value as an address or a loop bound. NK301 for a float: its bits would be taken as an integer."""
+        value = self.read(what)
+        if not isinstance(value, int):
+            refuse("NK301", f"{what} needs an integer, the register holds {value}, loaded from a float tensor")
+        return value
+
+    def check_width(self, what: str) -> None:
+        """Refuse an integer of 64 bits (NK301); only scalars have so many."""
+
+    def short_integer(self, what: str) -> int:
+        """Return the value as one of 32 bits (NK301)."""
+        self.check_width(what)
+        return self.integer(what)
+
+    def operand(self) -> float:
+        """Return the value for the arithmetic of registers."""
+        return self.read("register arithmetic")
+
+
+def made_of(*operands: Any) -> tuple[int, ...]:
+    """Return the instructions that made some numbers of the device; those of the host were made by none."""
+    numbers = (each for each in operands if isinstance(each, DeviceNumber))
+    return tuple(sorted({source for number in numbers for source in number.sources}))

@@ -1,0 +1,44 @@
+"""What a launch is: the kernel, its grid and how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
+from nkitools.chip.tensor import NkiTensor
+from nkitools.launch.compile_config import CompileConfig, SpecializationConfig
+from nkitools.launch.schedule import Schedule
+from nkitools.rules.finding import Reporter as Report
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel call: what to run, on what, how.
+
+    ``wrap`` turns an argument's tensor into what the ``dialect`` hands to kernels;
+    ``precision``: ``precise``, ``full``, or as the options say, and where they say nothing ``usual_precision``;
+    ``results_as_declared``: results have their tensors' dtypes also in full precision, which else returns float32;
+    ``returns_on_chip``: results may be tiles in SBUF or PSUM; ``echo`` gets the text of device prints as they come;
+    ``reported`` stands between the rules and the reporter, where a dialect has more to say.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    grid: tuple[int, ...] = ()
+    chip: str | None = None
+    nki_version: str | None = None
+    rules: str | None = None
+    precision: str | None = None
+    usual_precision: str = "precise"
+    results_as_declared: bool = False
+    returns_on_chip: bool = False
+    wrap: Callable[[NkiTensor], Any] | None = None
+    dialect: DialectSemantics = MODERN
+    echo: Callable[[str], None] | None = None
+    reported: Callable[[Report], Report] | None = None
+    schedule: Schedule | None = None
+    compile_config: CompileConfig | None = None
+    specialization_config: SpecializationConfig | None = None
+    environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets
