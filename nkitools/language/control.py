@@ -56,7 +56,7 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
     with DeviceLoop.begun(core) as loop:
         try:
             for value in values:
-                record.loop = record.enter_iteration(parent, site, value)
+                record.loop = record.loop_states.enter(parent, site, value, values.step)
                 yield VirtualRegister(value, frozen=True).made_by(sources)
                 loop.first = False
         finally:

@@ -121,17 +121,7 @@ class LoopRange(Sequence[int]):
 
     def __iter__(self) -> Iterator[int]:
         core = CORE.get()
-        if core is None:
-            yield from self.range
-            return
-        record = core.record
-        parent, site = record.loop, record.site()
-        try:
-            for value in self.range:
-                record.loop = record.enter_iteration(parent, site, value)
-                yield value
-        finally:
-            record.loop = parent
+        return iter(self.range) if core is None else core.record.iterations(self.range)
 
 
 def affine_range(start: int, stop: int | None = None, step: int = 1) -> LoopRange:

@@ -22,6 +22,7 @@ from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
 from nkitools.launch.configuration import check_configuration, report_configuration, with_lnc_degree
 from nkitools.launch.launch import Launch
+from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.read_only import check_write
 from nkitools.launch.results import check_effect, check_results, tensors_of
@@ -94,7 +95,7 @@ def ready(launch: Launch, reporter: Reporter, language: LanguageVersion) -> Iter
         for found in source_findings(launch.function, language):
             with reporter.placed(Site(found.file, found.line, found.column, found.function)):
                 reporter(RULES[found.rule], found.message, False, (), found.remedy)
-    with one_thread(), authors_breakpoints():
+    with one_thread(), authors_breakpoints(), counted_ranges(launch.function):
         yield
 
 

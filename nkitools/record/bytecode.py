@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import itertools
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
 
@@ -67,6 +69,18 @@ def _loops(code: CodeType) -> tuple[Loop, ...]:
 def loops_around(code: CodeType, offset: int) -> list[Loop]:
     """Return the for loops whose bodies hold the instruction at ``offset``, outermost first."""
     return [loop for loop in _loops(code) if loop.start < offset < loop.end]
+
+
+@lru_cache(maxsize=1024)
+def begins_loop(code: CodeType, offset: int) -> bool:
+    """Return whether the value of the instruction at ``offset`` goes to a ``for`` statement and nowhere else.
+
+    The loops of generators do not count: between two of their iterations other code runs.
+    """
+    offsets, instructions = _instructions(code)
+    position = bisect_right(offsets, offset)
+    following = [each.opname for each in instructions[position : position + 2]]
+    return following == ["GET_ITER", "FOR_ITER"] and not code.co_flags & _SUSPENDED
 
 
 def bound_name(code: CodeType, offset: int) -> str:

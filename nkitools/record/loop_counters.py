@@ -1,4 +1,4 @@
-"""Loop counters: from the author's frames while they stand, from nl ranges once they are history."""
+"""Loop counters: from the author's frames while they stand, from the record once they are history."""
 
 from __future__ import annotations
 

@@ -5,10 +5,9 @@ An instruction is a loop state (4 bytes) and a row of 64-bit words (`nkitools.re
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.instruction_record import InstructionRecord, OperandRecord
 from nkitools.record.loop_counters import qualified
+from nkitools.record.loop_states import LoopStates
 from nkitools.record.open_instruction import OpenRows
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_display import shown_by
@@ -103,7 +103,7 @@ class Record(OpenRows):
         self.values: dict[tuple[int, tuple[int, ...], Access], list[int]] = {}
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
-        self._loop_rows = array("q")
+        self.loop_states = LoopStates()
         self.prints = Prints()
         self.findings_left_out = 0
         self.origins: set[tuple[str, int]] = set()  # the lines that NK404 was reported for
@@ -187,11 +187,15 @@ class Record(OpenRows):
         """
         self.meetings.append(Meeting(len(self.states), tuple(programs), storage))
 
-    def enter_iteration(self, parent: int, site: int, value: int) -> int:
-        """Return the loop state of an iteration of an nl range: its parent state, the loop's site, the counter."""
-        state = len(self._loop_rows) // 3
-        self._loop_rows.extend((parent, site, value))
-        return state
+    def iterations(self, numbers: range) -> Iterator[int]:
+        """Yield the numbers of a loop in the author's source, each as one of its iterations."""
+        parent, site, step, enter = self.loop, self.site(), numbers.step, self.loop_states.enter
+        try:
+            for value in numbers:
+                self.loop = enter(parent, site, value, step)
+                yield value
+        finally:
+            self.loop = parent
 
     def add_print(self, record: Print) -> None:
         """Keep a device print, whose value may still be the tensor's memory, and show it where that is wanted."""
@@ -236,7 +240,7 @@ class Record(OpenRows):
         """Counter names and values of a loop state, outermost first."""
         found: list[tuple[str, str, int]] = []
         while state >= 0:
-            parent, site_number, value = self._loop_rows[state * 3 : state * 3 + 3]
+            parent, site_number, value = self.loop_states.at(state)
             site = self.sites[site_number]
             found.append((site.function, site.bound or f"line {site.line}", value))
             state = parent
@@ -244,7 +248,7 @@ class Record(OpenRows):
 
     def outer_loop(self, state: int) -> int:
         """Return the loop state around another one, -1 where there is none."""
-        return self._loop_rows[state * 3]
+        return self.loop_states.at(state)[0]
 
     def program_at(self, position: int) -> tuple[int, ...]:
         """Return the program that issued the instruction at ``position``."""

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from nkitools.dialects import versions
 from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.version_forms import VersionedInstruction
 from nkitools.issue.instruction import Instruction
 from nkitools.record.source_sites import is_internal
 
@@ -18,8 +20,11 @@ INSTRUCTIONS = [each for each in vars(nisa).values() if isinstance(each, Instruc
 
 
 def generated(instruction: Instruction) -> list[Any]:
-    """Return the generated functions of an instruction: the one that binds, and the fast path where there is one."""
-    functions = [instruction._bind, instruction._issue]
+    """Return the generated functions of an instruction: those that bind, and the fast path where there is one."""
+    binders = [instruction._bind]
+    if isinstance(instruction, VersionedInstruction):  # one for each version that has the instruction
+        binders = [instruction.binders[each] for each in versions.languages_of() if instruction.row.is_in(each)]
+    functions = [*binders, instruction._issue]
     return [each for each in functions if each.__code__.co_filename.startswith("<nkitools generated")]
 
 

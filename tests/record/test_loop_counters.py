@@ -146,7 +146,7 @@ class TestPrints:
         names: dict[str, Any] = {"nl": nl}
         exec(source, names)
         assert printed(names["kernel"]) == [{"m": 0, "i": 0}, {"m": 1, "i": 0}]
-        assert issued(names["kernel"]) == [{"m": 0}, {"m": 1}]
+        assert issued(names["kernel"]) == [{"m": 0, "i": 0}, {"m": 1, "i": 0}]
         (found,) = {(each.file, each.line) for each in nkitools.simulate(names["kernel"], X).instructions}
         assert found == ("<string>", 5)
 
@@ -161,10 +161,10 @@ class TestPrints:
 
 
 class TestInstructions:
-    """Counters of nl ranges are kept with each instruction."""
+    """Counters of loops over nl's ranges and Python's are kept with each instruction."""
 
-    def test_nl_ranges_are_kept(self) -> None:
-        """Nested, and with the names that they have in the source; plain ranges are not recorded."""
+    def test_ranges_are_kept(self) -> None:
+        """Nested, and with the names that they have in the source."""
 
         def kernel(x: Any) -> None:
             nl.load(x)
@@ -174,7 +174,7 @@ class TestInstructions:
                     for m in nl.sequential_range(2, 6, 3):
                         nl.load(x)
 
-        inner = [{"n": n, "m": m} for n in range(2) for _ in range(2) for m in (2, 5)]
+        inner = [{"n": n, "_": turn, "m": m} for n in range(2) for turn in range(2) for m in (2, 5)]
         assert issued(kernel) == [{}, {"n": 0}, *inner[:4], {"n": 1}, *inner[4:]]
 
     def test_what_breaks_out_of_a_loop_is_out_of_it(self) -> None:

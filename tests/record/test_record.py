@@ -165,7 +165,8 @@ def test_ten_thousand_instructions_take_64_bytes_each() -> None:
     record = run.record
     assert record is not None
     assert record.count == 10_001
-    kept = [record.row_words, record.states, record._loop_rows, record._starts, record.sites.all, record.plans]
+    loops = [record.loop_states.firsts, record.loop_states.rows]
+    kept = [record.row_words, record.states, *loops, record._starts, record.sites.all, record.plans]
     assert sum(sys.getsizeof(each) for each in kept) <= 64 * record.count
 
 

@@ -3,13 +3,12 @@
 One column has an entry for each instruction (``plan``, ``site``, ``loop``) or for each operand, one instruction after
 the other (``storage``, ``layout``, ``byte_offset``); their entries are places in the tables ``plans``, ``sites``,
 ``storages`` and ``layouts``. How many operands an instruction has is the length of ``written`` of its plan. A ``loop``
-is a place in ``loops``, whose columns say of each iteration of an nl range its parent (-1: none), the site of the loop
+is a place in ``loops``, whose columns say of each iteration of a loop its parent (-1: none), the site of the loop
 and the counter's value; -1 is outside of all. ``programs`` says from which instruction on which program was running.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -21,6 +20,7 @@ from nkitools.chip.layout import LAYOUTS, Layout
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
+from nkitools.record.loop_states import LoopStates
 from nkitools.record.record import Meeting, Record, StorageRecord
 from nkitools.record.rows import Access, Planned, RecordedPlan
 from nkitools.record.saved.beside_packing import beside_from, packed_beside
@@ -35,7 +35,7 @@ _LOOPS = ("parent", "site", "value")
 def packed_record(record: Record, *, compress: bool) -> dict[str, Any]:
     """Return a record without its prints and findings, which are the run's."""
     tables = _Tables(record)
-    loops = np.array(record._loop_rows, np.int64).reshape(-1, 3).T
+    loops = record.loop_states.columns()
     packed = {
         "rank": record.rank,
         "instructions": record.count,
@@ -144,7 +144,7 @@ class SavedRecord(Record):
         _within(loops[1], len(self.sites.all), "site", least=-1)
         made = np.array([each.site for each in self.storages.values()], np.int64)
         _within(made, len(self.sites.all), "site", least=-1)
-        self._loop_rows = array("q", np.stack(loops, axis=1).tobytes())
+        self.loop_states = LoopStates.of_columns(np.stack(loops))
         self._fill(packed)
         if "beside" in packed:  # files of older versions have none
             self.beside = beside_from(packed["beside"], self)
@@ -158,7 +158,7 @@ class SavedRecord(Record):
             raise ValueError("the columns of instructions differ in their lengths")
         _within(plans, len(self.plans), "plan")
         _within(sites, len(self.sites.all), "site", least=-1)
-        _within(states, len(self._loop_rows) // 3, "loop", least=-1)
+        _within(states, self.loop_states.count, "loop", least=-1)
         _within(columns["layout"], layouts.size, "layout")
         _within(columns["storage"], len(self.storages), "storage")
         self.fill(columns, layouts)

@@ -1,0 +1,97 @@
+"""Loops over Python's ``range`` in a kernel's source: the record has their iterations, as it has those of nl's ranges.
+
+While a kernel runs, the name ``range`` of the author's modules means `_Range`, which makes Python's own ranges and is
+equal to ``range``, though not identical.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType, ModuleType
+from typing import Any, SupportsIndex
+from weakref import WeakKeyDictionary
+
+from nkitools.chip.core import CORE
+from nkitools.record.bytecode import begins_loop
+
+_namespaces: WeakKeyDictionary[FunctionType, list[dict[str, Any]]] = WeakKeyDictionary()
+
+
+class _Counting(type):
+    """The type of `_Range`: a call of the class makes a ``range``, and its instances are those of ``range``."""
+
+    def __call__(cls, *bounds: SupportsIndex) -> Any:
+        """Return the range; where a ``for`` statement of a kernel alone takes it, an iterator that the record sees."""
+        numbers = range(*bounds)
+        core = CORE.get()
+        if core is None:
+            return numbers
+        frame = sys._getframe(1)
+        return core.record.iterations(numbers) if begins_loop(frame.f_code, frame.f_lasti) else numbers
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, range)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is range
+
+    def __hash__(cls) -> int:
+        return hash(range)
+
+    def __repr__(cls) -> str:
+        return repr(range)
+
+
+class _Range(metaclass=_Counting):
+    """``range`` as an author's module has it while a kernel runs."""
+
+
+@contextmanager
+def counted_ranges(function: Callable[..., Any]) -> Iterator[None]:
+    """Count loops over ``range`` in a kernel and in the author's functions that it names, while the block runs.
+
+    A module with a ``range`` of its own keeps it.
+    """
+    changed = [each for each in _author_namespaces(function) if "range" not in each]
+    for each in changed:
+        each["range"] = _Range
+    try:
+        yield
+    finally:
+        for each in changed:
+            if each.get("range") is _Range:
+                del each["range"]
+
+
+def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Return the variables of the modules of a kernel and of the author's functions that it names."""
+    from nkitools.lint.called_functions import plain_function  # which no import of nkitools needs
+
+    plain = plain_function(function)
+    if plain is None:
+        return []
+    found = _namespaces.get(plain)
+    if found is None:
+        found = _namespaces[plain] = _found_namespaces(plain)
+    return found
+
+
+def _found_namespaces(function: FunctionType) -> list[dict[str, Any]]:
+    """Return the same of a plain function; functions are also named as attributes of modules."""
+    from nkitools.lint.called_functions import named_functions, nested_codes
+
+    found: dict[int, dict[str, Any]] = {}
+    waiting: list[Any] = [function]
+    seen: set[int] = set()
+    while waiting:
+        for named in named_functions(waiting.pop()):
+            if id(named) in seen:
+                continue
+            seen.add(id(named))
+            variables = found[id(named.__globals__)] = named.__globals__
+            names = {name for code in nested_codes(named.__code__) for name in code.co_names}
+            modules = [value for value in map(variables.get, names) if isinstance(value, ModuleType)]
+            waiting += [vars(module)[name] for module in modules for name in names & vars(module).keys()]
+    return list(found.values())

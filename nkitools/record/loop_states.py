@@ -1,0 +1,56 @@
+"""The iterations of a run's loops, numbered in the order in which they began: the loop state of an instruction."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class LoopStates:
+    """The loop states of a run; those that follow each other in one loop share a row, which keeps long loops small.
+
+    A row has the state around the loop, the loop's site, the counter of the row's first state, and the loop's step.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.firsts = array("q")  # the first state of each row
+        self.rows = array("q")
+        self._next: tuple[int, ...] = ()  # the row's own continuation
+
+    def enter(self, parent: int, site: int, value: int, step: int) -> int:
+        """Return the state of an iteration that begins now."""
+        state = self.count
+        self.count = state + 1
+        entered = (parent, site, value, step)
+        if entered != self._next:
+            self.firsts.append(state)
+            self.rows.extend(entered)
+        self._next = (parent, site, value + step, step)
+        return state
+
+    def at(self, state: int) -> tuple[int, int, int]:
+        """Return the state around a loop (-1: none), the loop's site, and its counter."""
+        row = bisect_right(self.firsts, state) - 1
+        parent, site, value, step = self.rows[row * 4 : row * 4 + 4]
+        return parent, site, value + (state - self.firsts[row]) * step
+
+    def columns(self) -> NDArray[np.int64]:
+        """Return what `at` does for each state, as three rows of numbers."""
+        firsts, rows = np.array(self.firsts, np.int64), np.array(self.rows, np.int64).reshape(-1, 4)
+        lengths = np.diff(firsts, append=self.count)
+        parents, sites, values, steps = np.repeat(rows, lengths, axis=0).T
+        turns = np.arange(self.count) - np.repeat(firsts, lengths)
+        return np.stack([parents, sites, values + turns * steps])
+
+    @classmethod
+    def of_columns(cls, columns: NDArray[np.int64]) -> LoopStates:
+        """Return the states that these are the `columns` of."""
+        made = cls()
+        made.count = columns.shape[1]
+        made.firsts = array("q", range(made.count))
+        made.rows = array("q", np.vstack([columns, np.zeros((1, made.count), np.int64)]).T.tobytes())
+        return made
