@@ -42,9 +42,7 @@ class VirtualRegister(DeviceNumber):
 
     def __bool__(self) -> bool:
         core = CORE.get()
-        if core is None:
-            return self.read("a loop condition") != 0
-        if not core.record.tests_while():
+        if core is None or not core.record.tests_while():
             message = "the truth value of a register is asked for; its value exists only on the device"
             refuse("NK602", message, remedy=_STEER)
         row = by_full_name()["nki.while register:"]

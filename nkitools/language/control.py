@@ -13,6 +13,7 @@ from nkitools.chip.dtypes import int32
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar, fits
 from nkitools.issue.instruction_names import DeviceLoop
+from nkitools.language.body_state import FirstTurn
 from nkitools.rules.finding import refuse, report
 
 
@@ -87,8 +88,13 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: 
     for bound in (lower, upper):
         if kind is NkiScalar and isinstance(bound, int) and not fits(bound, int32):
             refuse("NK609", f"{what}: bound {bound} does not fit into the 32 bits of the loop's counter")
-    for counter in _iterations(what, lower, upper, step):
+    turns = _iterations(what, lower, upper, step)
+    state = FirstTurn.of(current_core(what), "fori_loop", body_fun)
+    for counter in turns:
         body_fun(kind(counter.value).made_by(counter.sources))
+        if state is not None:
+            state.compare()
+            state = None
 
 
 def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> None:
@@ -103,10 +109,14 @@ def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> N
     _body(what, body_fun)
     core, condition = current_core(what), _condition(what, "init", init)
     core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
+    state = FirstTurn.of(core, "while_loop", body_fun)
     with DeviceLoop.begun(core) as loop:
         while condition.read(what) != 0:
             given = type(condition)(condition.value).made_by(condition.sources)
             condition = _condition(what, "what body_fun returns", body_fun(given))
+            if state is not None:
+                state.compare()
+                state = None
             loop.first = False
 
 

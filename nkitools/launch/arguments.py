@@ -148,10 +148,14 @@ class Arguments:
 
         Only where something has changed: another copied argument may be a view of the same elements.
         """
-        self.objects.write_back(self.leave)
+        self.finish_objects()
         changed = [entered for entered in self._entered if entered.is_changed]
         for entered in changed:
             np.copyto(entered.array, entered.storage.array)
+
+    def finish_objects(self) -> None:
+        """Give the author's objects what the kernel has set in them; also where it raises, as Python does."""
+        self.objects.write_back(self.leave)
 
     def leave(self, value: Argument) -> Any:
         """Return a kernel's result in kind: tensors as arrays (an argument as its own array), containers kept."""

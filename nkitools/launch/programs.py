@@ -161,6 +161,7 @@ class Programs:
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take the arguments of the kernel."""
         self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
+        self.record.compares_bodies = self.language.traced and self.reporter.level != "off"
         if self.record.keeps_parts and self.launch.dialect.compares_race_values:
             self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
@@ -183,6 +184,8 @@ class Programs:
 
     def finish(self, results: list[Any]) -> Any:
         """Return what history shows when all have ended; program 0's result in kind."""
+        if self.record.changed_bodies:
+            self._report_changed_bodies()
         judge(self.record, self.reporter, self.generation, spills=self.launch.dialect.spills)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
@@ -193,6 +196,18 @@ class Programs:
         self.record.returned(tensors_of(results[0]))
         self.arguments.finish()
         return self.arguments.leave(results[0])
+
+    def _report_changed_bodies(self) -> None:
+        """NK622: bodies of loops on the device that have changed outer objects, though their source shows no change."""
+        from nkitools.lint.functions import shows_changes
+        from nkitools.lint.outer_changes import KEEP, traced_once_message
+
+        for each in self.record.changed_bodies:
+            site = Site(each.code.co_filename, each.code.co_firstlineno, None, each.code.co_name)
+            if not shows_changes(each.body):
+                with self.reporter.placed(site):
+                    report("NK622", traced_once_message(f"has changed `{each.name}`", each.loop), remedy=KEEP)
+        self.record.changed_bodies.clear()  # they keep the tensors alive that they name
 
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
         where = (self.generation.name, self.reporter.level, self.language)
@@ -219,10 +234,12 @@ class Programs:
     @hands_over
     def _run_one(self, core: Core, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         token = CORE.set(core)
+        ended = False
         try:
             with noticing(None if self.reporter.level == "off" else core.evidence):
                 result = self.launch.function(*args, **kwargs)
             self._report_untriggered(core)
+            ended = True
             return result
         except ValueError as error:
             check_write(error, self.arguments, self.reporter)
@@ -232,6 +249,9 @@ class Programs:
             raise
         finally:
             CORE.reset(token)
+            if not ended:
+                self.record.changed_bodies.clear()
+                self.arguments.finish_objects()
 
     def _report_untriggered(self, core: Core) -> None:
         """NK504: a prepare of a collective that no trigger has followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -10,10 +11,12 @@ from weakref import WeakKeyDictionary
 
 from nkitools import options
 from nkitools.dialects.versions import LanguageVersion
+from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.called_functions import named_functions, plain_function
 from nkitools.lint.engine import UNSEEN, look_at_function
 from nkitools.lint.ignores import ignores_of, without_ignored
 from nkitools.lint.kernel_call_graph import dialect_of
+from nkitools.lint.outer_changes import changes_of_body, changes_of_running
 from nkitools.lint.project import Found, Running
 from nkitools.rules.finding import Finding
 
@@ -49,6 +52,22 @@ def _findings(function: FunctionType, language: LanguageVersion) -> Iterator[Fin
                 yield from _of_one(found, language, launched=each is function)
 
 
+def shows_changes(body: Callable[..., Any]) -> bool:
+    """Return whether the source of a loop's body shows that it changes an outer object, ignored or not."""
+    plain = plain_function(body) or plain_function(vars(type(body)).get("__call__"))
+    if plain is None:
+        return False
+    code, found = plain.__code__, _found(plain)
+    if found is not None:
+        return any(True for _ in changes_of_running(found, _project))
+    module = _project.running(code.co_filename, plain.__globals__)
+    for scope in module.scope.all() if module is not None else ():
+        for _, node in loop_calls(scope):
+            if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno and module is not None:
+                return any(True for _ in changes_of_body(node, module, scope, _project))
+    return False
+
+
 _by_node: dict[tuple[ast.AST, LanguageVersion, bool], tuple[Finding, ...]] = {}
 _MOST_NODES = 4096
 
@@ -61,8 +80,12 @@ def _of_one(found: Found, language: LanguageVersion, *, launched: bool) -> tuple
             _by_node.clear()
         spoken = look_at_function(found, "modern", _project, UNSEEN, kernel=launched, language=language)
         told = [each for each in spoken if each.severity != "hint"]
-        _by_node[key] = tuple(without_ignored(told, ignores_of(found.module.text)))
+        _by_node[key] = tuple(each for each in told if without_ignored([each], ignores_of(_text(each.file))))
     return _by_node[key]
+
+
+def _text(file: str) -> str:
+    return "".join(linecache.getlines(file))
 
 
 def _found(function: FunctionType) -> Found | None:

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nkitools.chip.memory import Storage
@@ -83,6 +84,9 @@ class Record(OpenRows):
     For schedules: ``labels`` are the programs, positions (-1 where a run-time address skipped it) and names of named
     instructions, in a loop on the device those of its first turn; ``ordered`` the programs and stretches that
     ``nl.no_reorder()`` keeps in order; ``skipped_loop`` whether a loop on the device had no turn.
+
+    For the bodies of loops on the device, where ``compares_bodies``: ``compared_bodies`` are those whose first turn was
+    looked at, ``changed_bodies`` those that have changed Python objects outside (`nkitools.language.body_state`).
     """
 
     def __init__(self) -> None:
@@ -111,6 +115,9 @@ class Record(OpenRows):
         self.labels: list[tuple[tuple[int, ...], int, str]] = []
         self.ordered: list[tuple[tuple[int, ...], int, int]] = []
         self.skipped_loop = False
+        self.compares_bodies = False
+        self.compared_bodies: dict[int, CodeType] = {}  # by their ids
+        self.changed_bodies: list[Any] = []
         self.echo: Callable[[str], None] | None = None
         self.outputs: list[Access] = []  # the kernel's results: where they lie
         self.rank: int | None = None  # of the run's communicating ranks this is the history of one

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from nkitools.lint.abstract_values import Container, Sequence, Tensor, Value
 from nkitools.lint.body_arguments import loop_calls
 from nkitools.lint.context import Context
-from nkitools.lint.outer_changes import Change, changes_of_function, changes_of_lambda
+from nkitools.lint.outer_changes import KEEP, Change, changes_of_body, changes_of_function, traced_once_message
+from nkitools.lint.project import Found
 from nkitools.lint.scope import Function
 
 _GROWING = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
-_KEEP = "Keep what changes from turn to turn in a tensor in SBUF or HBM that is created in front of the loop."
 _BEFORE = "Create the tensor in front of the loop, and let the body write into it."
 
 
@@ -68,28 +69,21 @@ def traced_once(context: Context, node: Function, names: object) -> None:
     """Report the outer objects that a loop body changes, and those that the bodies of a function's own loops change."""
     if not context.modern or not context.language.traced:
         return
-    if context.loop_body:
-        _changed(context, context.loop_body, changes_of_function(context.scope))
+    if context.loop_body and context.scope.outer is not None:
+        found = Found(context.module, context.scope.outer, node)
+        _changed(context, context.loop_body, changes_of_function(found, context.project))
     for loop, body in loop_calls(context.scope):
-        if isinstance(body, ast.Lambda):
-            _changed(context, loop, changes_of_lambda(body, context.scope))
-            continue
-        found = context.resolve(body)
-        nested = found is not None and found.scope is context.scope  # looked at as a function of its own
-        if found is not None and not nested and isinstance(found.node, Function):
-            _changed(context.at(found), loop, changes_of_function(found.inner))
+        named = context.resolve(body) if isinstance(body, ast.Name) else None
+        if named is None or named.scope is not context.scope:  # a nested function is looked at as one of its own
+            _changed(context, loop, changes_of_body(body, context.module, context.scope, context.project))
 
 
 def _changed(context: Context, loop: str, changes: Iterable[Change]) -> None:
     said = {(each.file, each.line) for each in context.findings if each.severity == "error"}
     for each in changes:
-        if (context.module.path, getattr(each.node, "lineno", 0)) in said:
-            continue
-        message = (
-            f"the body of nl.{loop} changes `{each.name}`, which lives outside of it; the body is traced once, so that "
-            "the chip computes something else than a loop of Python, and results that depend on it are not promised"
-        )
-        context.find("NK622", each.node, message, _KEEP)
+        if (each.module.path, getattr(each.node, "lineno", 0)) not in said:
+            there = replace(context, module=each.module, scope=each.scope)
+            there.find("NK622", each.node, traced_once_message(f"changes `{each.name}`", loop), KEEP)
 
 
 LISTENS = {"function": (returns,), "method": (grown,), "put": (put,), "bind": (bound,), "left": (traced_once,)}

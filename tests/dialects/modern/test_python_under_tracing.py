@@ -127,6 +127,24 @@ def test_an_object_that_a_kernel_is_given(weights: Any, version: str, monkeypatc
     assert settings.weights is weights
 
 
+@each_version
+@pytest.mark.parametrize("weights", [None, X], ids=["without arrays", "with an array"])
+def test_an_object_changed_by_a_kernel_that_raises(weights: Any, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the kernel has changed before it raises stays under 0.7, as in Python; under 0.6 it was a copy's."""
+
+    def raising(x: Any, settings: Any) -> Any:
+        settings.launches = 5
+        settings.steps = [3]
+        raise KeyError("after the change")
+
+    settings = Settings(weights)
+    with language(version, monkeypatch), pytest.raises(KeyError):
+        nkitools.simulate(raising, X.copy(), settings)
+    copied = version in ("0.6", "custom")
+    assert (settings.launches, settings.steps) == ((0, [1]) if copied else (5, [3]))
+    assert settings.weights is weights
+
+
 def test_one_object_given_twice_is_one_object() -> None:
     """Under 0.7 its arrays make no two of it."""
 

@@ -538,6 +538,40 @@ LOOPS = {
         """,
         1,
     ),
+    "a method that the body calls": Case(
+        "a body is traced once",
+        """
+        class State(nl.NKIObject):
+            count: int = 0
+
+            def bump(self):
+                self.count = self.count + 1  # 0.7: NK622
+
+        @nki.jit
+        def kernel(x):
+            state = State()
+            nl.fori_loop(0, 1, lambda i: state.bump())  # 0.6: lint NK616
+            factor = state.count
+        """,
+        1,
+    ),
+    "a method that is the body": Case(
+        "a body is traced once",
+        """
+        class State(nl.NKIObject):
+            count: int = 0
+
+            def step(self, i):
+                self.count = self.count + 1  # 0.7: NK622
+
+        @nki.jit
+        def kernel(x):
+            state = State()
+            nl.fori_loop(0, 1, state.step)
+            factor = state.count
+        """,
+        1,
+    ),
     "a while_loop body that counts": Case(
         "a body is traced once",
         """
