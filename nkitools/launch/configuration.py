@@ -1,4 +1,4 @@
-"""What a launch's configuration and LNC degree allow: errors, and hints where the chip may compute something else."""
+"""Errors of a launch's configuration and LNC degree, and hints where the chip may compute something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch is: the kernel, its grid and how to run it."""
+"""A launch: the kernel, its grid and how to run it."""
 
 from __future__ import annotations
 
