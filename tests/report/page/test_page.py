@@ -25,7 +25,7 @@ HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.h
 def turns(x: Any) -> Any:
     """Three turns, of which the second divides by zero."""
     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    for i in nl.sequential_range(3):
+    for i in range(3):
         tile = nl.load(x[i * 128 : (i + 1) * 128, :])
         nl.device_print("tile", tile)
         root = nl.sqrt(tile)
