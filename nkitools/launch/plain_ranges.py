@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary
 
@@ -46,6 +46,11 @@ class _Counting(type):
 
 class _Range(metaclass=_Counting):
     """``range`` as an author's module has it while a kernel runs."""
+
+
+def is_range_call(frame: FrameType) -> bool:
+    """Return whether ``frame`` is a call of ``range`` in an author's module, which asks for integers."""
+    return frame.f_code is _Counting.__call__.__code__
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.tiles.dtypes import is_number
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import Tile
+from nkitools.launch.plain_ranges import is_range_call
 from nkitools.record.source_sites import is_internal
 from nkitools.rules.finding import refuse, report
 
@@ -36,7 +37,8 @@ class Scalar:
 
     def __index__(self) -> int:
         """For range, which the author's own code calls; nkitools asks where the compiler must know an integer."""
-        if is_internal(sys._getframe(1).f_code.co_filename):
+        frame = sys._getframe(1)
+        if is_internal(frame.f_code.co_filename) and not is_range_call(frame):
             refuse("NK609", f"{self!r} is known only when the kernel runs; an integer must be known before")
         return operator.index(self.number)  # type: ignore[arg-type]
 
