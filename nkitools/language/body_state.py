@@ -8,6 +8,7 @@ items, elements of small arrays. Tensors, registers and the objects of installed
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 from collections import deque
@@ -196,8 +197,9 @@ def _is_authors(value: FunctionType | type) -> bool:
     module = value.__module__ or ""
     if module.partition(".")[0] in _OTHERS:
         return False
-    names = vars(sys.modules[module]) if module in sys.modules else {}
-    file = str(names.get("__file__") or "")
-    code = value.__code__.co_filename if isinstance(value, FunctionType) else file
+    try:
+        file = inspect.getfile(value)
+    except (OSError, TypeError):  # a class of no file
+        file = ""
     builtin = module in sys.builtin_module_names
-    return not (builtin or is_internal(code) or "site-packages" in code or code.startswith(_INSTALLED))
+    return not (builtin or is_internal(file) or "site-packages" in file or file.startswith(_INSTALLED))
