@@ -22,6 +22,7 @@ from nkitools.rules.finding import Finding
 ALL = gathered((*UNSEEN_BY_RUNS, *SEEN_BY_RUNS))
 UNSEEN = gathered(UNSEEN_BY_RUNS)
 _IMPORTED = ("nki.collectives.", "nki.compiler.")  # kernels import their names one by one
+_UNMODELLED = "non_ssa_legalization"  # of CompileConfig: what a simulation cannot show
 DIALECTS = ("auto", "modern", "legacy")
 
 
@@ -114,19 +115,24 @@ def _declared(module: Module, project: Project, dialect: str, interface: Interfa
             if isinstance(node, ast.Call):
                 _made(context, node, scope)
         for each in scope.definitions.values():
-            for decorator in each.decorator_list:
-                if isinstance(decorator, ast.Call):
-                    _made(context, decorator, scope)
+            for node in own_nodes(each.decorator_list):
+                if isinstance(node, ast.Call):
+                    _made(context, node, scope)
     return context.findings
 
 
 def _made(context: Context, node: ast.Call, scope: Scope) -> None:
-    """Check a call of nki.jit and its kin: NK608, NK609."""
+    """Check a call of nki.jit and its kin, and of CompileConfig: NK608, NK609, NK621."""
     name = scope.qualified(node.func)
     if context.interface is not None and context.module.makes_kernel(node.func, scope):
         wrong = context.interface.wrong_call(name, node)
         if wrong is not None:
             context.find(wrong[0], node, *wrong[1:])
+    if name == "nki.compiler.CompileConfig":
+        for key in node.keywords:
+            if key.arg == _UNMODELLED and isinstance(key.value, ast.Constant) and key.value.value is True:
+                message = f"{_UNMODELLED}=True is not modelled; the chip may compute something else"
+                context.find("NK621", key, message, "Compare the results with those of the chip.")
 
 
 def _imported(context: Context, node: ast.AST, dialect: str) -> None:

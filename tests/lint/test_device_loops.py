@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nkitools import options
 from tests.lint.linted import marked
 
 pytestmark = pytest.mark.usefixtures("parsed")
@@ -155,3 +156,28 @@ CASES = {
 def test_loops_on_the_device(tmp_path: Path, body: str) -> None:
     """What is marked is found, and nothing else."""
     marked(tmp_path, body)
+
+
+SCALARS = {
+    "operators that scalars lack": """\
+        def body(i):
+            a = i + 1 - 2 * i
+            b = i // 2  # NK607 9
+            c = 8 % i  # NK607 9
+            d = ~i  # NK607 9
+            i <<= 1  # NK607 5
+
+        nl.fori_loop(0, 4, body)
+        """,
+    "a scalar that is a condition": """\
+        more = nisa.scalar_load(nl.load(x))
+        nl.while_loop(more, lambda r: r)  # NK621 1
+        """,
+}
+
+
+@pytest.mark.parametrize("body", SCALARS.values(), ids=SCALARS)
+def test_scalars_of_loops_on_the_device(tmp_path: Path, body: str) -> None:
+    """Under 0.7 what is marked is found, and nothing else."""
+    with options.override(nki_version="0.7"):
+        marked(tmp_path, body)

@@ -157,3 +157,14 @@ def test_a_name_that_is_to_go(tmp_path: Path, line: str) -> None:
     (found,) = of_body(tmp_path, line)
     assert (found.rule, found.severity) == ("NK618", "hint")
     assert found.remedy.startswith("Use ")
+
+
+@pytest.mark.parametrize(("value", "found"), [("True", [("NK621", 4)]), ("False", [])])
+def test_an_option_that_a_simulation_does_not_show(tmp_path: Path, value: str, found: list[tuple[str, int]]) -> None:
+    """CompileConfig(non_ssa_legalization=True) is a hint of lint as of runs."""
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        "import nki\nfrom nki.compiler import CompileConfig\n\n"
+        f"@nki.jit(compile_config=CompileConfig(non_ssa_legalization={value}))\ndef kernel(x):\n    return x\n"
+    )
+    assert [(each.rule, each.line) for each in findings(path)] == found

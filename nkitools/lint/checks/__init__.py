@@ -29,7 +29,7 @@ SEEN_BY_RUNS = (arithmetic, interface, masks, operands, registers, shapes, truth
 # The rules that source checks can report, those of nkitools.lint.legacy_scopes and of files included.
 RULES = frozenset({
     "NK101", "NK103", "NK104", "NK112", "NK201", "NK208", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607", "NK608",
-    "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620", "NK622"
+    "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620", "NK621", "NK622"
 })  # fmt: skip
 
 

@@ -1,10 +1,10 @@
-"""NK601: Python's operators, NumPy and iteration on tensors."""
+"""NK601, NK607: Python's operators on tensors and scalars of the device, NumPy and iteration on tensors."""
 
 from __future__ import annotations
 
 import ast
 
-from nkitools.lint.abstract_values import Number, Tensor, Value, is_float, whole
+from nkitools.lint.abstract_values import Constant, Number, Scalar, Tensor, Value, is_float, whole
 from nkitools.lint.context import Context
 
 _REMEDY = "Call nl.add, nl.subtract, nl.multiply, … or nisa.tensor_tensor / nisa.tensor_scalar."
@@ -16,6 +16,16 @@ def _operator(context: Context, node: ast.expr | ast.stmt, *values: Value) -> No
     if context.modern and any(isinstance(each, Tensor) for each in values):
         what = ast.unparse(node)
         context.find("NK601", node, f"`{what}` computes on a tensor with a Python operator", _REMEDY)
+
+
+def of_scalar(context: Context, node: ast.BinOp | ast.UnaryOp | ast.AugAssign, *values: Value) -> None:
+    """``scalar // 2``: of a scalar of the device only sums, differences and products are documented (NK607)."""
+    if isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.USub, ast.UAdd, ast.Not)):
+        return
+    # A register computes a quotient itself where it stands on the left; of unknown things that is not known.
+    if isinstance(values[0], Scalar) or (isinstance(values[-1], Scalar) and isinstance(values[0], (Number, Constant))):
+        message = f"`{ast.unparse(node)}` computes on a scalar of the device; scalars have +, - and *"
+        context.find("NK607", node, message, "Compute the number in a tensor, and load it with nisa.scalar_load.")
 
 
 def compared(context: Context, node: ast.Compare, *values: Value) -> None:
@@ -61,9 +71,9 @@ def put(context: Context, target: ast.Subscript, base: Value, node: ast.expr, va
 
 
 LISTENS = {
-    "binary": (_operator,),
-    "unary": (_operator,),
-    "update": (_operator,),
+    "binary": (_operator, of_scalar),
+    "unary": (_operator, of_scalar),
+    "update": (_operator, of_scalar),
     "compare": (compared, contained),
     "put": (put,),
     "iterate": (iterated,),

@@ -1,4 +1,4 @@
-"""NK601, NK602, NK609: registers in Python expressions, instructions that write a loop's counter, nl.no_reorder."""
+"""NK601, NK602, NK609, NK621: registers in Python, instructions that write a loop's counter, nl.no_reorder."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def called(context: Context, node: ast.Call, function: Api, given: Arguments) ->
         dst = given.get("dst", 0)
         if isinstance(dst, Register) and dst.counter:
             written(context, node, ast.unparse(node.args[0]) if node.args else "dst")
+    if module == "language" and member == "while_loop" and isinstance(given.get("init", 0), Scalar):
+        remedy = "Keep the condition in a register: nisa.register_alloc and nisa.register_load."
+        context.find("NK621", node, "init is a scalar; the documents have conditions in registers only", remedy)
     if module == "language" and member in ("fori_loop", "while_loop") and context.ordered:
         context.find("NK601", node, "a loop on the device stands inside nl.no_reorder()", _MOVE)
 
