@@ -136,6 +136,18 @@ def _rotary(tests: ModuleType) -> Calls:
         yield "test_two_cores_share_the_sequence", {"kernel": kernel, "sequence": 257}
 
 
+def _linear_layer(tests: ModuleType) -> Calls:
+    yield "test_linear", {"shape": (200, 300, 1100), "tiling": tests.Serpentine}
+    yield "test_linear", {"shape": (130, 257, 513), "tiling": tests.Tiling}
+    yield "test_the_order_of_tiles_changes_no_bit", {}
+    yield "test_another_activation", {}
+
+
+def _paged_attention(tests: ModuleType) -> Calls:
+    for size in tests.CASES[1:]:
+        yield "test_paged_attention", {"size": size}
+
+
 def _legacy_vector_add(tests: ModuleType) -> Calls:
     yield "test_vector_add_is_exact", {"length": 65_537}
 
@@ -179,9 +191,11 @@ CASES = {
     "flash_attention": Case(_NKI + "test_flash_attention", _flash_attention),
     "gather_scatter": Case(_NKI + "test_gather_scatter", _gather_scatter),
     "giou": Case(_NKI + "test_giou", _giou),
+    "linear_layer": Case(_NKI + "test_linear_layer", _linear_layer),
     "matmul": Case(_NKI + "test_linear", _matmul),
     "moe": Case(_NKI + "test_moe", _moe),
     "mxfp8_matmul": Case(_NKI + "test_mxfp8_matmul", _mxfp8_matmul),
+    "paged_attention": Case(_NKI + "test_paged_attention", _paged_attention),
     "ring_all_gather": Case(_NKI + "test_ring_all_gather", _ring_all_gather),
     "rmsnorm_quant": Case(_NKI + "test_rmsnorm_quant", _rmsnorm_quant),
     "rotary": Case(_NKI + "test_rotary", _rotary),
