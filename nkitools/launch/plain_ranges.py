@@ -7,8 +7,10 @@ equal to ``range``, though not identical.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, SupportsIndex
 from weakref import WeakKeyDictionary
@@ -16,6 +18,9 @@ from weakref import WeakKeyDictionary
 from nkitools.chip.core import CORE
 from nkitools.record.bytecode import begins_loop
 
+_changing = Lock()
+_users: Counter[int] = Counter()
+"""How many runs, in all threads, count the loops of a module, by the identity of its variables, which the runs hold."""
 _namespaces: WeakKeyDictionary[FunctionType, list[dict[str, Any]]] = WeakKeyDictionary()
 
 
@@ -59,15 +64,21 @@ def counted_ranges(function: Callable[..., Any]) -> Iterator[None]:
 
     A module with a ``range`` of its own keeps it.
     """
-    changed = [each for each in _author_namespaces(function) if "range" not in each]
-    for each in changed:
-        each["range"] = _Range
+    changed = [each for each in _author_namespaces(function) if each.get("range", _Range) is _Range]
+    with _changing:
+        for each in changed:
+            each["range"] = _Range
+            _users[id(each)] += 1
     try:
         yield
     finally:
-        for each in changed:
-            if each.get("range") is _Range:
-                del each["range"]
+        with _changing:
+            for each in changed:
+                _users[id(each)] -= 1
+                if not _users[id(each)]:
+                    del _users[id(each)]
+                    if each.get("range") is _Range:
+                        del each["range"]
 
 
 def _author_namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import nki
 import nki.isa as nisa
@@ -112,6 +115,29 @@ def test_the_name_is_given_back() -> None:
         nkitools.simulate(broken, X)
     for module in (sys.modules[__name__], plain_range_helper):
         assert "range" not in vars(module)
+
+
+def test_runs_of_several_threads_count_until_the_last_has_ended() -> None:
+    """A run that ends first leaves the counters of another run of the same module alone."""
+    inside, first_ended = threading.Event(), threading.Event()
+
+    def second(x):
+        inside.set()
+        assert first_ended.wait(60)
+        return nested(x)
+
+    def first(x):
+        started.append(pool.submit(turns, second, X, rules="report"))
+        assert inside.wait(60)
+        return nested(x)
+
+    started: list[Future[Any]] = []
+    with ThreadPoolExecutor(1) as pool:
+        expected = turns(first, X, rules="report")
+        first_ended.set()
+        assert started[0].result() == expected
+    assert {"m": 2, "n": 2} in expected
+    assert "range" not in globals()
 
 
 def test_a_module_keeps_a_range_of_its_own() -> None:
