@@ -13,10 +13,10 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sim quick test soak bench mutants lint format docs clean
+.PHONY: help sim quick test soak bench mutants field compare-official lint format docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Where tests for a target are: collecting all others takes longer than these run.
 SIM := cpp_ops kernels launch/test_ranks.py test_strategies.py
@@ -42,6 +42,12 @@ bench: $(VENV)/test.stamp ## time the simulator against NumPy
 mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count what notices them
 	$(BIN)/python -m benchmarks.mutants $(ARGS)
 
+field: $(VENV)/test.stamp ## run a checkout of a suite of kernels: SUITE=folder (options: ARGS="--jobs 2")
+	$(BIN)/python -m benchmarks.field $(SUITE) $(ARGS)
+
+compare-official: $(VENV)/test.stamp ## compare with AWS's own simulator, installed from AWS's index (Linux)
+	$(BIN)/python -m benchmarks.official $(ARGS)
+
 lint: $(VENV)/dev.stamp ## check style and types, change nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -56,7 +62,7 @@ docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 clean: ## remove whatever make has made, the environment included
-	rm -rf $(VENV) dist docs/_build docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
+	rm -rf $(VENV) .venv-official dist docs/_build docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
 	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache .soak
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

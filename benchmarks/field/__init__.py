@@ -1,0 +1,1 @@
+"""The field: suites of kernels that others wrote, run against nkitools' own simulator."""

@@ -1,0 +1,124 @@
+"""The outcome of one test of a suite, and how it follows from the test's reports, exceptions and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nkitools
+
+if TYPE_CHECKING:
+    import pytest
+
+    from nkitools.record.run import Run
+    from nkitools.rules.finding import Finding
+
+# In the order of the table. What is as the suite expects comes first.
+KINDS = ("passed", "xfailed", "skipped", "refused", "wrong", "timeout", "memory", "died", "error", "absent")
+GOOD = frozenset({"passed", "xfailed", "skipped"})
+
+
+@dataclass
+class Said:
+    """One finding of a test's runs, without the values of the moment."""
+
+    rule: str
+    severity: str
+    place: str  # file:line of the kernel
+    message: str
+    count: int = 1
+
+    @classmethod
+    def of(cls, finding: Finding, root: Path) -> Said:
+        """Return what a table shows of a finding; files of the suite are named from its root."""
+        file = Path(finding.file)
+        name = file.relative_to(root) if file.is_relative_to(root) else file
+        return cls(finding.rule, finding.severity, f"{name}:{finding.line}", finding.message)
+
+
+@dataclass
+class Outcome:
+    """The outcome of one test."""
+
+    test: str  # pytest's id
+    kind: str  # one of KINDS
+    message: str = ""  # the first line of the exception, or what the process died of
+    refusal: Said | None = None  # the rule that refused the kernel
+    findings: list[Said] = field(default_factory=list)  # of all runs, those of passed tests included
+    runs: int = 0
+    seconds: float = 0.0  # of the processor
+    mib: float = 0.0  # the peak of the process
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the fields as JSON has them."""
+        return asdict(self)
+
+
+class Seen:
+    """The runs and exceptions of one test."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._findings: dict[tuple[str, str], Said] = {}
+        self._exceptions: list[BaseException] = []
+        self._last_error: BaseException | None = None
+        self._runs = 0
+
+    def begun(self, run: Run) -> None:
+        """Count the run; it has an error until it has ended without one."""
+        self._runs += 1
+
+    def ended(self, run: Run) -> None:
+        """Keep the findings of a run and its error, not the run."""
+        self._last_error = run.error
+        for finding in run.findings:
+            said = Said.of(finding, self._root)
+            known = self._findings.setdefault((said.rule, said.place), said)
+            if known is not said:
+                known.count += 1
+
+    def failed(self, error: BaseException) -> None:
+        """Keep an exception of the test's setup, call or teardown."""
+        self._exceptions.append(error)
+
+    def outcome(self, test: str, reports: list[pytest.TestReport]) -> Outcome:
+        """Return the outcome, from the reports of the test's phases."""
+        kind, message, refusal = "passed", "", None
+        if any(report.failed for report in reports):
+            kind, message, refusal = self._failure()
+        elif any(report.skipped for report in reports):
+            kind = "xfailed" if any(hasattr(report, "wasxfail") for report in reports) else "skipped"
+        return Outcome(test, kind, message, refusal, list(self._findings.values()), self._runs)
+
+    def _failure(self) -> tuple[str, str, Said | None]:
+        """Return the kind of a failure, its message, and the finding that refused the kernel.
+
+        A suite may raise its own exception in place of the simulator's: then the error of the last run decides.
+        """
+        chain = [each for error in self._exceptions for each in _chain(error)]
+        message = _first_line(chain[0]) if chain else ""
+        for each in (*chain, self._last_error):
+            if isinstance(finding := getattr(each, "finding", None), nkitools.Finding):
+                return "refused", message, Said.of(finding, self._root)
+        if any(isinstance(each, MemoryError) for each in chain):
+            return "memory", message, None
+        if self._runs and self._last_error is None:
+            return "wrong", message, None
+        return "error", message, None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that led to it."""
+    met: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in met:
+        met.append(each)
+        yield each
+        each = each.__cause__ or each.__context__
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]

@@ -1,0 +1,169 @@
+"""``make field``: a suite of kernels in the form of the public ones, run in processes with limits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+KERNELS = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def double(x, partitions=128):
+    tile = nl.ndarray((partitions, x.shape[1]), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+TESTS = '''
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from kernels.double import double
+
+import nki
+
+X = np.ones((128, 4), dtype=np.float32)
+
+
+class SuiteError(Exception):
+    """The suite's own exception, which does not name the simulator's."""
+
+
+def test_passes():
+    np.testing.assert_array_equal(nki.simulate(double)(X), 2 * X)
+
+
+def test_expects_a_refusal():
+    with pytest.raises(Exception):
+        nki.simulate(double)(X, partitions=64)
+
+
+@pytest.mark.xfail(reason="as its authors say")
+def test_expected_to_fail():
+    assert nki.simulate(double)(X)[0, 0] == 3
+
+
+@pytest.mark.skip(reason="for another day")
+def test_skipped():
+    raise AssertionError
+
+
+def test_refused():
+    failed = False
+    try:
+        nki.simulate(double)(X, partitions=64)
+    except Exception:
+        failed = True
+    if failed:
+        raise SuiteError("the kernel failed")
+
+
+def test_wrong():
+    np.testing.assert_array_equal(nki.simulate(double)(X), 3 * X)
+
+
+def test_turns_for_ever():
+    while True:
+        pass
+
+
+def test_waits_for_ever():
+    time.sleep(3600)
+
+
+def test_takes_too_much():
+    np.ones(2**30)  # 8 GiB
+
+
+def test_dies():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_error():
+    raise KeyError("no kernel")
+'''
+
+EXPECTED = {
+    "test_passes": "passed",
+    "test_expects_a_refusal": "passed",
+    "test_expected_to_fail": "xfailed",
+    "test_skipped": "skipped",
+    "test_refused": "refused",
+    "test_wrong": "wrong",
+    "test_turns_for_ever": "timeout",
+    "test_waits_for_ever": "timeout",
+    "test_takes_too_much": "memory",
+    "test_dies": "died",
+    "test_error": "error",
+}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout: kernels under src, tests that import them."""
+    root = tmp_path_factory.mktemp("checkout")
+    for file, text in {
+        ".git/HEAD": "",
+        "src/kernels/double.py": KERNELS,
+        "test/test_double.py": TESTS,
+        "test/test_broken.py": "import no_such_library\n",
+        "pytest.ini": "[pytest]\n",
+    }.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(text, encoding="utf-8")
+    return root
+
+
+def run(suite: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    kept = suite / "outcomes.json"
+    command = [sys.executable, "-m", "benchmarks.field", str(suite / "test"), "--json", str(kept), *options]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    return done, json.loads(kept.read_text(encoding="utf-8"))
+
+
+@pytest.mark.process
+def test_outcomes(suite: Path) -> None:
+    """Each test has the outcome that its form deserves, and one that dies or hangs takes no other with it."""
+    done, kept = run(suite, "--timeout", "1", "--memory", "2", "--jobs", "2")
+
+    found = {each["test"].partition("::")[2]: each for each in kept["tests"]}
+    expected = dict(EXPECTED) if sys.platform == "linux" else EXPECTED | {"test_takes_too_much": "passed"}
+    assert {test: each["kind"] for test, each in found.items()} == expected
+    refusal = found["test_refused"]["refusal"]
+    assert (refusal["rule"], refusal["place"]) == ("NK109", "src/kernels/double.py:10")
+    assert found["test_refused"]["message"] == "SuiteError: the kernel failed"
+    assert found["test_dies"]["message"] == "the process ended by SIGSEGV"
+    assert kept["uncollected"] == ["test/test_broken.py: ModuleNotFoundError: No module named 'no_such_library'"]
+    assert done.returncode == 1
+    assert "passed           2   18.2%" in done.stdout
+    assert "refused 1: NK109 at src/kernels/double.py:10" in done.stdout
+
+
+@pytest.mark.process
+def test_sample(suite: Path, tmp_path: Path) -> None:
+    """A sample runs alone; an id that the suite does not have is counted as absent, with exit status 1."""
+    sample = tmp_path / "sample.txt"
+    sample.write_text("# two\ntest/test_double.py::test_passes\n", encoding="utf-8")
+    done, kept = run(suite, "--sample", str(sample))
+    assert (done.returncode, kept["counts"], kept["uncollected"]) == (0, {"passed": 1}, [])
+
+    sample.write_text("test/test_double.py::test_passes\ntest/test_double.py::test_gone\n", encoding="utf-8")
+    done, kept = run(suite, "--sample", str(sample), "--", "-k", "not gone")
+    assert (done.returncode, kept["counts"]) == (1, {"absent": 1, "passed": 1})
