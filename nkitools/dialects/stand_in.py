@@ -55,6 +55,13 @@ _UNKNOWN = frozenset(
 _BESIDE = (_SIMULATOR, "neuron_dtypes")
 _OURS = "nkitools_stand_in"
 
+
+class _Level(int):
+    """A level of logging of the stand-in's own, which an equal one of another's is not."""
+
+
+_OFF = _Level(60)  # CRITICAL is 50
+
 Root = Literal["nki", "neuronxcc.nki"]
 _ROOTS: tuple[Root, ...] = ("nki", "neuronxcc.nki")
 
@@ -81,6 +88,8 @@ class _DialectLoader(Loader):
             if name in vars(source):  # a name of some versions is looked up when it is asked for
                 setattr(module, name, vars(source)[name])
         module.__doc__ = source.__doc__
+        if module.__name__ == "neuronxcc.nki":
+            _add_level_off()
 
         if module.__name__.endswith("nki.dtype"):
             module.__class__ = _AnnotationModule
@@ -257,6 +266,24 @@ def _set_aside_parent() -> None:
         del parent.nki
 
 
+def _add_level_off() -> None:
+    """Give ``logging`` its level ``OFF``, above all others.
+
+    Undocumented: importing AWS's ``neuronxcc`` does so, and the scripts of a course that many forks keep to say
+    ``logging.disable(logging.OFF)``.
+    """
+    import logging  # when it is needed: installing the stand-in is light
+
+    if not hasattr(logging, "OFF"):
+        logging.OFF = _OFF  # type: ignore[attr-defined]
+
+
+def _remove_level_off() -> None:
+    logging = sys.modules.get("logging")
+    if logging is not None and vars(logging).get("OFF") is _OFF:
+        del logging.OFF
+
+
 def remove_stand_in() -> None:
     """Undo `install_stand_in`: the modules it made are gone, those it replaced are back."""
     global _finder
@@ -266,6 +293,7 @@ def remove_stand_in() -> None:
     for name in [name for name, module in sys.modules.items() if _is_ours(module)]:
         del sys.modules[name]
     sys.modules.update(_replaced)
+    _remove_level_off()
     parent = sys.modules.get("neuronxcc")
     if parent is not None:
         if _is_ours(vars(parent).get("nki")):

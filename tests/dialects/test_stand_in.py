@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,20 @@ class TestImports:
         module = importlib.import_module(name)
         assert module.__name__ == name
         assert all(hasattr(module, each) for each in module.__all__)
+
+    def test_the_legacy_dialect_brings_a_level_of_logging(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """``logging.OFF`` is there with ``neuronxcc.nki``, silences all levels, and goes with the stand-in."""
+        monkeypatch.delattr(logging, "OFF", raising=False)
+        install_stand_in()
+        assert not hasattr(logging, "OFF")
+        importlib.import_module("neuronxcc.nki")
+        try:
+            logging.disable(vars(logging)["OFF"])
+            assert not logging.getLogger("author").isEnabledFor(logging.CRITICAL)
+        finally:
+            logging.disable(logging.NOTSET)
+        remove_stand_in()
+        assert not hasattr(logging, "OFF")
 
     def test_both_dialects_side_by_side(self) -> None:
         """And every form of import."""
