@@ -10,7 +10,6 @@ class DialectSemantics:
     """The behaviour of instructions, launches and rules under a dialect; the defaults are the modern dialect's."""
 
     name: str = "nki"  # the module that kernels of the dialect import
-    undefined_lanes_travel: bool = False  # unwritten lanes pass through element-wise work until they are used
     places_tiles: bool = False  # the compiler places tiles where the accesses to them may begin
     spills: bool = False  # the compiler moves to HBM what does not fit on the chip
     compares_race_values: bool = True  # two programs may write equal values to one element

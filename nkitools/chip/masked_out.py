@@ -1,7 +1,7 @@
-"""The elements that masks left out, so that a later use of them can name the mask.
+"""The causes of undefined elements, so that a later use of them can name where they come from.
 
 Kept beside the written state, which shows that the elements are undefined and not why. Only instructions under masks,
-and those that undefined elements travel through, ever come here.
+those that leave elements as they were, and those that undefined elements travel through, ever come here.
 """
 
 from __future__ import annotations
@@ -16,23 +16,30 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 
+# The causes: a mask left elements out, an instruction documents elements as not modified, or no instruction wrote them.
+MASK, UNMODIFIED, UNWRITTEN = "mask", "unmodified", "unwritten"
+
 _MOST = 16  # what is kept of a storage; beyond that, masks are taken to have meant all of it
 
 
 class LeftOut(NamedTuple):
-    """A mask: the site of its call, and the view whose elements it left out (``layout`` None: the whole storage)."""
+    """A cause of undefined elements, and the view that these are in."""
 
-    site: int
-    layout: Layout | None = None
-    byte_offset: int = 0
+    site: int  # the call that left them out, or that made the tensor in which they were never written
+    layout: Layout | None = None  # of the view; None: the whole storage
+    byte_offset: int = 0  # of the view
+    cause: str = MASK
+    source: int = -1  # the id of the storage in which they were never written
 
 
-def leave_out(storage: Storage, site: int, view: NkiTensor | None = None) -> None:
-    """Remember that the mask of the call at ``site`` left out elements of a storage, or of a view of it."""
+def leave_out(storage: Storage, site: int, view: NkiTensor | None = None, cause: str = MASK, source: int = -1) -> None:
+    """Remember that elements of a storage, or of a view of it, are undefined because of the call at ``site``."""
     if storage.full or site < 0:
         return
     kept = storage.left_out
-    entry = LeftOut(site, view.layout, view.byte_offset) if view is not None and len(kept) < _MOST else LeftOut(site)
+    entry = LeftOut(site, cause=cause, source=source)
+    if view is not None and len(kept) < _MOST:
+        entry = entry._replace(layout=view.layout, byte_offset=view.byte_offset)
     if entry not in kept:
         storage.left_out = (*kept[-_MOST:], entry)
 
@@ -43,19 +50,37 @@ def inherit(storage: Storage, sources: Iterable[Any]) -> None:
         behind: Storage | None = getattr(source, "storage", None)
         if behind is not None and behind.left_out and not behind.full:
             for each in behind.left_out:
-                leave_out(storage, each.site)
+                leave_out(storage, each.site, None, each.cause, each.source)
 
 
-def mask_of(tensor: NkiTensor, missing: Array) -> int | None:
-    """Return the site of the mask that left out the first missing element; None where some were never touched."""
+def carry(target: NkiTensor, source: NkiTensor, missing: Array, *, is_copy: bool) -> None:
+    """Remember why elements of a result are undefined: because the missing elements of an operand are.
+
+    What an instruction documents as not modified stays that in a copy; computed along it is as if never written.
+    """
+    kept = source.storage.left_out
+    unmodified = is_copy and cause_of(source, missing, UNMODIFIED) is not None
+    for each in kept:
+        if each.cause == MASK:
+            leave_out(target.storage, each.site)
+        elif each.cause == UNWRITTEN or unmodified:
+            leave_out(target.storage, each.site, target, each.cause, each.source)
+    if not kept:
+        leave_out(target.storage, source.storage.site, target, UNWRITTEN, source.storage.id)
+
+
+def cause_of(tensor: NkiTensor, missing: Array, cause: str) -> LeftOut | None:
+    """Return what left the first missing element undefined by a cause; None where that is not so for all of them."""
     first = tuple(int(axis[0]) for axis in np.nonzero(missing))
-    rest, site = missing, None
+    rest, found = missing, None
     for each in tensor.storage.left_out:
+        if each.cause != cause:
+            continue
         meant = _meant(tensor, each)
-        if site is None and meant[first]:
-            site = each.site
+        if found is None and meant[first]:
+            found = each
         rest = rest & ~meant
-    return None if rest.any() else site
+    return None if rest.any() else found
 
 
 def _meant(tensor: NkiTensor, each: LeftOut) -> Array:

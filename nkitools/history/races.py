@@ -60,7 +60,10 @@ def report_races(record: Record, columns: Columns, reporter: Reporter) -> None:
     seen: set[Any] = set()
     for shared in shared_storages(record, columns):
         programs = sorted({access.program for access in shared.accesses})
-        marked = shared._replace(accesses=_with_replicated(shared.accesses, programs))
+        fences = [each for each in shared.accesses if _is_fence(record, each)]
+        others = [each for each in shared.accesses if each not in fences]
+        _report_fences(record, reporter, shared.storage, fences)
+        marked = shared._replace(accesses=_with_replicated(others, programs))
         _report_replicated(record, reporter, marked)
         for race in _races(record, marked, programs):
             lines = race.lines(record)
@@ -267,6 +270,29 @@ def _report_replicated(record: Record, reporter: Reporter, shared: SharedStorage
         tensor = _tensor(record, shared.storage)
         with reporter.placed(site, program=access.program, loops=record.loops(record.states[access.position])):
             report("NK508", f"{_named(access.program)} writes the same values to {tensor} as {_named(first)}")
+
+
+def _is_fence(record: Record, access: SharedAccess) -> bool:
+    """Return whether the access is part of a DMA that copies a view onto itself: no element changes."""
+    if access.view.part is not None or record.plan_at(access.position).name != "dma_copy":
+        return False
+    places = {(each.storage, each.layout, each.byte_offset) for each in record.accesses(access.position)}
+    return len(places) == 1
+
+
+def _report_fences(record: Record, reporter: Reporter, storage: int, fences: list[SharedAccess]) -> None:
+    """NK508 for each line by which several programs copy a tensor onto itself; production kernels wait so for DMAs."""
+    first: dict[Site, Program] = {}
+    said: set[Site] = set()
+    for access in fences:
+        site = record.site_at(access.position)
+        other = first.setdefault(site, access.program)
+        if other == access.program or site in said:
+            continue
+        said.add(site)
+        message = f"{_named(access.program)} copies {_tensor(record, storage)} onto itself, and so does {_named(other)}"
+        with reporter.placed(site, program=access.program, loops=record.loops(record.states[access.position])):
+            report("NK508", message)
 
 
 def _is_replicated(record: Record, race: Race) -> bool:

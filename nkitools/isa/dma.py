@@ -74,7 +74,8 @@ def dma_transpose(
 
     efficiency = 0.5 if src.buffer is MemoryRegion.sbuf else 0.9
     cost = (dma(check.chip, dst, src) - DMA_COMPLETION_NS) / efficiency + DMA_COMPLETION_NS
-    return Plan("dma", cost, compute, made(dst={"src": Transpose(order)}))
+    lanes = "copy" if src.on_chip else "use"
+    return Plan("dma", cost, compute, made(dst={"src": Transpose(order)}), lanes=lanes)
 
 
 def _order(check: Check, src: NkiTensor, axes: Sequence[int] | None) -> tuple[int, ...]:

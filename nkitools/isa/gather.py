@@ -218,7 +218,7 @@ def nc_stream_shuffle(check: Check, dst: Dst, src: Src, shuffle_mask: Sequence[i
     left = np.ones((dst.shape[0], 1), np.bool_)
     left[written] = False
     elements = made(dst={"src": moves, "dst": Only(SAME, left)})
-    return Plan("vector", streaming(check.chip, src), compute, elements, touches=touches)
+    return Plan("vector", streaming(check.chip, src), compute, elements, touches=touches, lanes="copy")
 
 
 def _check_starts(check: Check, dst: NkiTensor, src: NkiTensor) -> None:

@@ -99,7 +99,7 @@ def dma_copy(
 
     compute = _copying(dst, src)
 
-    lanes = "travel" if dst.on_chip else "use"
+    lanes = "leave" if not dst.on_chip else "copy" if src.on_chip else "use"
     return Plan("dma", dma(check.chip, dst, src), compute, made(dst={"src": SAME}), lanes=lanes)
 
 
@@ -126,7 +126,7 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
     compute = _copying(dst, src, exact=engine is not engines.scalar or check.chip.scalar_engine_copies)
 
     cycles = streaming(check.chip, src, 1 / elements_per_cycle(check.chip, chosen, dst, src))
-    return Plan(chosen.name, cycles, compute, made(dst={"src": SAME}), lanes="travel")
+    return Plan(chosen.name, cycles, compute, made(dst={"src": SAME}), lanes="copy")
 
 
 @instruction

@@ -118,9 +118,9 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: str | None =
 
     The elements that are kept are not scaled: the reference mentions their original values. ``prob``: a number, or a
     (partitions, 1) tile with a probability for each partition: float32 where ``data`` is of integers, else of any float
-    dtype. 0.0 keeps all, 1.0 none; outside of 0 to 1 it is no probability (NK609). ``dst.dtype`` is ``data.dtype``.
+    dtype. 0.0 keeps all, 1.0 none, and so does more (NK621); less than 0 is NK609. ``dst.dtype`` is ``data.dtype``.
     Which elements these are is not the chip's choice (`nkitools.isa.random`). Memory: SBUF or PSUM.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609. Source: nki.isa.dropout (NKI 0.6).
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK609, NK621. Source: nki.isa.dropout (NKI 0.6).
     """
     guards.tiles(check, dst=dst, data=data)
     guards.not_packed(check, data=data)
@@ -141,7 +141,8 @@ def dropout(check: Check, dst: Dst, data: Src, prob: Operand, name: str | None =
         kept = np.where(dropped, np.zeros((), values.dtype), values)
         np.copyto(destination, kept.reshape(destination.shape))
 
-    return Plan("vector", streaming(check.chip, data), compute, _drawn("vector", data=SAME, prob=BROADCAST))
+    elements = _drawn("vector", data=SAME, prob=BROADCAST)
+    return Plan("vector", streaming(check.chip, data), compute, elements, lanes="travel")
 
 
 def _check_probability_dtype(check: Check, prob: NkiTensor, data: NkiTensor) -> None:
@@ -153,10 +154,16 @@ def _check_probability_dtype(check: Check, prob: NkiTensor, data: NkiTensor) -> 
 
 
 def _check_probability(probability: Value | np.float32) -> None:
-    """NK609: looked at in each call, since values are data."""
-    if not np.all((probability >= 0) & (probability <= 1)):
-        worst = np.ravel(probability)[np.argmin(np.ravel((probability >= 0) & (probability <= 1)))]
-        report("NK609", f"dropout: `prob` must be between 0 and 1, it is {worst}")
+    """NK609 below 0, NK621 above 1: looked at in each call, since values are data."""
+    values = np.ravel(probability)
+    if not np.all(values >= 0):
+        report("NK609", f"dropout: `prob` must be between 0 and 1, it is {values[np.argmin(values >= 0)]}")
+    elif np.any(values > 1):
+        message = (
+            f"dropout: `prob` is {values.max()}; the documents have probabilities from 0 to 1. AWS's own test passes "
+            "larger ones, which replace every element here"
+        )
+        report("NK621", message, remedy="Divide percentages by 100.")
 
 
 @instruction

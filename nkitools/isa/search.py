@@ -336,4 +336,5 @@ def nonzero_with_count(
     touches = (instruction_guards.partitions_of(dst, ours), instruction_guards.partitions_of(src, ours))
     searched = np.arange(dst.shape[0])[:, None] % PARTITIONS_PER_CORE == 0
     elements = made(dst={"src": Only(WITHIN_PARTITION, searched), "dst": Only(SAME, ~searched)})
-    return Plan("gpsimd", GPSIMD_START + src.layout.free_elements, compute, elements, touches=touches)
+    cycles = GPSIMD_START + src.layout.free_elements
+    return Plan("gpsimd", cycles, compute, elements, touches=touches, lanes="travel")

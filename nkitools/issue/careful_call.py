@@ -40,6 +40,7 @@ class CarefulCall:
     beyond: Array | None = None  # the rows whose index was reported as out of bounds
     touches: tuple[Array | None, ...] = ()  # the lanes of each tensor that are read or written; None: all
     undefined: Array | None = None  # the lanes of the result that depend on unwritten elements
+    travelled: tuple[tuple[NkiTensor, Array], ...] = ()  # operands with the elements that make these undefined
     fresh: Any = None  # the lanes of the destination that were never written: True, False or a mask
 
     def __post_init__(self) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core
-from nkitools.chip.masked_out import inherit, mask_of
+from nkitools.chip.masked_out import MASK, UNMODIFIED, cause_of
+from nkitools.chip.masked_out import UNWRITTEN as NEVER_WRITTEN
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import LEFT_OUT, OUTSIDE, UNWRITTEN, picture_of
@@ -79,24 +80,36 @@ def _touches(call: CarefulCall) -> tuple[Array | None, ...]:
 
 def _find_undefined_lanes(call: CarefulCall) -> None:
     """Find the lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
-    plan, travels = call.plan, call.core.dialect.undefined_lanes_travel
+    plan = call.plan
+    if _is_fence(call):
+        call.undefined = call.tensors[0][0].unwritten()
+        return
     told: list[Storage] = []  # one finding for a tensor that is two operands
     for number, ((tensor, role), touched) in enumerate(zip(call.tensors, call.touches, strict=True)):
         missing = None if role in WRITTEN else _missing(call, tensor, touched)
         if missing is None:
             continue
         name, shape = plan.operands[number], call.tensors[0][0].shape
-        lanes = _travelling(plan, name, missing, shape) if travels else None
+        lanes = _travelling(plan, name, missing, shape)
+        if lanes is None and plan.lanes == "leave" and _leaves(call.core, plan, tensor, missing):
+            tensor.storage.poison_unwritten()
+            continue
         if lanes is None:
             if tensor.storage not in told:
                 told.append(tensor.storage)
                 tensor.storage.poison_unwritten()
                 _report_unwritten(call.core, plan, tensor, missing)
             continue
-        if tensor.storage.left_out:
-            for target, _ in call.outputs:
-                inherit(target.storage, (tensor,))
+        call.travelled += ((tensor, missing),)
         call.undefined = lanes if call.undefined is None else call.undefined | lanes
+
+
+def _is_fence(call: CarefulCall) -> bool:
+    """Return whether a DMA copies a view onto itself, which changes no element and waits for earlier transfers."""
+    if call.plan.name != "dma_copy":
+        return False
+    (dst, _), (src, _) = call.tensors[:2]
+    return dst.storage is src.storage and (dst.layout, dst.byte_offset) == (src.layout, src.byte_offset)
 
 
 def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
@@ -117,7 +130,7 @@ def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
 
 def _travelling(plan: Plan, operand: str, missing: Array, shape: tuple[int, ...]) -> Array | None:
     """Return the elements of the first result that are undefined since those of an operand are; None for a use."""
-    if plan.lanes == "use":
+    if plan.lanes in ("use", "leave"):
         return None
     rules = [rule for source, rule in plan.elements.of(plan.operands[0]) if source.operand == operand]
     reached = [rule.results(missing, shape, {}) for rule in rules]
@@ -128,13 +141,39 @@ def _travelling(plan: Plan, operand: str, missing: Array, shape: tuple[int, ...]
 def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> None:
     first = [int(axis[0]) for axis in np.nonzero(missing)]
     what = f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)}"
-    mask = mask_of(tensor, missing) if tensor.storage.left_out else None
+    mask = cause_of(tensor, missing, MASK)
     if mask is not None:
-        message = f"{what} are used here, which the mask {_place(core, mask)} left out; the first is at index {first}"
+        place = _place(core, mask.site)
+        message = f"{what} are used here, which the mask {place} left out; the first is at index {first}"
         report("NK405", message, about=(tensor,), picture=lambda: picture_of(missing, LEFT_OUT))
         return
-    message = f"{what} are read but were never written; the first is at index {first}"
+    came = _origin(core, tensor, missing)
+    message = f"{what} are read but were never written; the first is at index {first}{came}"
     report("NK401", message, about=(tensor,), picture=lambda: picture_of(missing, UNWRITTEN))
+
+
+def _leaves(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> bool:
+    """Return whether all missing elements are such as an instruction documents as not modified (NK621)."""
+    cause = cause_of(tensor, missing, UNMODIFIED)
+    if cause is None:
+        return False
+    message = (
+        f"{plan.name}: {np.count_nonzero(missing)} of {missing.size} elements of {describe(tensor)} leave in a result "
+        f"without ever being written, since the instruction {_place(core, cause.site)} documents them as not modified; "
+        "AWS's own examples copy such elements out with the others, and the values are undefined"
+    )
+    remedy = "Copy the modified elements alone, or fill the tile with nisa.memset before that instruction."
+    report("NK621", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
+    return True
+
+
+def _origin(core: Core, tensor: NkiTensor, missing: Array) -> str:
+    """Return the tensor in which elements that have travelled were never written, as a part of a sentence."""
+    cause = cause_of(tensor, missing, NEVER_WRITTEN)
+    if cause is None or cause.source == tensor.storage.id:
+        return ""
+    name = core.record.name_of(cause.source)
+    return f"; undefined elements came from {f'`{name}`' if name else 'the tensor'} made {_place(core, cause.site)}"
 
 
 def _place(core: Core, site: int) -> str:

@@ -61,7 +61,7 @@ def in_full_precision(
     operands, _ = instruction.flat(values)
     tensors = [each for each in operands if isinstance(each, NkiTensor)]
     if not any(each.dtype in LOW_PRECISION or is_reinterpreting(each) for each in tensors):
-        if check is None or not check.broken:
+        if check is None or check.keeps_plan:
             core.plans[key] = plan
         return None
     wide = _likes(tensors)
@@ -104,7 +104,7 @@ def _planned(
         found: Plan | None = plans[key]
         return found
     found = _built(instruction, core, values, check)
-    if check is None or not check.broken:
+    if check is None or check.keeps_plan:
         plans[key] = found
     return found
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
+from nkitools.chip.masked_out import UNMODIFIED, carry, leave_out
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
@@ -114,9 +115,13 @@ def _mark(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> None:
     storage = tensor.storage
     if not storage.full:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)
+        if touched is not None and call.plan.chooses is None:
+            leave_out(storage, call.core.record.site(), tensor, UNMODIFIED)
     if call.undefined is not None:
         try:
             spread = np.broadcast_to(call.undefined, tensor.shape)
         except ValueError:
             return
         storage.mark_unwritten(tensor.layout, tensor.byte_offset, spread if where is None else spread & where)
+        for source, missing in call.travelled:
+            carry(tensor, source, missing, is_copy=call.plan.lanes == "copy")

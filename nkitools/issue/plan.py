@@ -68,7 +68,8 @@ class Plan(RecordedPlan):
 
     compute: Callable[..., Any]  # gets the arrays of Dst, Src and Operand parameters; immediates as numbers
     elements: Elements  # which operand elements make which result elements
-    # Undefined input lanes: "travel" to the same output lanes, along a matmul's "product", or are a "use" (NK401).
+    # Undefined input lanes: "travel" to the output lanes made of them, in a "copy" too, along a matmul's "product", or
+    # are a "use" (NK401). What may "leave" the chip is only what an instruction documents as not modified (NK621).
     lanes: str = "use"
     adds_to_matmuls_only: bool = False  # so are lanes of the destination that no matmul wrote (NK401)
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
@@ -103,6 +104,7 @@ class Check:
         self.call_form = call_form
         self.broken = False
         self.said = False
+        self.is_beyond = False  # the call is reported again at each line: its plan is not kept
 
     def fail(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> None:
         """Report a broken rule; one cause gives one finding, so that later guards of the same call keep silent."""
@@ -114,6 +116,17 @@ class Check:
             for tensor in about:
                 tensor.storage.excused |= {rule}
         self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
+
+    def goes_beyond(self, sentence: str, *about: NkiTensor, remedy: str) -> None:
+        """Report a form that the documents exclude and compilers have taken (NK621); later guards check it further."""
+        self.is_beyond = True
+        if not self.broken:
+            report("NK621", f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+
+    @property
+    def keeps_plan(self) -> bool:
+        """Return whether nothing was reported, so that later calls of the same form need no guards."""
+        return not self.broken and not self.is_beyond
 
     def refuse(self, rule: str, sentence: str, *about: NkiTensor, remedy: str = "") -> NoReturn:
         """Report what cannot be computed; where something of this call was reported before, that was the cause."""

@@ -101,7 +101,7 @@ def _planned(
     plan.written = tuple(role in WRITTEN for _, role in tensors)
     _find_psum(plan, [(value, role) for _, value, role in named if role in DATA])
     plan.number()
-    if not check.broken:
+    if check.keeps_plan:
         plans[key] = plan
     return plan, check
 

@@ -131,8 +131,6 @@ REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
         (empty((129, 8), memory="psum"), tile(np.ones((8, 129), np.float32))),
         {},
     ),
-    "too long for the Vector Engine": ("NK107", "`data`", (empty((33, 8)), tile(np.ones((8, 33), np.float32))), VECTOR),
-    "too tall for the Vector Engine": ("NK107", "`data`", (empty((8, 32)), tile(np.ones((33, 8), np.float32))), VECTOR),
     "bank": ("NK106", "`dst`", (Tile((8, 600), None, nl.float32, "psum", lambda t: t[:, 500:532]), tile(X)), {}),
     "start": ("NK108", "`data`", (DST, tile(np.ones((64, 8), np.float32), view=lambda t: t[1:33, :])), {}),
     "not the transpose": ("NK109", "`dst`", (empty((32, 8), memory="psum"), tile(X)), {}),

@@ -91,10 +91,9 @@ def test_shuffle_reads_and_writes_only_what_the_mask_names() -> None:
         assert not unwritten[0].any()
         assert unwritten[1:].all()
         nisa.nc_stream_shuffle(dst=result, src=tensor, shuffle_mask=[17] + [255] * 31)
+        assert result.storage.unwritten(result.layout, result.byte_offset).all()
 
-    run = nkitools.simulate(body, rules="report")
-    assert [finding.rule for finding in run.findings] == ["NK401"]
-    assert "the first is at index [17, 0]" in run.findings[0].message
+    assert nkitools.simulate(body, rules="report").findings == []
 
 
 def test_shuffle_reads_no_partition_that_was_not_passed() -> None:

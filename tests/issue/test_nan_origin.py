@@ -247,9 +247,11 @@ def test_unwritten_elements_are_another_matter() -> None:
         half, out = nl.ndarray((4, 8), nl.float32), nl.ndarray((4, 8), nl.float32)
         nisa.dma_copy(dst=half[:, 0:4], src=x)
         nisa.activation(dst=out, op=nl.log, data=half)
+        nisa.tensor_reduce(dst=nl.ndarray((4, 1), nl.float32), op=nl.add, data=out, axis=1)
 
     run = nkitools.simulate(kernel, np.ones((4, 4), np.float32), rules="report")
     assert [finding.rule for finding in run.findings] == ["NK401"]
+    assert "undefined elements came from `half` made at line" in run.findings[0].message
 
 
 @given(st.data())

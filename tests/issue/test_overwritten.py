@@ -76,9 +76,10 @@ def played(x: Any, steps: Any) -> None:
         if what == "write":
             nisa.dma_copy(dst=tile, src=x[0 : tile.shape[0], columns])
         elif what == "read":
-            nisa.tensor_copy(dst=scratch[0 : tile.shape[0], columns], src=tile)
+            nisa.dma_copy(dst=scratch[0 : tile.shape[0], columns], src=tile)
         elif PLACES[other][0] == PLACES[one][0]:
-            nisa.tensor_scalar(dst=tensors[other][:, columns], data=tile, op0=nl.add, operand0=1.0)
+            target = tensors[other][:, columns]  # a scan uses all of its elements
+            nisa.tensor_tensor_scan(dst=target, data0=tile, data1=tile, initial=0.0, op0=nl.add, op1=nl.add)
 
 
 def expected(steps: Any) -> list[set[str]]:

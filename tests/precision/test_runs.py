@@ -178,7 +178,8 @@ def wrong_everywhere(x: Any) -> Any:
     """Breaks rules of shape, memory, dtype and data, and goes on."""
     tile = nl.ndarray((16, 8), nl.bfloat16, buffer=nl.sbuf)
     nisa.tensor_scalar(dst=tile[:, 0:4], data=loaded(x, nl.bfloat16)[:, 0:4], op0=nl.add, operand0=1.0)
-    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)  # NK401
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+    nisa.tensor_reduce(dst=nl.ndarray((16, 1), nl.float32), op=nl.add, data=tile, axis=1)  # NK401
     narrow = loaded(x[:, 0:1], nl.bfloat16)
     nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=narrow)  # NK301: the operand is not float32
     product = nl.ndarray((8, 8), nl.bfloat16, buffer=nl.psum)

@@ -172,8 +172,9 @@ MODERN = {
             nisa.dma_copy(dst=tile[0:100, :], src=x)
             row = nl.load(bias)
             nisa.tensor_tensor(dst=tile[0:100, :], data1=tile[0:100, :], data2=row, op=nl.add)  # NK111
-            roots = nl.sqrt(tile)  # NK401
+            roots = nl.sqrt(tile)
             nisa.dma_copy(dst=out[0:100, :], src=roots[0:100, :])
+            total = nl.sum(roots, axis=1)  # NK401
             return out
 
 

@@ -6,7 +6,6 @@ from nkitools.chip.dialect_semantics import DialectSemantics
 
 LEGACY = DialectSemantics(
     name="neuronxcc.nki",
-    undefined_lanes_travel=True,
     places_tiles=True,
     spills=True,
     compares_race_values=False,  # instances of a grid write different elements, whatever the values are

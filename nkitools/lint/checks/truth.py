@@ -13,7 +13,10 @@ _STEER = "Let the device choose: nl.fori_loop(0, flag, body) runs its body once 
 def of_tensor(context: Context, node: ast.expr, value: Value) -> None:
     """``if tile:``, ``while tile:``, ``not tile``, ``tile and other``, ``assert tile``, ``bool(tile)``."""
     shown = ast.unparse(node)
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and value.memory == "hbm" and value.maker is None and not context.legacy:
+        message = f"the truth value of `{shown}`, an argument, is asked for; the documents have none of a tensor"
+        context.find("NK621", node, message, "Write `is not None`.")
+    elif isinstance(value, Tensor):
         context.find("NK602", node, f"the truth value of `{shown}`, a tensor, is asked for when the kernel is compiled")
     elif isinstance(value, Scalar) or (isinstance(value, Register) and node is not context.loop_test):
         kind = "register" if isinstance(value, Register) else "scalar of the device"

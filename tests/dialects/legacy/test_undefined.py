@@ -73,15 +73,10 @@ def test_storing_an_undefined_lane_is_a_finding() -> None:
 
 @pytest.mark.parametrize(
     "use",
-    [
-        lambda tile: nl.sum(tile, axis=1),
-        lambda tile: nl.softmax(tile, axis=1),
-        lambda tile: nl.matmul(tile, tile),
-        lambda tile: nl.transpose(tile),
-    ],
+    [lambda tile: nl.sum(tile, axis=1), lambda tile: nl.softmax(tile, axis=1), lambda tile: nl.matmul(tile, tile)],
 )
 def test_mixing_undefined_lanes_with_others_is_a_finding(use: Any) -> None:
-    """A sum along half-loaded rows, a product of them and a transpose use lanes that were never loaded (NK405)."""
+    """A sum along half-loaded rows and a product of them use lanes that were never loaded (NK405)."""
 
     def kernel(x: Any) -> Any:
         return use(nl.load(x, mask=nl.arange(64)[None, :] < 40))

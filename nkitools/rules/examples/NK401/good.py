@@ -6,12 +6,12 @@ import numpy as np
 
 @nki.jit
 def kernel(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    out = nl.ndarray((x.shape[0], 1), dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
     nisa.dma_copy(dst=tile[0:100, :], src=x)
-    result = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-    nisa.activation(dst=result[0:100, :], op=nl.exp, data=tile[0:100, :])
-    nisa.dma_copy(dst=out, src=result[0:100, :])
+    total = nl.ndarray((128, 1), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.tensor_reduce(dst=total[0:100, :], op=nl.add, data=tile[0:100, :], axis=1)
+    nisa.dma_copy(dst=out, src=total[0:100, :])
     return out
 
 

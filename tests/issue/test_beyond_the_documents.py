@@ -1,0 +1,232 @@
+"""Forms of modern kernels that production kernels use and the documents exclude: computed, with NK621 or NK508."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+import pytest
+
+import nkitools
+from nkitools.rules.finding import Finding
+
+X = np.random.default_rng(7).standard_normal((128, 64)).astype(np.float32)
+
+
+def done(kernel: Any, *args: Any, **kwargs: Any) -> tuple[Any, list[Finding]]:
+    """The outputs of a run and its findings, without the hints about speed."""
+    run = nkitools.simulate(kernel, *args, **kwargs)
+    return run.outputs, [each for each in run.findings if not each.rule.startswith("NK7")]
+
+
+# --- undefined lanes travel ------------------------------------------------------------------------------------------
+
+
+def test_rows_that_are_cut_off_later_may_be_undefined() -> None:
+    """Of a tile of 128 rows 100 are loaded; copies, activations and transposes go over all of them."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((64, 100), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[0:100, :], src=x[0:100, :])
+        squares = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.activation(dst=squares, op=nl.square, data=tile)
+        sums = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_tensor(dst=sums, data1=squares, data2=tile, op=nl.add)
+        turned = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.psum)
+        nisa.nc_transpose(dst=turned, data=sums)
+        copied = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=copied, src=turned)
+        nisa.dma_copy(dst=out, src=copied[:, 0:100])
+        return out
+
+    output, findings = done(kernel, X)
+    assert findings == []
+    np.testing.assert_allclose(output, (X * X + X)[:100].T, rtol=1e-6)
+
+
+def _left(kernel: Any) -> Finding:
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, X)
+    return caught.value.finding
+
+
+@pytest.mark.parametrize("use", ["reduction", "result"])
+def test_the_use_of_undefined_elements_names_where_they_came_from(use: str) -> None:
+    """NK401 at a reduction and at a copy into the result, after an activation that they have travelled through."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        half = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=half[0:100, :], src=x[0:100, :])
+        result = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.activation(dst=result, op=nl.exp, data=half)
+        if use == "reduction":
+            nisa.tensor_reduce(dst=result[:, 0:1], op=nl.add, data=result, axis=1)
+        nisa.dma_copy(dst=out, src=result)
+        return out
+
+    finding = _left(kernel)
+    assert finding.rule == "NK401"
+    assert "1792 of 8192 elements of tensor `result`" in finding.message
+    assert "undefined elements came from `half` made at line" in finding.message
+
+
+# --- nonzero_with_count ----------------------------------------------------------------------------------------------
+
+
+def counted(x: np.ndarray) -> np.ndarray:
+    """The indices of what is not zero in a row, -1 for the rest, and the count."""
+    (found,) = np.nonzero(x)
+    return np.array([*found, *[-1] * (x.size - found.size), found.size], np.int32)
+
+
+def test_partitions_that_the_instruction_does_not_use_may_be_undefined() -> None:
+    """Only partition 0 of the source is loaded, and only partition 0 of the destination is copied out."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((1, 17), dtype=nl.int32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)
+        found = nl.ndarray((128, 17), dtype=nl.int32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[0:1, :], src=x)
+        nisa.nonzero_with_count(dst=found, src=tile, index_offset=0, padding_val=-1)
+        nisa.dma_copy(dst=out, src=found[0:1, :])
+        return out
+
+    x = np.array([[0, 1, 1, 0, 0, 5, 0, 0] * 2], np.float32)
+    output, findings = done(kernel, x, chip="trn2")
+    assert findings == []
+    np.testing.assert_array_equal(output[0], counted(x[0]))
+
+
+def test_what_an_instruction_does_not_modify_may_be_copied_out() -> None:
+    """NK621 at the copy into the result; what the instruction wrote is right. After an addition it is NK401."""
+
+    def kernel(added: bool) -> Any:
+        @nki.jit
+        def found_in(x: Any) -> Any:
+            out = nl.ndarray((32, 9), dtype=nl.int32, buffer=nl.shared_hbm)
+            found = nl.ndarray((32, 9), dtype=nl.int32, buffer=nl.sbuf)
+            nisa.nonzero_with_count(dst=found, src=nl.load(x), index_offset=0, padding_val=-1)
+            copied = nl.ndarray((32, 9), dtype=nl.int32, buffer=nl.sbuf)
+            if added:
+                nisa.tensor_scalar(dst=copied, data=found, op0=nl.add, operand0=1)
+            else:
+                nisa.tensor_copy(dst=copied, src=found)
+            nisa.dma_copy(dst=out, src=copied)
+            return out
+
+        return found_in
+
+    x = (np.arange(32 * 8).reshape(32, 8) % 3).astype(np.float32)
+    output, findings = done(kernel(False), x, chip="trn2")
+    assert [(each.rule, each.severity) for each in findings] == [("NK621", "hint")]
+    for row in (0, 16):
+        np.testing.assert_array_equal(output[row], counted(x[row]))
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel(True), x, chip="trn2")
+    assert caught.value.finding.rule == "NK401"
+
+
+# --- forms that documents exclude ------------------------------------------------------------------------------------
+
+
+def test_the_vector_engine_transposes_large_tiles() -> None:
+    """All of the tile, with NK621 at each line."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.nc_transpose(dst=turned, data=nl.load(x), engine=nisa.engine.vector)
+        nisa.dma_copy(dst=out, src=turned)
+        return out
+
+    for _ in range(2):
+        output, findings = done(kernel, X)
+        assert [each.rule for each in findings] == ["NK621"]
+        np.testing.assert_array_equal(output, X.T)
+
+
+def test_an_argument_that_was_given_is_true() -> None:
+    """Under both versions, with NK621; a slice of it and a tile are NK602 as before."""
+
+    @nki.jit
+    def kernel(x: Any, part: str) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        asked = {"whole": x, "slice": x[0:1, :], "tile": tile}[part]
+        if asked:
+            nisa.dma_copy(dst=out, src=tile)
+        return out
+
+    for version in ("0.6", "0.7"):
+        output, findings = done(kernel, X, "whole", nki_version=version)
+        assert [each.rule for each in findings] == ["NK621"]
+        np.testing.assert_array_equal(output, X)
+        for part in ("slice", "tile"):
+            with pytest.raises(nkitools.KernelError) as caught:
+                nkitools.simulate(kernel, X, part, nki_version=version)
+            assert caught.value.finding.rule == "NK602"
+
+
+def test_probabilities_above_one_drop_everything() -> None:
+    """NK621, as AWS's own test passes them; a negative one is NK609."""
+
+    @nki.jit
+    def kernel(x: Any, prob: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        kept = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dropout(dst=kept, data=nl.load(x), prob=nl.load(prob))
+        nisa.dma_copy(dst=out, src=kept)
+        return out
+
+    prob = np.array([[0.0], [57.5]] * 64, np.float32)
+    output, findings = done(kernel, X, prob)
+    assert [each.rule for each in findings] == ["NK621"]
+    np.testing.assert_array_equal(output, np.where(prob == 0, X, 0))
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, X, -prob)
+    assert caught.value.finding.rule == "NK609"
+
+
+# --- fences ----------------------------------------------------------------------------------------------------------
+
+
+def test_both_cores_may_copy_a_result_onto_itself() -> None:
+    """Each core writes its half and then copies all of the result onto itself: NK508, no NK401 and no NK502."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        mine = nl.ds(64 * nl.program_id(0), 64)
+        tile = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[mine, :])
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+        nisa.dma_copy(dst=result[mine, :], src=tile)
+        nisa.dma_copy(dst=result, src=result)
+        return result
+
+    output, findings = done(kernel[2], X, chip="trn2")
+    assert [(each.rule, each.severity) for each in findings] == [("NK508", "hint")]
+    assert "copies tensor `result`" in findings[0].message
+    np.testing.assert_array_equal(output, X * 2)
+
+
+def test_a_half_that_no_core_writes_stays_unwritten() -> None:
+    """A fence writes nothing: what was never written is found in the result (NK403)."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=result[0:64, :], src=x[0:64, :])
+        nisa.dma_copy(dst=result, src=result)
+        return result
+
+    assert _left(kernel).rule == "NK403"
