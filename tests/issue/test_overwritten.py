@@ -69,7 +69,7 @@ def columns_of(tensor: int, first: int, count: int) -> slice:
 
 def played(x: Any, steps: Any) -> None:
     tensors = [nl.ndarray(shape, nl.float32, address=address) for shape, address in PLACES]
-    scratch = nl.ndarray((128, 8), nl.float32)
+    scratch = nl.ndarray((128, 8), nl.float32, buffer=nl.shared_hbm)
     for what, one, other, first, count in steps:
         columns = columns_of(one, first, count)
         tile = tensors[one][:, columns]

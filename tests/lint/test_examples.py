@@ -48,7 +48,8 @@ def test_the_bad_example(rule: Rule, number: int, tmp_path: Path) -> None:
     """Reported at its line and as nothing else, where the source shows it; otherwise nothing is said."""
     source = rule.examples[number].bad
     found = _found(tmp_path, source, rule.id)
-    assert {name for name, _ in found} == ({rule.id} & (SHOWN, SHOWN_NEAR_THE_EDGE)[number])
+    shown = (SHOWN, SHOWN_NEAR_THE_EDGE)[number] if number < 2 else set()  # further pairs need a run
+    assert {name for name, _ in found} == {rule.id} & shown
     assert not found or found[0][1] == _marked_line(rule, source)
 
 

@@ -85,7 +85,7 @@ def test_of_a_line_only_the_first_findings_are_drawn(monkeypatch: pytest.MonkeyP
     def kernel() -> None:
         tile = nl.ndarray((4, 4), dtype=nl.float32)
         for _ in range(4):
-            nisa.tensor_copy(dst=nl.ndarray((4, 4), dtype=nl.float32), src=tile)
+            nisa.tensor_reduce(dst=nl.ndarray((4, 1), dtype=nl.float32), op=nl.add, data=tile, axis=1)
 
     run = nkitools.simulate(kernel, rules="report")
     assert [each.picture is not None for each in run.findings] == [True, True, False, False]
