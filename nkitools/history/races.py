@@ -55,7 +55,7 @@ class Race(NamedTuple):
 def report_races(record: Record, columns: Columns, reporter: Reporter) -> None:
     """NK502 for each pair of lines that race for a storage, at the read, or at the later program's write.
 
-    NK508 for each line by which all programs write the same values to the same place.
+    NK508 for each line by which all programs write the same values to the same place, or several into a dump row.
     """
     seen: set[Any] = set()
     for shared in shared_storages(record, columns):
@@ -69,7 +69,8 @@ def report_races(record: Record, columns: Columns, reporter: Reporter) -> None:
             lines = race.lines(record)
             if lines not in seen:
                 seen.add(lines)
-                _report(record, reporter, race)
+                say = _report_dump_row if _is_dump_row(record, marked, race) else _report
+                say(record, reporter, race)
 
 
 def _races(record: Record, shared: SharedStorage, programs: list[Program]) -> Iterator[Race]:
@@ -293,6 +294,35 @@ def _report_fences(record: Record, reporter: Reporter, storage: int, fences: lis
         message = f"{_named(access.program)} copies {_tensor(record, storage)} onto itself, and so does {_named(other)}"
         with reporter.placed(site, program=access.program, loops=record.loops(record.states[access.position])):
             report("NK508", message)
+
+
+def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
+    """Return whether scatters of both programs meet in the last row alone, which no instruction reads.
+
+    Production kernels give padding that row, and the caller cuts it off.
+    """
+    scatters = all(each.written and each.view.part is not None for each in (race.first, race.second))
+    known = record.storages[race.storage]
+    itemsize, count = as_dtype(known.dtype).itemsize, prod(known.shape)
+    last = count - count // known.shape[0]
+    if not scatters or len(known.shape) < 2 or race.byte // itemsize < last:
+        return False
+    reads = (touched_elements(each.view, count, itemsize) for each in shared.accesses if not each.written)
+    return not any(read[last:].any() for read in reads)
+
+
+def _report_dump_row(record: Record, reporter: Reporter, race: Race) -> None:
+    """NK508: whatever stays in a row for padding is of no consequence."""
+    access, tensor = race.second, _tensor(record, race.storage)
+    message = (
+        f"{_named(access.program)} scatters into the last row of {tensor}, as {_named(race.first.program)} does, and "
+        "no instruction reads that row; which values stay there is not defined"
+    )
+    remedy = "Leave padding out with oob_mode=nisa.oob_mode.skip, or cut the row off."
+    with reporter.placed(
+        record.site_at(access.position), program=access.program, loops=record.loops(record.states[access.position])
+    ):
+        report("NK508", message, remedy=remedy)
 
 
 def _is_replicated(record: Record, race: Race) -> bool:
