@@ -78,8 +78,9 @@ def played(x: Any, steps: Any) -> None:
         elif what == "read":
             nisa.dma_copy(dst=scratch[0 : tile.shape[0], columns], src=tile)
         elif PLACES[other][0] == PLACES[one][0]:
-            target = tensors[other][:, columns]  # a scan uses all of its elements
-            nisa.tensor_tensor_scan(dst=target, data0=tile, data1=tile, initial=0.0, op0=nl.add, op1=nl.add)
+            total = nl.ndarray((tile.shape[0], 1), nl.float32)  # for which all elements are used
+            target = tensors[other][:, columns]
+            nisa.tensor_scalar_reduce(target, tile, nl.add, 1.0, nl.add, reduce_res=total)
 
 
 def expected(steps: Any) -> list[set[str]]:
