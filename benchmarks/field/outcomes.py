@@ -102,7 +102,7 @@ class Seen:
         for each in (*chain, self._last_error):
             if isinstance(finding := getattr(each, "finding", None), nkitools.Finding):
                 return "refused", message, Said.of(finding, self._root)
-        if any(isinstance(each, MemoryError) for each in chain):
+        if any(_lacks_memory(each) for each in chain):
             return "memory", message, None
         if self._runs and self._last_error is None:
             return "wrong", message, None
@@ -117,6 +117,11 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         met.append(each)
         yield each
         each = each.__cause__ or each.__context__
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Return whether an exception says that memory ran out; torch raises a RuntimeError of its own."""
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
 
 
 def _first_line(error: BaseException) -> str:

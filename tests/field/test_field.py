@@ -92,6 +92,10 @@ def test_takes_too_much():
     np.ones(2**30)  # 8 GiB
 
 
+def test_takes_too_much_of_torch():
+    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8589934592 bytes.")
+
+
 def test_dies():
     os.kill(os.getpid(), signal.SIGSEGV)
 
@@ -110,6 +114,7 @@ EXPECTED = {
     "test_turns_for_ever": "timeout",
     "test_waits_for_ever": "timeout",
     "test_takes_too_much": "memory",
+    "test_takes_too_much_of_torch": "memory",
     "test_dies": "died",
     "test_error": "error",
 }
@@ -152,7 +157,7 @@ def test_outcomes(suite: Path) -> None:
     assert found["test_dies"]["message"] == "the process ended by SIGSEGV"
     assert kept["uncollected"] == ["test/test_broken.py: ModuleNotFoundError: No module named 'no_such_library'"]
     assert done.returncode == 1
-    assert "passed           2   18.2%" in done.stdout
+    assert "passed           2   16.7%" in done.stdout
     assert "refused 1: NK109 at src/kernels/double.py:10" in done.stdout
 
 
