@@ -108,7 +108,7 @@ def test_dropout_under_a_mask() -> None:
 @pytest.mark.parametrize(
     ("call", "rule"),
     [
-        (lambda t: nisa.dropout(t, 1.5), "NK609"),
+        (lambda t: nisa.dropout(t, -0.5), "NK609"),
         (lambda t: nisa.dropout(nisa.memset((4, 4), 1, nl.int32), 0.5, dtype=nl.float32), "NK301"),
         (lambda t: nl.dropout(t, t), "NK109"),
         (lambda t: nl.random_seed(2**32), "NK609"),
