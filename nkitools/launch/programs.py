@@ -162,7 +162,7 @@ class Programs:
         """Take the arguments of the kernel."""
         self.record.keeps_parts = len(self.programs) > 1 and self.reporter.level != "off"
         self.record.compares_bodies = self.language.traced and self.reporter.level != "off"
-        if self.record.keeps_parts and self.launch.dialect.compares_race_values:
+        if self.record.keeps_parts:
             self.record.observe(SharedValues())
         self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
         for storage in self.arguments.storages:

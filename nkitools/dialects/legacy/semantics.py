@@ -8,7 +8,6 @@ LEGACY = DialectSemantics(
     name="neuronxcc.nki",
     places_tiles=True,
     spills=True,
-    compares_race_values=False,  # instances of a grid write different elements, whatever the values are
     memory_names_as_text=True,
     takes_ranks=False,
     has_lnc_degrees=False,

@@ -8,7 +8,8 @@ and end up in the constant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -87,7 +88,7 @@ class Index:
             return Index(scaled.constant + sign_of_other * number, scaled.coefficients, scaled.shape)
         if isinstance(other, Index):
             return _sum(self, other, sign, sign_of_other)
-        return _other_operand(symbol, other)
+        return NotImplemented if isinstance(other, Divided) else _other_operand(symbol, other)
 
     def _times(self, factor: int) -> Index:
         return Index(self.constant * factor, tuple([slope * factor for slope in self.coefficients]), self.shape)
@@ -118,9 +119,15 @@ class Index:
         return self
 
     def __floordiv__(self, other: IndexLike) -> NonAffine:
-        return NonAffine("a floor division (//)")
+        return divided(self, "//", other)
 
     def __mod__(self, other: IndexLike) -> NonAffine:
+        return divided(self, "%", other)
+
+    def __rfloordiv__(self, other: IndexLike) -> NonAffine:
+        return NonAffine("a floor division (//)")
+
+    def __rmod__(self, other: IndexLike) -> NonAffine:
         return NonAffine("a remainder (%)")
 
     def __truediv__(self, other: IndexLike) -> NonAffine:
@@ -129,7 +136,7 @@ class Index:
     def __pow__(self, other: IndexLike) -> NonAffine:
         return NonAffine("a power (**)")
 
-    __rfloordiv__, __rmod__, __rtruediv__, __rpow__ = __floordiv__, __mod__, __truediv__, __pow__
+    __rtruediv__, __rpow__ = __truediv__, __pow__
 
     # --- comparisons: masks ----------------------------------------------------------------------------------------
 
@@ -257,6 +264,83 @@ class NonAffine:
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = _same
     __lt__ = __le__ = __gt__ = __ge__ = _in_mask
     __eq__ = __ne__ = _in_mask  # type: ignore[assignment]
+
+
+class Divided(NonAffine):
+    """An index divided by a constant, or its remainder, and what sums and products with integers make of that.
+
+    As an index of a tensor its values are looked at (`divided_access`); everywhere else it is not affine.
+    """
+
+    __slots__ = ("shape", "values")
+
+    def __init__(self, reason: str, shape: tuple[int, ...], values: Callable[[Box], Array]) -> None:
+        super().__init__(reason)
+        self.shape = shape
+        self.values = values
+
+    def _with(self, compute: Callable[[Any, Any], Any], other: Any, *, reverse: bool = False) -> Any:
+        number, is_index = whole(other), isinstance(other, (Index, Divided))
+        if number is None and not is_index:
+            return _other_operand("//", other)
+        shape = np.broadcast_shapes(self.shape, other.shape) if is_index else self.shape
+
+        def values(box: Box) -> Array:
+            mine, its = self.values(within(box, self.shape)), number
+            if is_index:
+                its = other.values(within(box, other.shape))
+            return np.asarray(compute(its, mine) if reverse else compute(mine, its))
+
+        return Divided(self.reason, shape, values)
+
+    def _times(self, other: IndexLike) -> Any:
+        return self._same() if whole(other) is None else self._with(operator.mul, other)
+
+    def __add__(self, other: IndexLike) -> Any:
+        return self._with(operator.add, other)
+
+    def __sub__(self, other: IndexLike) -> Any:
+        return self._with(operator.sub, other)
+
+    def __rsub__(self, other: IndexLike) -> Any:
+        return self._with(operator.sub, other, reverse=True)
+
+    def __neg__(self) -> Any:
+        return self._with(operator.mul, -1)
+
+    def __floordiv__(self, other: IndexLike) -> NonAffine:
+        return divided(self, "//", other)
+
+    def __mod__(self, other: IndexLike) -> NonAffine:
+        return divided(self, "%", other)
+
+    def __getitem__(self, key: Subscript) -> NonAffine:
+        return NonAffine(self.reason)
+
+    def _same(self, other: IndexLike | None = None) -> NonAffine:
+        return NonAffine(self.reason)
+
+    __radd__ = __add__
+    __mul__ = __rmul__ = _times
+    __rfloordiv__ = __rmod__ = __truediv__ = __rtruediv__ = _same
+
+
+_DIVIDERS = {"//": (operator.floordiv, "a floor division (//)"), "%": (operator.mod, "a remainder (%)")}
+
+
+def divided(index: Index | Divided, symbol: str, other: IndexLike) -> NonAffine:
+    """Return an index divided by another value: by a positive constant its values are known."""
+    compute, reason = _DIVIDERS[symbol]
+    number = whole(other)
+    if number is None or number < 1:
+        return NonAffine(reason)
+    return Divided(reason, index.shape, lambda box: np.asarray(compute(index.values(box), number)))
+
+
+def within(box: Box, shape: tuple[int, ...]) -> Box:
+    """Return the box of an index that has size 1, or no axis, where the box is wider."""
+    own = box[len(box) - len(shape) :]
+    return tuple((0, 1) if size == 1 else each for each, size in zip(own, shape, strict=True))
 
 
 def _line(first: int, end: int, step: int) -> Index:

@@ -17,8 +17,8 @@ from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, memory_of, new_result, write_by
 from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.elementwise import check_tile
-from nkitools.dialects.legacy.tiles.reductions import reduce
+from nkitools.dialects.legacy.tiles.elementwise import are_both_in_psum, beside, check_tile
+from nkitools.dialects.legacy.tiles.reductions import are_last, arranged, reduce
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import OperatorToken, token_name
@@ -142,7 +142,7 @@ def tensor_tensor(
     call = partial(_elementwise.tensor_tensor, op=op, engine=translated(engine))
 
     def into(target: NkiTensor, first: NkiTensor, second: NkiTensor) -> None:
-        call(dst=target, data1=_spread(first, target), data2=_spread(second, target))
+        call(dst=target, data1=_spread(first, target), data2=_spread(_beside(first, second), target))
 
     write_lanes(into, dst, (data1, data2), lanes)
     value = Tensor.made(dst, lanes)
@@ -155,21 +155,43 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ..
     """Return the form of the first operand, with free dimensions of 1 as wide as the second's.
 
     "If you need broadcasting capability in the free dimension for either input tile, you should consider using
-    tensor_scalar instead, which has better performance": it works, and AWS's double_row_matmul does it.
+    tensor_scalar instead, which has better performance": it works, and AWS's double_row_matmul does it. So does a tile
+    of one element a partition beside one of any number of dimensions, a bias beside an image.
     """
-    if len(first) != len(second) or math.prod(first[1:]) == math.prod(second[1:]):
+    if math.prod(second[1:]) == 1 or math.prod(first[1:]) == math.prod(second[1:]):
+        return first
+    if math.prod(first[1:]) == 1:
+        return (first[0], *second[1:])
+    if len(first) != len(second):
         return first
     return (first[0], *(other if size == 1 else size for size, other in zip(first[1:], second[1:], strict=True)))
 
 
 def _spread(tile: NkiTensor, target: NkiTensor) -> NkiTensor:
     """Return a tile with its free dimensions of size 1 broadcast, where it has fewer elements than the result."""
-    if tile.shape == target.shape or tile.ndim != target.ndim or tile.size == target.size:
+    if tile.shape == target.shape or tile.size == target.size:
         return tile
+    if tile.ndim != target.ndim:
+        if tile.layout.free_elements != 1:
+            return tile
+        tile = tile.reshape((tile.shape[0], *(1,) * (target.ndim - 1)))
     for dim, size in enumerate(target.shape):
         if dim and tile.shape[dim] == 1 < size:
             tile = tile.broadcast(dim, size)
     return tile
+
+
+def _beside(first: NkiTensor, second: NkiTensor) -> NkiTensor:
+    """Return the second operand; a copy of it in SBUF where both lie in PSUM (NK621)."""
+    if are_both_in_psum(first, second):
+        message = (
+            f"nisa.tensor_tensor: {describe(first)} and {describe(second)} are both in PSUM, which the documents "
+            "exclude; compilers have taken it, with a copy of their own"
+        )
+        remedy = "Copy one of them to SBUF with nisa.tensor_copy first."
+        report("NK621", message, about=(first, second), remedy=remedy)
+    found: NkiTensor = beside(first, second)
+    return found
 
 
 def tensor_scalar(
@@ -208,11 +230,22 @@ def tensor_reduce(
     keepdims: bool = False,
     **kwargs: Keyword,
 ) -> Tensor:
-    """Return ``data`` reduced along its last free dimensions. Errors: those of the instruction, NK604."""
+    """Return ``data`` reduced along free dimensions; the documents have the last ones only (NK621).
+
+    Errors: those of the instruction, NK604.
+    """
     memory = memory_of("nisa.tensor_reduce", kwargs)
     check_tile("nisa.tensor_reduce", "data", data)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
+        if not are_last(tile, axes):
+            message = (
+                f"nisa.tensor_reduce: `axis`={axis} of {describe(tile)} is not the last dimensions, which the documents "
+                "ask for; compilers have taken any free dimensions"
+            )
+            remedy = "Lay the tile out with the dimensions to reduce at the end, or call nl.sum, nl.max, ..."
+            report("NK621", message, about=(tile,), remedy=remedy)
+        dst, tile, axes = arranged(dst, tile, axes)
         _reduce.tensor_reduce(dst=dst, op=op, data=tile, axis=axes, negate=bool(negate))
 
     kind = result_type(dtype, "nisa.tensor_reduce", data)

@@ -35,7 +35,7 @@ def _new(
 ) -> Tensor:
     memory, allocation = _placed(buffer)
     sizes = checked_shape(shape, what)
-    if fill is not None:
+    if fill is not None and not _is_zeroed(what, memory):
         _check_value(what, memory, allocation)
     if memory is MemoryRegion.shared_hbm:
         check_kernel_level(what)
@@ -44,7 +44,9 @@ def _new(
         where = None if allocation is None else allocation.address(what, block, tile_shape, kind.itemsize)
         tensor = creation.ndarray(tile_shape, kind, memory, name, where)
         form_of().declare(tensor)
-        if fill is not None:
+        if fill is not None and not tensor.on_chip:
+            _zero(tensor)
+        elif fill is not None:
             current_core(what).record.begin_value(tensor.storage)
             fill_with(tensor, fill)
         return tensor
@@ -54,6 +56,26 @@ def _new(
     if blocks:
         return new_blocks(sizes, blocks, kind, make)
     return Tensor(make(sizes, kind)) if fill is None else Tensor.made(make(sizes, kind))
+
+
+def _is_zeroed(what: str, memory: MemoryRegion) -> bool:
+    """Return whether a tensor is made by nl.zeros in HBM (NK621): it is zero when the kernel begins."""
+    if what != "nl.zeros" or memory in ON_CHIP:
+        return False
+    message = (
+        "nl.zeros: the documents have no tensor in HBM that is created with a value "
+        "(err_hbm_tensor_with_init_value_not_supported); compilers have taken zeros"
+    )
+    report("NK621", message, remedy="Create it with nl.ndarray and write the zeros with nl.store.")
+    return True
+
+
+def _zero(tensor: NkiTensor) -> None:
+    """Make a tensor in HBM zero; of one that programs share the first program does so."""
+    storage = tensor.storage
+    if not storage.full:
+        storage.array.fill(0)
+        storage.mark_written(tensor.layout, 0)
 
 
 def _placed(buffer: Placement) -> tuple[MemoryRegion, Allocation | None]:

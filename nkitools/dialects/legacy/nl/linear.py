@@ -13,7 +13,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import engine as engines
 from nkitools.dialects.legacy.aws_names.enums import translated
-from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
+from nkitools.dialects.legacy.indexing.masks import Lanes, Mask, MaskLike, lanes_of, not_affine
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, checked, first_in_row, moved_by
@@ -28,7 +28,7 @@ from nkitools.engines.enums import matmul_perf_mode
 from nkitools.isa.matmul import nc_matmul as _nc_matmul
 from nkitools.isa.matmul import nc_transpose as _nc_transpose
 from nkitools.isa.move import tensor_copy
-from nkitools.rules.finding import not_modelled, refuse
+from nkitools.rules.finding import not_modelled, refuse, report
 
 PSUM = MemoryRegion.psum
 
@@ -57,8 +57,9 @@ def matmul(x: Tensor, y: Tensor, *, transpose_x: bool = False, mask: MaskLike = 
 def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None, **options: Any) -> Tensor:
     """``stationary.T @ moving`` on the Tensor Engine: a float32 tile in PSUM, of the free sizes of both.
 
-    Operand masks (``tile[mask]``) choose lanes of each operand; ``mask`` can only choose contracted partitions, since
-    the axes of the two operands' free dimensions are the same to it (NKI API Common Fields, Masking).
+    Operand masks (``tile[mask]``) choose lanes of each operand; ``mask`` chooses contracted partitions, since the axes
+    of the two operands' free dimensions are the same to it (NKI API Common Fields, Masking), or columns of ``moving``
+    where only the sizes tell whose they are (NK621).
     """
     form = (what, *options.values())
     again: Tensor | None = value_again(form, (stationary, moving), 4) if mask is None else None
@@ -66,6 +67,7 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
         return again
     for role, tile in (("stationary", stationary), ("moving", moving)):
         check_tile(what, role, tile)
+    moving, mask = _with_own_mask(what, stationary, moving, mask)
     left, chosen_left = _operand(what, stationary, mask)
     right, chosen_right = _operand(what, moving, mask)
     double = 1 if options.get("perf_mode") is None else 2
@@ -84,6 +86,26 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     box = (_free(chosen_left, stationary), _free(chosen_right, moving))
     _nc_matmul(dst=part(dst, dst.shape, box), stationary=left, moving=right, accumulate=False, **options)
     return Tensor.made(dst, Lanes(box))
+
+
+def _with_own_mask(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike) -> tuple[Tensor, MaskLike]:
+    """Return ``moving`` with the comparisons of ``mask`` that are about its free dimension, and the rest of the mask.
+
+    They are where the sizes tell it from the free dimension of ``stationary``.
+    """
+    is_plain = isinstance(mask, Mask) and not isinstance(moving, MaskedOperand) and len(moving.shape) == 2
+    if not isinstance(mask, Mask) or not is_plain or stationary.shape[1:] == moving.shape[1:]:
+        return moving, mask
+    own = tuple(each for each in mask.constraints if 1 in each.axes and each.expression.shape[1] == moving.shape[1])
+    if not own:
+        return moving, mask
+    message = (
+        f"{what}: the mask is about the free dimension of `moving`, {describe(moving.base)}; the documents say that "
+        "mask= cannot tell it from that of `stationary`, and compilers have taken it where the sizes differ"
+    )
+    report("NK621", message, about=(moving.base,), remedy="Mask the operand: moving[i_f < 64].")
+    rest = Mask(tuple(each for each in mask.constraints if each not in own), mask.never)
+    return MaskedOperand(moving, Mask(own)), rest if rest.constraints or rest.never else None
 
 
 def _evicted(view: NkiTensor) -> NkiTensor:

@@ -17,7 +17,7 @@ from nkitools.dialects.legacy.nisa.value_calls import checked
 from nkitools.dialects.legacy.tiles import elementwise
 from nkitools.dialects.legacy.tiles.call_forms import value_again
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
-from nkitools.dialects.legacy.tiles.reductions import reduce, reduce_into, trailing
+from nkitools.dialects.legacy.tiles.reductions import arranged, reduce, reduce_into
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
 from nkitools.dialects.legacy.tiles.tensor import Operand, Tensor
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, token
@@ -205,7 +205,7 @@ def mean(
     kind = float32 if dtype is None and not x.element.is_float else result_type(dtype, "nl.mean", x)
 
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
-        mean_into(dst, trailing(tile, axes), tuple(range(tile.ndim - len(axes), tile.ndim)))
+        mean_into(*arranged(dst, tile, axes))
 
     return reduce("nl.mean", into, x, axis, kind, mask, keepdims)
 

@@ -142,7 +142,8 @@ def _in_sbuf(value: Tensor, dst: Tensor, lanes: Lanes | None) -> Any:
         evicted = new_tile(value.shape, value.element)
         copy_tile(evicted, value, lanes)
         value = Tensor(evicted)
-    return value if lanes is not None else Tensor(fitted(value.resolved(), dst.resolved()))
+    fits = lanes is not None or value.shape == dst.shape
+    return value if fits else Tensor(fitted(value.resolved(), dst.resolved()))
 
 
 @token("copy")

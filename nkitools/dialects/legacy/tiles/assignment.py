@@ -91,7 +91,8 @@ def assign(dst: Any, value: Any) -> None:
     lanes = value.lanes if value.is_fresh else None
     _keep_masks(dst, value, lanes)
     if lanes is None or target.shape != source.shape:
-        copy_elision.copy(target, fitted(source, target), value.opened)
+        fits = value.shape == dst.shape
+        copy_elision.copy(target, source if fits else fitted(source, target), value.opened)
     elif not lanes.empty:
         chosen = part(target, target.shape, lanes.box)
         if lanes.where is not None:

@@ -97,9 +97,24 @@ def binary_instructions(what: str) -> Callable[..., None]:
     """``dst = x <what> y``; an operand of one partition is broadcast to those of ``dst``."""
 
     def into(dst: NkiTensor, x: TileOrNumber, y: TileOrNumber) -> None:
-        binary_into(dst, what, spread(x, dst), spread(y, dst))
+        binary_into(dst, what, spread(x, dst), spread(beside(x, y), dst))
 
     return into
+
+
+def are_both_in_psum(first: Part, second: Part) -> bool:
+    """Return whether two operands are views of PSUM: the Vector Engine reads one of its two inputs from there."""
+    tiles = [each for each in (first, second) if isinstance(each, NkiTensor)]
+    return len(tiles) == 2 and all(each.buffer is MemoryRegion.psum for each in tiles)
+
+
+def beside(first: Part, second: Any) -> Any:
+    """Return the second operand as it is, or a copy of it in SBUF where both lie in PSUM."""
+    if not are_both_in_psum(first, second):
+        return second
+    copied = new_tile(second.shape, second.dtype)
+    tensor_copy(dst=copied, src=second)
+    return copied
 
 
 def spread(operand: Part, dst: NkiTensor) -> Any:
@@ -165,11 +180,7 @@ def in_place(what: str, dst: Tile, other: Any, name: str, where: Array | None = 
             "(err_store_dst_shape_smaller_than_other_shape)",
             about=(target, tensor),
         )
-    value = view_of(other)
-    if isinstance(value, NkiTensor) and value.buffer is target.buffer is MemoryRegion.psum:
-        copied = new_tile(value.shape, value.dtype)  # the Vector Engine reads one of its two inputs from PSUM, not both
-        tensor_copy(dst=copied, src=value)
-        value = copied
+    value = beside(target, view_of(other))
     binary_into(target if where is None else MaskedTensor.of(target, where), what, target, value)
 
 

@@ -12,11 +12,13 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.masked_out import inherit
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
+from nkitools.dialects.legacy.indexing.divided import DividedAccess
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine
-from nkitools.dialects.legacy.tiles.result_tiles import part, value_tile
+from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, part, value_tile
 from nkitools.dialects.legacy.tiles.tensor import Tensor
 from nkitools.engines.operators import OPERATORS
 from nkitools.isa.reduce import tensor_reduce
+from nkitools.issue.guards import MAX_DIMENSIONS
 from nkitools.rules.finding import refuse
 
 
@@ -65,11 +67,37 @@ def trailing(x: NkiTensor, axes: tuple[int, ...]) -> NkiTensor:
     return x if order == list(range(x.ndim)) else x.permute(order)
 
 
+def are_last(x: NkiTensor, axes: tuple[int, ...]) -> bool:
+    """Return whether the axes are the last dimensions; a dimension of size 1 stands anywhere."""
+    kept = [dim for dim, size in enumerate(x.shape) if size > 1 and dim not in axes]
+    return not kept or all(axis > kept[-1] for axis in axes if x.shape[axis] > 1)
+
+
+def arranged(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...]) -> tuple[NkiTensor, NkiTensor, tuple[int, ...]]:
+    """Return ``dst``, which has size 1 along ``axes``, and ``x`` with the axes to reduce at the end, and these axes.
+
+    Of more dimensions than an access pattern has, those of size 1 are left out: they need no entry in it.
+    """
+    last = tuple(range(x.ndim - len(axes), x.ndim))
+    if axes == last and x.ndim <= MAX_DIMENSIONS:
+        return dst, x, axes
+    inner = [dim for dim in range(1, x.ndim) if dim not in axes]
+    if x.ndim > MAX_DIMENSIONS:
+        sizes = x.shape
+        inner = [dim for dim in inner if sizes[dim] > 1]
+        axes = tuple(dim for dim in axes if sizes[dim] > 1) or axes[-1:]
+        ones = tuple(0 if dim and dim not in inner and dim not in axes else slice(None) for dim in range(x.ndim))
+        places = {dim: place for place, dim in enumerate(sorted([0, *inner, *axes]))}
+        dst, x = dst[ones], x[ones]
+        inner, axes = [places[dim] for dim in inner], tuple(places[dim] for dim in axes)
+    order = (0, *inner, *axes)
+    return dst.permute(order), x.permute(order), tuple(range(x.ndim - len(axes), x.ndim))
+
+
 def reduce_into(dst: NkiTensor, x: NkiTensor, axes: tuple[int, ...], operator: str) -> None:
     """``dst`` = ``x`` reduced along any free axes."""
-    tensor_reduce(
-        dst=dst, op=OPERATORS[operator], data=trailing(x, axes), axis=tuple(range(x.ndim - len(axes), x.ndim))
-    )
+    dst, x, axes = arranged(dst, x, axes)
+    tensor_reduce(dst=dst, op=OPERATORS[operator], data=x, axis=axes)
 
 
 Reduce = Callable[[NkiTensor, NkiTensor, tuple[int, ...]], None]
@@ -87,6 +115,10 @@ def reduce(
 ) -> Tensor:
     """Return a new tile of ``x``, which is a tile, reduced along ``axis``, on the lanes of the mask."""
     axes = reduction_axes(what, x, axis)
+    if isinstance(x.access, DividedAccess):  # its view may have an axis in parts, of which one cannot be reduced
+        copied = new_tile(x.shape, x.element)
+        copy_tile(copied, x, None)
+        x = Tensor(copied)
     lanes, kept = reduced_lanes(what, mask, x.shape, axes)
     full = tuple(1 if dim in axes else size for dim, size in enumerate(x.shape))
     dst = value_tile(full, dtype, memory)

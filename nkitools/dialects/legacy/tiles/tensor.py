@@ -17,7 +17,8 @@ from nkitools.chip.tensor_repr import named
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.absent import NotModelledAttribute
 from nkitools.dialects.legacy.indexing.access import Access, access_of, known_view
-from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
+from nkitools.dialects.legacy.indexing.divided import DividedAccess, divided_access
+from nkitools.dialects.legacy.indexing.indices import Divided, Index, NonAffine
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, Mask, Subscript, not_affine
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex, OffsetAccess, RowAccess, chosen_access
 from nkitools.dialects.legacy.indexing.slicing import basic_view
@@ -74,7 +75,7 @@ class Tensor:
 
     def __init__(self, tensor: NkiTensor) -> None:
         self.base = tensor
-        self.access: Access | RowAccess | OffsetAccess | None = None
+        self.access: Access | RowAccess | OffsetAccess | DividedAccess | None = None
         self.element: DType = tensor.dtype
         self.shape: tuple[int, ...] = tensor.shape
         self.lanes: Lanes | None = None
@@ -84,7 +85,7 @@ class Tensor:
             tell()
 
     @classmethod
-    def beyond(cls, access: Access | RowAccess | OffsetAccess) -> Tensor:
+    def beyond(cls, access: Access | RowAccess | OffsetAccess | DividedAccess) -> Tensor:
         """Return a tile that becomes a view where it is used.
 
         Some of its positions lie outside of the tensor, which is good for calls whose mask leaves those out, or a tile
@@ -181,6 +182,8 @@ class Tensor:
         if not advanced:
             found = basic_view(self.resolved(), tuple(items))
             return Tensor.beyond(found) if isinstance(found, Access) else Tensor(found)
+        if any(isinstance(item, Divided) for item in items):
+            return Tensor.beyond(divided_access(self.resolved(), items))
         access = access_of(self.resolved(), items)
         return Tensor(access.inside()) if access.violation() is None else Tensor.beyond(access)
 
