@@ -171,7 +171,7 @@ class Scopes:
         """Look at the names that a statement or expression reads."""
         if node is None:
             return
-        hidden = _own_names(node)
+        hidden = own_names(node)
         for each in ast.walk(node):
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and each.id not in hidden:
                 self._use(each, path)
@@ -256,13 +256,13 @@ class Scopes:
 
 
 def _loaded(value: ast.AST) -> Iterator[str]:
-    hidden = _own_names(value)
+    hidden = own_names(value)
     for node in ast.walk(value):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in hidden:
             yield node.id
 
 
-def _own_names(node: ast.AST) -> set[str]:
+def own_names(node: ast.AST) -> set[str]:
     """Names that comprehensions and lambdas in a node bind for themselves."""
     found: set[str] = set()
     for each in ast.walk(node):

@@ -15,6 +15,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.allocated_kernels import check_allocated
 from nkitools.dialects.legacy.kernels.annotations import checked_annotations
 from nkitools.dialects.legacy.kernels.error_codes import placed
+from nkitools.dialects.legacy.kernels.first_turns import first_turns
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
 from nkitools.dialects.legacy.kernels.kernel_source import place_of, report_source
 from nkitools.dialects.legacy.kernels.kernel_state import (
@@ -35,13 +36,13 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
     """Return ``function`` as a program with its immutable inputs, and with a judgement at its end."""
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
-    code = getattr(inspect.unwrap(function), "__code__", None)
-
     @hands_over
     def program(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments
         free = {name: _storages(arguments.get(name)) for name in mutable}
         with ExitStack() as stack:
+            stack.enter_context(first_turns(function))
+            code = getattr(inspect.unwrap(function), "__code__", None)
             form = _enter(stack, code, switches, returns_outputs, set().union(*free.values()))
             _before(function, code, switches)
             result = function(*args, **kwargs)

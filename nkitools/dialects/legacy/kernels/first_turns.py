@@ -1,0 +1,178 @@
+"""Numbers of Python in the body of a loop: AWS's compiler traces the body once, so every turn works with those of the
+first turn.
+
+``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` once on the chip, however often the
+loop turns. For a run the source of such loops is rewritten: at the begin of each turn the names that the body reads
+before it binds them get what they had in the first turn. What is no number keeps its value, with NK622.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import TypeVar
+
+from nkitools.dialects.legacy.kernels.carried_names import carried
+from nkitools.dialects.legacy.kernels.error_codes import placed
+from nkitools.dialects.legacy.kernels.kernel_source import functions_of, source_of
+from nkitools.dialects.legacy.tiles.dtypes import is_number
+from nkitools.lint.called_functions import named_functions, nested_codes, plain_function
+from nkitools.lint.scope import LEGACY, Scope, own_nodes
+from nkitools.record.source_sites import Site
+from nkitools.rules.finding import report
+
+_RANGES = frozenset(f"{LEGACY}.nki.language.{name}" for name in ("affine_range", "sequential_range"))
+_LOOP, _CLASS = "@nki_loop", "@nki_turns"  # no names that an author can have
+
+Value = TypeVar("Value")
+
+
+class FirstTurn:
+    """The values of names at the begin of a loop's first turn."""
+
+    def __init__(self, file: str, function: str) -> None:
+        self.file = file
+        self.function = function
+        self.turn = 0
+        self.values: dict[str, object] = {}
+        self.reported: set[str] = set()
+
+    def begin(self) -> None:
+        """Begin a turn."""
+        self.turn += 1
+
+    def seen(self, name: str, value: Value, line: int) -> Value:
+        """Return the number that a name had in the first turn; NK622 at ``line`` for a value that is no number."""
+        if self.turn == 1:
+            self.values[name] = value
+        first = self.values.get(name, value)
+        if first is value:
+            return value
+        if is_number(first) and is_number(value):
+            return first  # type: ignore[return-value]
+        if name not in self.reported:
+            self.reported.add(name)
+            with placed(Site(self.file, line, None, self.function)):
+                report(
+                    "NK622",
+                    f"`{name}` is bound anew in each turn of a loop and read in the next; the compiler traces the body "
+                    "once, so that on the chip every turn reads what the first turn read",
+                    remedy=f"Create the tile in front of the loop and write into it: {name}[...] = ...",
+                )
+        return value
+
+
+@contextmanager
+def first_turns(function: Callable[..., object]) -> Iterator[None]:
+    """Run the rewritten source of a kernel, and of the author's functions that it calls, while the block runs."""
+    plain = plain_function(function)
+    changed: list[tuple[FunctionType, CodeType]] = []
+    try:
+        for each in () if plain is None else named_functions(plain):
+            code = each.__code__
+            new = rewritten(code.co_filename, code)
+            if new is not code:
+                changed.append((each, code))
+                each.__code__ = new
+        yield
+    finally:
+        for each, code in changed:
+            each.__code__ = code
+
+
+@lru_cache(maxsize=1024)
+def rewritten(file: str, code: CodeType) -> CodeType:
+    """Return the code of a function with its loops rewritten; the code itself where nothing is to do."""
+    source = source_of(file)
+    if LEGACY not in source:
+        return code
+    found = _loops(source)
+    if not any(_is_within(code, source, line) for line, _ in found):
+        return code
+    tree = _Rewriting(file, found).visit(ast.parse(source))
+    module = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+    for each in nested_codes(module):
+        if _form(each) == _form(code):
+            return each
+    return code
+
+
+def _form(code: CodeType) -> tuple[object, ...]:
+    """Return what a function keeps when its loops are rewritten."""
+    arguments = code.co_argcount + code.co_kwonlyargcount
+    return code.co_qualname, code.co_firstlineno, code.co_varnames[:arguments], code.co_flags & 0xF, code.co_freevars
+
+
+def _is_within(code: CodeType, source: str, line: int) -> bool:
+    found = functions_of(source).get((code.co_firstlineno, code.co_name))
+    return found is not None and code.co_firstlineno <= line <= (found[0].end_lineno or 0)
+
+
+@lru_cache(maxsize=256)
+def _loops(source: str) -> dict[tuple[int, int], dict[str, int]]:
+    """Return the loops that the compiler traces once, by line and column, with the names that they carry on."""
+    found = {}
+    for node, scope in functions_of(source).values():
+        for each in own_nodes(node.body):
+            if isinstance(each, ast.For) and _is_traced(each, scope):
+                names = carried(each)
+                if names:
+                    found[each.lineno, each.col_offset] = names
+    return found
+
+
+def _is_traced(node: ast.For, scope: Scope) -> bool:
+    return isinstance(node.iter, ast.Call) and scope.qualified(node.iter.func) in _RANGES
+
+
+class _Rewriting(ast.NodeTransformer):
+    """Puts the begin of a turn into the bodies of loops."""
+
+    def __init__(self, file: str, loops: dict[tuple[int, int], dict[str, int]]) -> None:
+        self.file = file
+        self.loops = loops
+        self.functions = [""]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """Note the name of the function around the loops."""
+        self.functions.append(node.name)
+        self.generic_visit(node)
+        self.functions.pop()
+        return node
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        """Rewrite a loop that carries names on."""
+        names = self.loops.get((node.lineno, node.col_offset))
+        self.generic_visit(node)
+        if names is None:
+            return [node]
+        kept = f"{_LOOP}_{node.lineno}_{node.col_offset}"
+        before: list[ast.stmt] = [
+            ast.ImportFrom(__name__, [ast.alias("FirstTurn", _CLASS)], 0),
+            ast.Assign([ast.Name(kept, ast.Store())], _call(ast.Name(_CLASS, ast.Load()), self.file, self.functions[-1])),
+        ]
+        turn: list[ast.stmt] = [ast.Expr(_call(_method(kept, "begin")))]
+        turn += [_restored(kept, name, line) for name, line in names.items()]
+        for each in (*before, *turn):
+            ast.copy_location(each, node)
+        node.body = [*turn, *node.body]
+        return [*before, node]
+
+
+def _method(kept: str, name: str) -> ast.expr:
+    return ast.Attribute(ast.Name(kept, ast.Load()), name, ast.Load())
+
+
+def _call(function: ast.expr, *arguments: str | int | ast.expr) -> ast.Call:
+    given = [each if isinstance(each, ast.expr) else ast.Constant(each) for each in arguments]
+    return ast.Call(function, given, [])
+
+
+def _restored(kept: str, name: str, line: int) -> ast.stmt:
+    """``name = kept.seen("name", name, line)``; nothing where the name has no value yet."""
+    value = _call(_method(kept, "seen"), name, ast.Name(name, ast.Load()), line)
+    unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+    return ast.Try([ast.Assign([ast.Name(name, ast.Store())], value)], [unbound], [], [])
