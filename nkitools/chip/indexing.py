@@ -76,7 +76,7 @@ def resolve_ds(tensor: StridedView, dim: int, item: DynamicSlice) -> tuple[int, 
     """Return the first position of ``nl.ds(start, size)``, and the slice that it stands for."""
     start = item.start if type(item.start) is int else _integer(tensor, item.start)
     size = item.size if type(item.size) is int else _integer(tensor, item.size)
-    if size < 1:
+    if size < 0:
         wrong(tensor, f"{item!r} of dimension {dim} holds no element")
     if start < 0 or start + size > tensor.shape[dim]:
         out_of_bounds(tensor, dim, repr(item), start, start + size - 1)

@@ -98,9 +98,8 @@ def static_cast(array: npt.ArrayLike, dtype: DTypeLike) -> Array:
         cast = values.astype(_numpy(found))
         wide, back = values.astype(np.float64), cast.astype(np.float64)
     if is_float_type(found):
-        largest = float(_limits(found).max)
         kept = (wide == back) | (np.isnan(wide) & np.isnan(back))
-        changed = ~kept & ~(np.abs(wide) <= largest)
+        changed = ~kept & ~np.isfinite(back)  # beyond the largest number after rounding: 240.00001 is 240
     else:
         changed = wide != back
     if changed.any():

@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.argument_types import Number, Pattern
 from nkitools.chip.device_numbers import DeviceNumber
-from nkitools.chip.dtypes import float32, tfloat32
+from nkitools.chip.dtypes import DType, float32, tfloat32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, put_floats, through_float32
 from nkitools.chip.tensor import NkiTensor
@@ -26,6 +26,7 @@ from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
 from nkitools.issue.touched_elements import register_value
+from nkitools.rules.finding import report
 
 
 def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[[Array, Array], None]:
@@ -133,21 +134,21 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
 def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unknown, name: str | None = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
-    Integer dtypes take integers only; one outside of their range saturates (NK304). Half-width tiles cost what filling
+    Integer dtypes take whole numbers, as floats with NK621; one outside of their range saturates (NK304). Half-width tiles cost what filling
     them with zero costs.
-    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609.
-    Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
+    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609,
+    NK621. Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """
     instruction_guards.known_number(check, "value", value)
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst)
     guards.gpsimd_reaches(check, engine, dst=dst)
     dtype = dst.dtype
-    if dtype.is_integer and isinstance(value, (float, np.floating)):
-        message = f"`value` is a float ({value}), `dst`, {describe(dst)}, holds integers"
-        check.fail("NK301", message, dst, remedy="Write an integer: value=2 instead of value=2.0.")
+    holds_integers = dtype.is_integer
 
     def compute(destination: Array, number: float) -> None:
+        if holds_integers and isinstance(number, (float, np.floating)):
+            _check_whole(number, dtype)
         if dtype.kind == "packed" and number != 0:
             check.refuse("NK301", f"`dst` of dtype {dtype} can only be set to 0, not to `value`={number}")
         destination[...] = became = constant(number, dtype)
@@ -157,6 +158,16 @@ def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unk
     # The value is data and may change from call to call: the price is that of zero, by far the most frequent.
     fast = is_half(dst) and chosen is engines.vector
     return Plan(chosen.name, streaming(check.chip, dst, 0.5 if fast else 1), compute, made(dst={"value": BROADCAST}))
+
+
+def _check_whole(number: float, dtype: DType) -> None:
+    """NK621: a float that is a whole number fills integers. NK301: any other float does not."""
+    what = f"memset: `value` is a float ({number}), `dst` holds {dtype}"
+    if float(number).is_integer():
+        message = f"{what}; the documents refuse that, and compilers have taken whole numbers"
+        report("NK621", message, remedy=f"Write an integer: value={int(number)} instead of value={number}.")
+    else:
+        report("NK301", what, remedy="Write an integer: value=2 instead of value=2.0.")
 
 
 def fill(dst: NkiTensor, number: Number, engine: engines = engines.unknown) -> None:

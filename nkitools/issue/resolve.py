@@ -89,6 +89,7 @@ def _planned(
     if key in plans:
         return plans[key], None
     check = form.check(core, Check)
+    _check_elements(check, form, values)
     if not form.takes_64_bits:
         _check_widths(check, form, values)
     plan = form.function(check, *values)
@@ -104,6 +105,14 @@ def _planned(
     if check.keeps_plan:
         plans[key] = plan
     return plan, check
+
+
+def _check_elements(check: Check, form: InstructionForm, values: tuple[Any, ...]) -> None:
+    """NK109: an operand has elements; a view of none, ``t[nl.ds(i, 0)]``, may be made, and nothing can be done to it."""
+    for role, value in zip(form.names(values), form.flat(values)[0], strict=True):
+        if isinstance(value, NkiTensor) and 0 in value.shape:
+            remedy = "Call the instruction only where there is something to do: if size > 0."
+            check.refuse("NK109", f"`{role}`, {describe(value)}, holds no element", value, remedy=remedy)
 
 
 def _check_widths(check: Check, form: InstructionForm, values: tuple[Any, ...]) -> None:

@@ -27,6 +27,7 @@ from nkitools.dialects.legacy.tiles import elementwise, reshaping
 from nkitools.dialects.legacy.tiles.assignment import assign, update
 from nkitools.dialects.legacy.tiles.call_forms import value_again
 from nkitools.dialects.legacy.tiles.dtypes import element_type, shown
+from nkitools.dialects.legacy.tiles.python_forms import PythonForms
 from nkitools.dialects.legacy.tiles.result_tiles import part
 from nkitools.language.broadcast import broadcast
 from nkitools.record.open_instruction import OpenInstruction
@@ -59,7 +60,7 @@ def _updater(what: str) -> Callable[[Any, Any], Any]:
     return updated
 
 
-class Tensor:
+class Tensor(PythonForms):
     """A tensor in HBM, or a tile in SBUF or PSUM whose first dimension is the partition dimension.
 
     An index that leaves the tensor is not refused where it is written but where it is used without a mask that leaves
@@ -70,7 +71,6 @@ class Tensor:
     __slots__ = ("access", "base", "element", "lanes", "opened", "shape")
     dialect = "neuronxcc.nki"
     is_plain = True  # all of the tile is in `base`, unless it has an access
-    __array_ufunc__ = None  # a NumPy scalar on the left leaves the arithmetic to this class
     __hash__ = object.__hash__
 
     def __init__(self, tensor: NkiTensor) -> None:
@@ -232,6 +232,8 @@ class Tensor:
                 remedy="Where a tile of the index's values is wanted, make it first: nisa.iota(index, dtype=nl.int32).",
             )
         if not isinstance(other, (Tensor, bool, int, float, np.generic)):
+            if isinstance(other, (np.ndarray, list, tuple, str, complex)) or (other is None and what not in _COMPARISONS):
+                elementwise.not_a_tile(f"`{_OPERATORS[what]}`", "the other operand", other)
             return NotImplemented
         x, y = (other, self) if reverse else (self, other)
         dtype = bool if what in _COMPARISONS else None
