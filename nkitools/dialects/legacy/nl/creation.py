@@ -34,7 +34,7 @@ def _new(
     what: str, shape: Shape, dtype: ResultDType, buffer: Placement, name: str, fill: float | None = None
 ) -> Tensor:
     memory, allocation = _placed(buffer)
-    sizes = checked_shape(shape, what)
+    sizes = _column(what, checked_shape(shape, what), memory)
     if fill is not None and not _is_zeroed(what, memory):
         _check_value(what, memory, allocation)
     if memory is MemoryRegion.shared_hbm:
@@ -56,6 +56,18 @@ def _new(
     if blocks:
         return new_blocks(sizes, blocks, kind, make)
     return Tensor(make(sizes, kind)) if fill is None else Tensor.made(make(sizes, kind))
+
+
+def _column(what: str, sizes: tuple[int, ...], memory: MemoryRegion) -> tuple[int, ...]:
+    """Return a shape; of one dimension on chip, which nl.ndarray alone may declare, that of a column (NK621)."""
+    if len(sizes) > 1 or memory not in ON_CHIP or what != "nl.ndarray" or sizes == (1,):
+        return sizes
+    message = (
+        f"nl.ndarray: a tile of the shape {list(sizes)} is declared; the documents ask for two dimensions on chip, and "
+        "compilers have taken the declaration"
+    )
+    report("NK621", message, remedy=f"Give it the shape ({sizes[0]}, 1).")
+    return (sizes[0], 1)
 
 
 def _is_zeroed(what: str, memory: MemoryRegion) -> bool:
