@@ -6,6 +6,7 @@ AWS's package treats the rest (numbers beyond the range of a float, fractions as
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -81,6 +82,13 @@ def _limits(found: DType | np.dtype[Any]) -> Any:
     return limits(_numpy(found))
 
 
+def _overflow(found: DType | np.dtype[Any]) -> float:
+    """Return the first number that rounds beyond the largest one: 240.00001 is 240, and 248 is none of float8_e4m3."""
+    limits = _limits(found)
+    largest, step = float(limits.max), float(limits.eps)
+    return largest + step * 2.0 ** math.floor(math.log2(largest)) / 2
+
+
 def static_cast(array: npt.ArrayLike, dtype: DTypeLike) -> Array:
     """Return an array in another dtype; to a packed x4 dtype four elements of the last axis become one, the first
     lowest.
@@ -99,7 +107,7 @@ def static_cast(array: npt.ArrayLike, dtype: DTypeLike) -> Array:
         wide, back = values.astype(np.float64), cast.astype(np.float64)
     if is_float_type(found):
         kept = (wide == back) | (np.isnan(wide) & np.isnan(back))
-        changed = ~kept & ~np.isfinite(back)  # beyond the largest number after rounding: 240.00001 is 240
+        changed = ~kept & ~(np.abs(wide) < _overflow(found))
     else:
         changed = wide != back
     if changed.any():

@@ -26,7 +26,7 @@ from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Operand, Plan, Src, instruction
 from nkitools.issue.plan import RegisterOrNumber
 from nkitools.issue.touched_elements import register_value
-from nkitools.rules.finding import report
+from nkitools.rules.finding import refuse, report
 
 
 def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[[Array, Array], None]:
@@ -134,10 +134,10 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
 def memset(check: Check, dst: Dst, value: Operand, engine: engines = engines.unknown, name: str | None = None) -> Plan:
     """Fill ``dst`` (SBUF or PSUM) with a number, on the Vector or GpSimd Engine; packed x4 dtypes take 0 only.
 
-    Integer dtypes take whole numbers, as floats with NK621; one outside of their range saturates (NK304). Half-width tiles cost what filling
-    them with zero costs.
-    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609,
-    NK621. Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
+    Integer dtypes take whole numbers (floats: NK621); one outside of their range saturates (NK304). Half-width tiles
+    cost what filling them with zero costs.
+    Errors: NK101, NK107, NK108, NK110, NK201, NK206, NK301, NK304, NK609, NK621.
+    Source: nki.isa.memset (NKI 0.6); release notes of NKI 0.3 (floats into integers).
     """
     instruction_guards.known_number(check, "value", value)
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
@@ -167,7 +167,7 @@ def _check_whole(number: float, dtype: DType) -> None:
         message = f"{what}; the documents refuse that, and compilers have taken whole numbers"
         report("NK621", message, remedy=f"Write an integer: value={int(number)} instead of value={number}.")
     else:
-        report("NK301", what, remedy="Write an integer: value=2 instead of value=2.0.")
+        refuse("NK301", what, remedy="Write an integer: value=2 instead of value=2.0.")
 
 
 def fill(dst: NkiTensor, number: Number, engine: engines = engines.unknown) -> None:

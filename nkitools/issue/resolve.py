@@ -108,7 +108,7 @@ def _planned(
 
 
 def _check_elements(check: Check, form: InstructionForm, values: tuple[Any, ...]) -> None:
-    """NK109: an operand has elements; a view of none, ``t[nl.ds(i, 0)]``, may be made, and nothing can be done to it."""
+    """NK109: an operand has elements. A view of none, ``t[nl.ds(i, 0)]``, may be made, but nothing moves it."""
     for role, value in zip(form.names(values), form.flat(values)[0], strict=True):
         if isinstance(value, NkiTensor) and 0 in value.shape:
             remedy = "Call the instruction only where there is something to do: if size > 0."

@@ -26,7 +26,7 @@ class Rule:
     """One rule: its names, the chips that it holds for, the reason and the remedy.
 
     The fields stand in ``rules/examples/<id>/rule.toml``. The examples beside it are complete files: ``bad`` and
-    ``good``, ``bad_edge`` and ``good_edge`` near the edge of the rule, and further pairs (`_MORE`). Each defines
+    ``good``, and ``bad_edge`` and ``good_edge`` near the edge of the rule; further pairs share an ending. Each defines
     ``kernel`` and ``inputs`` (or shows in its first line how the C++ operator is called) and is run by the tests. The
     line of a bad example that ends in a comment with the rule's id is the line that must be reported.
     """
@@ -58,13 +58,9 @@ class Rule:
     @property
     def examples(self) -> tuple[Example, ...]:
         """Return all pairs of a bad and a good example, the plainest first."""
-        plain = Example(self.bad, self.good)
-        others = (Example(_example(self.id, f"bad_{name}"), _example(self.id, f"good_{name}")) for name in _MORE)
-        return (plain, *(each for each in others if each.bad))
-
-
-# The names of further pairs of examples, after ``bad_`` and ``good_``.
-_MORE = ("edge", "transpose", "unmodified", "argument")
+        stems = (os.path.splitext(each)[0] for each in os.listdir(os.path.join(EXAMPLES, self.id)))
+        kinds = sorted(stem.removeprefix("bad") for stem in stems if stem.startswith("bad"))
+        return tuple(Example(_example(self.id, f"bad{kind}"), _example(self.id, f"good{kind}")) for kind in kinds)
 
 
 @cache

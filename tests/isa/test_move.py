@@ -252,7 +252,7 @@ def test_what_tensor_copy_refuses(case: str) -> None:
 @pytest.mark.parametrize("value", [0, 1, -3, 2.5, 300, np.float32(0.1)], ids=str)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
 def test_memset_fills_every_dtype(dtype: Any, value: Any, memory: str) -> None:
-    """The number as the dtype holds it; integers hold no floats (NKI 0.3)."""
+    """The number as the dtype holds it; integers hold no fractions (NKI 0.3)."""
     if dtype in INTEGERS and isinstance(value, (float, np.floating)):
         assert refusal(nisa.memset, empty((128, 3), dtype, memory), value).rule == "NK301"
         return
@@ -273,6 +273,29 @@ def test_memset_of_words_is_exact_and_saturates(dtype: Any) -> None:
         (np.uint32(2**31 + 5), min(2**31 + 5, limits.max)),
     ):
         assert (issue(nisa.memset, empty((4, 4), dtype), value).dst == expected).all()
+
+
+def test_memset_of_integers_takes_whole_floats() -> None:
+    """0.0 and 3.0 fill integers, with NK621 at each; after an integer, and after each other, fractions are NK301."""
+    for value in (0.0, np.float32(3.0), -2.0):
+        assert (issue(nisa.memset, empty((4, 4), nl.int32), 7).dst == 7).all()
+        issued = issue(nisa.memset, empty((4, 4), nl.int32), value)
+        np.testing.assert_array_equal(issued.dst, np.full((4, 4), value, np.int32))
+        assert [(each.rule, each.severity) for each in issued.findings] == [("NK621", "hint")]
+        assert refusal(nisa.memset, empty((4, 4), nl.int32), value + 0.5).rule == "NK301"
+        assert refusal(nisa.memset, empty((4, 4), nl.int32), np.inf).rule == "NK301"
+
+
+@pytest.mark.parametrize("operand", ["dst", "src"])
+def test_a_view_of_no_element_may_be_made_and_is_not_moved(operand: str) -> None:
+    """``t[:, nl.ds(2, 0)]`` has the shape (4, 0); a copy of it is NK109, and beyond the end it is NK402 as ever."""
+    whole = tile(np.ones((4, 6), np.float32))
+    nothing = tile(np.ones((4, 6), np.float32), view=lambda t: t[:, nl.ds(6, 0)])
+    operands = {"dst": whole, "src": whole, operand: nothing}
+    finding = refusal(nisa.dma_copy, **operands)
+    assert finding.rule == "NK109"
+    assert f"`{operand}`" in finding.message
+    assert "[4, 0]" in finding.message
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0])
@@ -315,7 +338,7 @@ MEMSET_REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
     "Scalar Engine": ("NK206", "`engine`", (empty((4, 4)), 0), {"engine": nisa.engine.scalar}),
     "tensor": ("NK609", "`value`", (empty((4, 4)), tile(np.ones((4, 1), np.float32))), {}),
     "text": ("NK609", "`value`", (empty((4, 4)), "0"), {}),
-    "float into integers": ("NK301", "`value`", (empty((4, 4), nl.int32), 2.0), {}),
+    "float into integers": ("NK301", "`value`", (empty((4, 4), nl.int32), 2.5), {}),
 }
 
 

@@ -155,7 +155,7 @@ def test_addresses_decided_in_a_loop_are_decided_once() -> None:
     found.clear()
     ranges = nl.static_range
     np.testing.assert_array_equal(run(kernel, (X,)).outputs, X)
-    assert found == [0, 0, 128, 128]
+    assert found == [0, 0, 64, 64]
 
 
 def _sbuf(address: int, *shape: int, dtype: Any = np.float32) -> Any:

@@ -78,7 +78,7 @@ def test_constants() -> None:
 @pytest.mark.parametrize(
     ("create", "rule"),
     [
-        (lambda x: nl.zeros((8, 6), dtype=nl.float32, buffer=nl.shared_hbm), "NK205"),
+        (lambda x: nl.ones((8, 6), dtype=nl.float32, buffer=nl.shared_hbm), "NK205"),
         (lambda x: nl.full((8, 6), 1, dtype=nl.float32, buffer=nl.hbm), "NK205"),
         (lambda x: nl.zeros((128,), dtype=nl.float32), "NK110"),
         (lambda x: nl.zeros((256, 4), dtype=nl.float32), "NK101"),

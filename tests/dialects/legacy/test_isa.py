@@ -120,7 +120,7 @@ def test_the_generation_is_that_of_the_chip() -> None:
     ("call", "rule", "said"),
     [
         (lambda t: nisa.tensor_tensor(t, t[:, 0:3], op=nl.add), "NK109", ""),
-        (lambda t: nisa.tensor_reduce(np.add, t.reshape((16, 2, 4)), axis=[1]), "NK112", ""),
+        (lambda t: nisa.tensor_reduce(np.add, t.reshape((16, 2, 4)), axis=[0, 1]), "NK112", "partition"),
         (
             lambda t: nisa.activation(op=nl.exp, data=t, bias=nisa.memset((16, 1), 1, nl.int8)),
             "NK301",

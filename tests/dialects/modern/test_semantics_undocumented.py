@@ -133,9 +133,19 @@ class TestUndocumented:
         assert dt.static_cast(np.float32([np.inf]), nl.bfloat16) == np.inf
         np.testing.assert_array_equal((nibbles >> 4).view(ml_dtypes.float4_e2m1fn).astype(np.float32), eight[:, 1::2])
 
+    def test_static_cast_rounds_before_it_judges_the_range(self) -> None:
+        """A weight divided by its scale is 240.00001, which float8 rounds to its largest number; 248 is beyond it."""
+        dt = importlib.import_module("neuron_dtypes")
+        values = np.float32([240.00001, -247.9, 247.0])
+        np.testing.assert_array_equal(dt.static_cast(values, nl.float8_e4m3).astype(np.float32), [240, -240, 240])
+        np.testing.assert_array_equal(
+            dt.static_cast(np.float32([448.00003, -463.9]), nl.float8_e4m3fn).astype(np.float32), [448, -448]
+        )
+
     @pytest.mark.parametrize(
         ("value", "dtype"),
         [
+            (248.0, "float8_e4m3"),
             (500.0, "float8_e4m3"),
             (500.0, "float8_e4m3fn"),
             (np.inf, "float8_e4m3fn"),

@@ -1,6 +1,7 @@
 """Indices divided by constants: ``nl.arange(n)[None, :] // 3`` and ``% 3``, which the documents call not affine.
 
-Compilers have taken them where what they address is a strided view after all, as ``t[i_p, i_f // 3, i_f % 3]`` is (NK621).
+Compilers have taken them where what they address is a strided view after all, as ``t[i_p, i_f // 3, i_f % 3]`` is
+(NK621).
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ class DividedAccess:
         """Return None: an index that leaves the tensor was refused before."""
 
     def view(self, box: Box | None = None) -> NkiTensor:
-        """Return the tile, or a box of it, as a view; an axis may be cut into several. Errors: NK603."""
+        """Return the tile, or a box of it, as a view; an axis may be cut into several. Errors: NK603, NK621."""
         offsets = self.offsets if box is None else self.offsets[tuple(slice(*each) for each in box)]
         axes = _axes(offsets)
         if axes is None or (self.tensor.on_chip and len(axes[0]) > 1):
             NonAffine(self.reason).refuse()
+        self._report()
         parts = [part for axis in axes for part in axis]
         tensor, first = self.tensor, int(offsets.flat[0])
         window = tensor.storage.window(
@@ -49,12 +51,18 @@ class DividedAccess:
         )
         return tensor._view(window, first)
 
+    def _report(self) -> None:
+        """NK621: it is computed."""
+        message = (
+            f"an index of {describe(self.tensor)} holds {self.reason}, which is not affine as the documents ask for; "
+            "compilers have taken it where it addresses a regular pattern"
+        )
+        remedy = "Split the axis into two nl.arange of their own: outer * size + inner instead of // and %."
+        report("NK621", message, about=(self.tensor,), remedy=remedy)
+
 
 def divided_access(tensor: NkiTensor, items: Sequence[Any]) -> DividedAccess:
-    """Return the access of an index tuple with divided indices, which names every dimension. Errors: NK402, NK603.
-
-    NK621: it is computed.
-    """
+    """Return the access of an index tuple with divided indices, which names every dimension. Errors: NK402, NK603."""
     indices = [each if isinstance(each, (Divided, Index)) else whole(each) for each in items]
     reason = next(each.reason for each in items if isinstance(each, Divided))
     shapes = [each.shape for each in indices if isinstance(each, (Divided, Index))]
@@ -71,12 +79,6 @@ def divided_access(tensor: NkiTensor, items: Sequence[Any]) -> DividedAccess:
         offsets = offsets + values * stride
     if tensor.on_chip:
         _check_partition(indices[0], reason)
-    message = (
-        f"an index of {describe(tensor)} holds {reason}, which is not affine as the documents ask for; compilers have "
-        "taken it where it addresses a regular pattern"
-    )
-    remedy = "Split the axis into two nl.arange of their own: outer * size + inner instead of // and %."
-    report("NK621", message, about=(tensor,), remedy=remedy)
     return DividedAccess(tensor, offsets, reason)
 
 
@@ -87,10 +89,10 @@ def _check_partition(index: Any, reason: str) -> None:
 
 def _axes(offsets: Array) -> list[Steps] | None:
     """Return the regular pattern of each axis; None where the offsets are no sum of such patterns."""
-    lines = [offsets[tuple(slice(None) if dim == axis else 0 for dim in range(offsets.ndim))] for axis in range(offsets.ndim)]
+    dims = range(offsets.ndim)
+    lines = [offsets[tuple(slice(None) if dim == axis else 0 for dim in dims)] for axis in dims]
     total = offsets.flat[0] + sum(
-        (line - line[0]).reshape([-1 if dim == axis else 1 for dim in range(offsets.ndim)])
-        for axis, line in enumerate(lines)
+        (line - line[0]).reshape([-1 if dim == axis else 1 for dim in dims]) for axis, line in enumerate(lines)
     )
     axes = [_steps(line) for line in lines]
     return [each for each in axes if each is not None] if np.array_equal(total, offsets) and None not in axes else None

@@ -23,7 +23,9 @@ def whole(value: Any) -> int | None:
     """``value`` as a Python integer, or None where it is none."""
     if type(value) is int:
         return value
-    if isinstance(value, (bool, np.bool_, np.ndarray)) or not hasattr(value, "__index__") or hasattr(value, "is_runtime"):
+    if isinstance(value, (bool, np.bool_, np.ndarray)) or hasattr(value, "is_runtime"):
+        return None
+    if not hasattr(value, "__index__"):
         return None
     return int(value.__index__())
 

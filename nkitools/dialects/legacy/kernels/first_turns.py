@@ -1,8 +1,8 @@
 """Numbers of Python in the body of a loop: AWS's compiler traces the body once, so every turn works with those of the
 first turn.
 
-``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` once on the chip, however often the
-loop turns. For a run the source of such loops is rewritten: at the begin of each turn the names that the body reads
+``d_w = d_w // 2`` in the body of nl.affine_range or nl.sequential_range changes `d_w` once on the chip, however often
+the loop turns. For a run the source of such loops is rewritten: at the begin of each turn the names that the body reads
 before it binds them get what they had in the first turn. What is no number keeps its value, with NK622.
 """
 
@@ -150,9 +150,10 @@ class _Rewriting(ast.NodeTransformer):
         if names is None:
             return [node]
         kept = f"{_LOOP}_{node.lineno}_{node.col_offset}"
+        made = _call(ast.Name(_CLASS, ast.Load()), self.file, self.functions[-1])
         before: list[ast.stmt] = [
             ast.ImportFrom(__name__, [ast.alias("FirstTurn", _CLASS)], 0),
-            ast.Assign([ast.Name(kept, ast.Store())], _call(ast.Name(_CLASS, ast.Load()), self.file, self.functions[-1])),
+            ast.Assign([ast.Name(kept, ast.Store())], made),
         ]
         turn: list[ast.stmt] = [ast.Expr(_call(_method(kept, "begin")))]
         turn += [_restored(kept, name, line) for name, line in names.items()]

@@ -36,6 +36,7 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
     """Return ``function`` as a program with its immutable inputs, and with a judgement at its end."""
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
+
     @hands_over
     def program(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments

@@ -240,8 +240,8 @@ def tensor_reduce(
     def into(dst: NkiTensor, tile: NkiTensor, axes: tuple[int, ...]) -> None:
         if not are_last(tile, axes):
             message = (
-                f"nisa.tensor_reduce: `axis`={axis} of {describe(tile)} is not the last dimensions, which the documents "
-                "ask for; compilers have taken any free dimensions"
+                f"nisa.tensor_reduce: `axis`={axis} of {describe(tile)} is not the last dimensions, for which the "
+                "documents ask; compilers have taken any free dimensions"
             )
             remedy = "Lay the tile out with the dimensions to reduce at the end, or call nl.sum, nl.max, ..."
             report("NK621", message, about=(tile,), remedy=remedy)

@@ -59,7 +59,7 @@ class PythonForms:
     __matmul__ = _no_operator("@", "Multiply matrices by nl.matmul(x, y), or by nisa.nc_matmul.")
     __rmatmul__ = __matmul__
     __pos__ = _no_operator("+x", "Leave the sign out.")
-    __round__ = _no_operator("round", "Round by nl.rint, or by a copy in an integer dtype.")
+    __round__ = _no_operator("round", "Round by nl.floor(x), or by nl.copy(x, dtype=nl.int32), to the nearest.")
     __floor__ = _no_operator("math.floor", "Round by nl.floor(x).")
     __ceil__ = _no_operator("math.ceil", "Round by nl.ceil(x).")
     __trunc__ = _no_operator("math.trunc", "Round by nl.trunc(x).")
@@ -74,9 +74,10 @@ class PythonForms:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Compute ``number <operator> tile`` for a scalar of NumPy; refuse the other functions of NumPy (NK601)."""
         reflected = _REFLECTED.get(ufunc) if method == "__call__" and not kwargs else None
-        if reflected is not None and np.ndim(inputs[0]) == 0 and isinstance(inputs[0], (np.generic, np.ndarray)):
-            return getattr(inputs[1], reflected)(inputs[0][()])
-        self._no_numpy(ufunc.__name__)
+        is_scalar = isinstance(inputs[0], (np.generic, np.ndarray)) and inputs[0].ndim == 0
+        if reflected is None or not is_scalar:
+            self._no_numpy(ufunc.__name__)
+        return getattr(inputs[1], reflected)(inputs[0][()])
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: dict[str, Any]

@@ -232,7 +232,8 @@ class Tensor(PythonForms):
                 remedy="Where a tile of the index's values is wanted, make it first: nisa.iota(index, dtype=nl.int32).",
             )
         if not isinstance(other, (Tensor, bool, int, float, np.generic)):
-            if isinstance(other, (np.ndarray, list, tuple, str, complex)) or (other is None and what not in _COMPARISONS):
+            is_none = other is None and what not in _COMPARISONS
+            if is_none or isinstance(other, (np.ndarray, list, tuple, str, complex)):
                 elementwise.not_a_tile(f"`{_OPERATORS[what]}`", "the other operand", other)
             return NotImplemented
         x, y = (other, self) if reverse else (self, other)

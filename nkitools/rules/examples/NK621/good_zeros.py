@@ -1,0 +1,14 @@
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out[0:128, 0:64], nl.load(x))
+    nl.store(out[0:128, 64:128], nl.zeros((128, 64), dtype=x.dtype))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)

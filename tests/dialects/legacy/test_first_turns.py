@@ -1,0 +1,173 @@
+"""Loops that AWS's compiler traces once: every turn works with the Python numbers of the first one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+import pytest
+
+from tests.dialects.legacy.running import outputs, random, run
+
+X = random(8, 12)
+
+
+def halved(x: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    width = 8
+    for i in nl.affine_range(3):
+        width = width // 2
+        columns = nl.ds(4 * i, 4)
+        nl.store(out[:, columns], nl.multiply(nl.load(x[:, columns]), float(width)))
+    assert width == 4
+    return out
+
+
+def halved_in_sequence(x: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    width = 8
+    for i in nl.sequential_range(3):
+        width //= 2
+        columns = nl.ds(4 * i, 4)
+        nl.store(out[:, columns], nl.multiply(nl.load(x[:, columns]), float(width)))
+    return out
+
+
+def halved_unrolled(x: Any) -> Any:
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    width = 8
+    for i in nl.static_range(3):
+        width = width // 2
+        columns = nl.ds(4 * i, 4)
+        nl.store(out[:, columns], nl.multiply(nl.load(x[:, columns]), float(width)))
+    return out
+
+
+def test_a_number_changes_once() -> None:
+    """``width // 2`` is 4 in every turn of an affine or sequential loop; static_range, which unrolls, halves on."""
+    np.testing.assert_array_equal(outputs(halved, X), 4 * X)
+    np.testing.assert_array_equal(outputs(halved_in_sequence, X), 4 * X)
+    np.testing.assert_array_equal(outputs(halved_unrolled, X), X * np.repeat([4, 2, 1], 4).astype(np.float32))
+
+
+def test_the_authors_function_stays_as_it_is() -> None:
+    """The rewritten source is the run's alone, also where the run ends in an error; outside Python counts as ever."""
+    code = halved.__code__
+    outputs(halved, X)
+    assert halved.__code__ is code
+    with pytest.raises(IndexError):
+        run(halved, X[:, :8])
+    assert halved.__code__ is code
+    count = 0
+    for _ in range(3):
+        count = count + 1
+    assert count == 3
+
+
+def counted(x: Any, out: Any, turns: int) -> int:
+    """Store ``x`` plus a number that nested loops count; return the number."""
+    number = 0
+    for i in nl.sequential_range(turns):
+        for j in nl.affine_range(2):
+            columns = nl.ds(4 * i + 2 * j, 2)
+            nl.store(out[:, columns], nl.add(nl.load(x[:, columns]), float(number)))
+            number += 1
+    return number
+
+
+def test_functions_that_the_kernel_calls_are_traced_too() -> None:
+    """A helper with nested loops counts to 1, and adds 0 in every turn of both."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        assert counted(x, out, 3) == 1
+        return out
+
+    np.testing.assert_array_equal(outputs(kernel, X), X)
+
+
+def test_what_each_turn_makes_anew_is_its_own() -> None:
+    """A number that the body binds before it reads it depends on the counter, as ever, under conditions too."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(3):
+            start = 4 * i
+            if start:
+                shift = start - 4
+                assert shift >= 0
+            else:
+                shift = 8
+            start = start + 0
+            nl.store(out[:, start : start + 4], nl.load(x[:, shift : shift + 4]))
+        return out
+
+    np.testing.assert_array_equal(outputs(kernel, X), np.roll(X, 4, axis=1))
+
+
+def test_a_number_of_the_turn_before_is_that_of_the_first_turn() -> None:
+    """``last = i`` at the end of a body is not seen by the next turn; names that get their value late are none yet."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        last = 7
+        for i in nl.sequential_range(3):
+            if i > 5:
+                print(late)  # noqa: F821 - bound below, never read
+            columns = nl.ds(4 * i, 4)
+            nl.store(out[:, columns], nl.add(nl.load(x[:, columns]), float(last)))
+            last = i
+            late = i
+        assert (last, late) == (2, 2)
+        return out
+
+    np.testing.assert_array_equal(outputs(kernel, X), X + np.float32(7))
+
+
+def test_what_is_no_number_keeps_its_value_with_a_warning() -> None:
+    """NK622 once, at the line that binds a tile anew; assignment into the tile is right."""
+
+    def rebound(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((8, 4), dtype=x.dtype)
+        for i in nl.sequential_range(3):
+            columns = nl.ds(4 * i, 4)
+            total = nl.add(total, nl.load(x[:, columns]))
+            nl.store(out[:, columns], total)
+        return out
+
+    done = run(rebound, X)
+    first = rebound.__code__.co_firstlineno
+    assert [(each.rule, each.severity, each.line) for each in done.findings] == [("NK622", "warning", first + 5)]
+    sums = X.reshape(8, 3, 4).cumsum(axis=1, dtype=np.float32).reshape(8, 12)
+    np.testing.assert_allclose(done.outputs, sums, rtol=1e-5, atol=1e-6)
+
+    def assigned(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((8, 4), dtype=x.dtype)
+        for i in nl.sequential_range(3):
+            columns = nl.ds(4 * i, 4)
+            total[...] = nl.add(total, nl.load(x[:, columns]))
+            nl.store(out[:, columns], total)
+        return out
+
+    np.testing.assert_allclose(outputs(assigned, X), sums, rtol=1e-5, atol=1e-6)
+
+
+def test_programs_of_a_grid_and_simulate_kernel_see_the_same() -> None:
+    """The number is that of the first turn in each program, and in AWS's own way in."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        rows = nl.ds(4 * nl.program_id(0), 4)
+        shift = 1
+        for i in nl.affine_range(3):
+            shift = 2 * shift
+            columns = nl.ds(4 * i, 4)
+            nl.store(out[rows, columns], nl.add(nl.load(x[rows, columns]), float(shift)))
+        return out
+
+    np.testing.assert_array_equal(outputs(kernel, X, grid=(2,)), X + np.float32(2))
+    np.testing.assert_array_equal(nki.simulate_kernel(nki.jit(kernel)[2], X), X + np.float32(2))
