@@ -57,9 +57,10 @@ class Rule:
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """Return all pairs of a bad and a good example, the plainest first."""
+        """Return all pairs of a bad and a good example: the plain pair, the one near the edge, the others by name."""
         stems = (os.path.splitext(each)[0] for each in os.listdir(os.path.join(EXAMPLES, self.id)))
-        kinds = sorted(stem.removeprefix("bad") for stem in stems if stem.startswith("bad"))
+        found = [stem.removeprefix("bad") for stem in stems if stem.startswith("bad")]
+        kinds = sorted(found, key=lambda kind: (kind not in ("", "_edge"), kind))
         return tuple(Example(_example(self.id, f"bad{kind}"), _example(self.id, f"good{kind}")) for kind in kinds)
 
 

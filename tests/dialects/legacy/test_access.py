@@ -166,6 +166,8 @@ def on_tile(use: Any) -> Any:
         (lambda t, p, f: t[p], "NK603", "1 indices are given"),
         (lambda t, p, f: t[p, 5 * f % 64], "NK603", "%"),
         (lambda t, p, f: t[p // 2, f], "NK603", "//"),
+        (lambda t, p, f: t[p, (2 * p + f) // 2], "NK603", "//"),
+        (lambda t, p, f: t[p, f // nl.arange(1, 2)[:, None]], "NK603", "//"),
         (lambda t, p, f: t[p, f * f], "NK603", "product"),
         (lambda t, p, f: t[f, p], "NK603", "axis 0 of a tile"),
         (lambda t, p, f: t[p, p + f], "NK603", "axis 0 of a tile"),

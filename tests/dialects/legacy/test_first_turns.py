@@ -9,6 +9,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
+from nkitools.dialects.legacy.kernels.first_turns import rewritten
 from tests.dialects.legacy.running import outputs, random, run
 
 X = random(8, 12)
@@ -171,3 +172,30 @@ def test_programs_of_a_grid_and_simulate_kernel_see_the_same() -> None:
 
     np.testing.assert_array_equal(outputs(kernel, X, grid=(2,)), X + np.float32(2))
     np.testing.assert_array_equal(nki.simulate_kernel(nki.jit(kernel)[2], X), X + np.float32(2))
+
+
+SOURCE = """
+import neuronxcc.nki.language as nl
+
+
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    width = 8
+    for i in nl.affine_range(3):
+        width = width // 2
+        columns = nl.ds(4 * i, 4)
+        nl.store(out[:, columns], nl.multiply(nl.load(x[:, columns]), float(width)))
+    return out
+"""
+
+
+def test_a_file_that_has_changed_since_is_not_run(tmp_path: Any) -> None:
+    """The code that was imported runs, whatever stands in its file by now."""
+    file = tmp_path / "kernels.py"
+    names: dict[str, Any] = {"__name__": "kernels"}
+    file.write_text(SOURCE)
+    exec(compile(SOURCE, str(file), "exec"), names)
+    np.testing.assert_array_equal(outputs(names["kernel"], X), 4 * X)
+    file.write_text(SOURCE.replace("width = 8", "width = 1024").replace("# ", ""))
+    rewritten.cache_clear()
+    np.testing.assert_array_equal(outputs(names["kernel"], X), X * np.repeat([4, 2, 1], 4).astype(np.float32))

@@ -24,7 +24,7 @@ Steps: TypeAlias = list[tuple[int, int]]  # the size and the stride of each part
 
 
 class DividedAccess:
-    """A tensor under indices of which some are divided: the byte offset of every position of the tile."""
+    """A tensor under indices, some of them divided: the byte offset of every position of the tile."""
 
     __slots__ = ("offsets", "reason", "shape", "tensor")
 
@@ -41,7 +41,7 @@ class DividedAccess:
         """Return the tile, or a box of it, as a view; an axis may be cut into several. Errors: NK603, NK621."""
         offsets = self.offsets if box is None else self.offsets[tuple(slice(*each) for each in box)]
         axes = _axes(offsets)
-        if axes is None or (self.tensor.on_chip and len(axes[0]) > 1):
+        if axes is None or (self.tensor.on_chip and not self._keeps_partitions(axes[0])):
             NonAffine(self.reason).refuse()
         self._report()
         parts = [part for axis in axes for part in axis]
@@ -50,6 +50,10 @@ class DividedAccess:
             tuple(size for size, _ in parts), tensor.dtype, first, tuple(step for _, step in parts)
         )
         return tensor._view(window, first)
+
+    def _keeps_partitions(self, axis: Steps) -> bool:
+        """Return whether axis 0 of the tile indexes neighbouring partitions and nothing else."""
+        return axis[0][0] == 1 or axis == [(axis[0][0], self.tensor.array.strides[0])]
 
     def _report(self) -> None:
         """NK621: it is computed."""
@@ -63,28 +67,30 @@ class DividedAccess:
 
 def divided_access(tensor: NkiTensor, items: Sequence[Any]) -> DividedAccess:
     """Return the access of an index tuple with divided indices, which names every dimension. Errors: NK402, NK603."""
-    indices = [each if isinstance(each, (Divided, Index)) else whole(each) for each in items]
     reason = next(each.reason for each in items if isinstance(each, Divided))
-    shapes = [each.shape for each in indices if isinstance(each, (Divided, Index))]
-    if len(items) != tensor.ndim or any(each is None for each in indices) or len({len(each) for each in shapes}) > 1:
+    shapes = [each.shape for each in items if isinstance(each, (Divided, Index))]
+    if len(items) != tensor.ndim or len({len(each) for each in shapes}) > 1:
         NonAffine(reason).refuse()
     shape = np.broadcast_shapes(*shapes)
     box = tuple((0, size) for size in shape)
     offsets: Array = np.full(shape, tensor.byte_offset, np.int64)
-    for dim, (index, stride) in enumerate(zip(indices, tensor.array.strides, strict=True)):
-        values = np.asarray(index if isinstance(index, int) else index.values(within(box, index.shape)))
+    for dim, (item, size, stride) in enumerate(zip(items, tensor.shape, tensor.array.strides, strict=True)):
+        values = _values(item, box, size)
+        if values is None:
+            NonAffine(reason).refuse()
         low, high = int(values.min()), int(values.max())
-        if low < 0 or high >= tensor.shape[dim]:
-            out_of_bounds(tensor, dim, low, high, tensor.shape[dim])
+        if low < 0 or high >= size:
+            out_of_bounds(tensor, dim, low, high, size)
         offsets = offsets + values * stride
-    if tensor.on_chip:
-        _check_partition(indices[0], reason)
     return DividedAccess(tensor, offsets, reason)
 
 
-def _check_partition(index: Any, reason: str) -> None:
-    if isinstance(index, Divided) or (isinstance(index, Index) and index.coefficients[0] not in (0, 1)):
-        NonAffine(reason).refuse()
+def _values(item: Any, box: Box, size: int) -> Array | None:
+    """Return the positions that an item of an index tuple stands for; None where it is no index."""
+    if isinstance(item, (Divided, Index)):
+        return item.values(within(box, item.shape))
+    number = whole(item)
+    return None if number is None else np.asarray(number + size if number < 0 else number)
 
 
 def _axes(offsets: Array) -> list[Steps] | None:

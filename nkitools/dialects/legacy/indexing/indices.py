@@ -250,7 +250,10 @@ class NonAffine:
             remedy="Split the axis into two nl.arange of their own: outer * size + inner instead of // and %.",
         )
 
-    def _same(self, other: IndexLike | None = None) -> NonAffine:
+    def _same(self, other: IndexLike) -> Any:
+        return self
+
+    def __neg__(self) -> Any:
         return self
 
     def _in_mask(self, other: IndexLike) -> NoReturn:
@@ -262,7 +265,7 @@ class NonAffine:
     def __getitem__(self, key: Subscript) -> NonAffine:
         return self
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _same
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = _same
     __lt__ = __le__ = __gt__ = __ge__ = _in_mask
     __eq__ = __ne__ = _in_mask  # type: ignore[assignment]
@@ -296,7 +299,7 @@ class Divided(NonAffine):
         return Divided(self.reason, shape, values)
 
     def _times(self, other: IndexLike) -> Any:
-        return self._same() if whole(other) is None else self._with(operator.mul, other)
+        return NonAffine(self.reason) if whole(other) is None else self._with(operator.mul, other)
 
     def __add__(self, other: IndexLike) -> Any:
         return self._with(operator.add, other)
@@ -319,7 +322,7 @@ class Divided(NonAffine):
     def __getitem__(self, key: Subscript) -> NonAffine:
         return NonAffine(self.reason)
 
-    def _same(self, other: IndexLike | None = None) -> NonAffine:
+    def _same(self, other: IndexLike) -> Any:
         return NonAffine(self.reason)
 
     __radd__ = __add__

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from nkitools.dialects.legacy.kernels.carried_names import carried
 from nkitools.dialects.legacy.kernels.error_codes import placed
@@ -65,45 +65,65 @@ class FirstTurn:
         return value
 
 
-@contextmanager
-def first_turns(function: Callable[..., object]) -> Iterator[None]:
-    """Run the rewritten source of a kernel, and of the author's functions that it calls, while the block runs."""
+Rewrites: TypeAlias = tuple[tuple[FunctionType, CodeType], ...]  # functions, and their rewritten code
+
+
+def rewrites_of(function: Callable[..., object]) -> Rewrites:
+    """Return what changes in a kernel and in the author's functions that it calls."""
     plain = plain_function(function)
-    changed: list[tuple[FunctionType, CodeType]] = []
+    functions = () if plain is None else tuple(named_functions(plain))
+    found = ((each, rewritten(each.__code__.co_filename, each.__code__)) for each in functions)
+    return tuple((each, code) for each, code in found if code is not each.__code__)
+
+
+@contextmanager
+def first_turns(rewrites: Rewrites) -> Iterator[None]:
+    """Let functions run their rewritten code while the block runs."""
+    kept = [(each, each.__code__) for each, _ in rewrites]
     try:
-        for each in () if plain is None else named_functions(plain):
-            code = each.__code__
-            new = rewritten(code.co_filename, code)
-            if new is not code:
-                changed.append((each, code))
-                each.__code__ = new
+        for each, code in rewrites:
+            each.__code__ = code
         yield
     finally:
-        for each, code in changed:
+        for each, code in kept:
             each.__code__ = code
 
 
 @lru_cache(maxsize=1024)
 def rewritten(file: str, code: CodeType) -> CodeType:
-    """Return the code of a function with its loops rewritten; the code itself where nothing is to do."""
+    """Return the code of a function with its loops rewritten; the code itself where nothing is to do.
+
+    Nothing is done where the file is no longer the one that the code was made of.
+    """
     source = source_of(file)
-    if LEGACY not in source:
-        return code
-    found = _loops(source)
+    found = _loops(source) if LEGACY in source else {}
     if not any(_is_within(code, source, line) for line, _ in found):
         return code
-    tree = _Rewriting(file, found).visit(ast.parse(source))
+    if not _is_of(code, _compiled(ast.parse(source), file, code)):
+        return code
+    return _compiled(_Rewriting(file, found).visit(ast.parse(source)), file, code) or code
+
+
+def _compiled(tree: ast.Module, file: str, code: CodeType) -> CodeType | None:
+    """Return a function's code in a module's tree."""
     module = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
-    for each in nested_codes(module):
-        if _form(each) == _form(code):
-            return each
-    return code
+    return next((each for each in nested_codes(module) if _form(each) == _form(code)), None)
 
 
 def _form(code: CodeType) -> tuple[object, ...]:
     """Return what a function keeps when its loops are rewritten."""
     arguments = code.co_argcount + code.co_kwonlyargcount
     return code.co_qualname, code.co_firstlineno, code.co_varnames[:arguments], code.co_flags & 0xF, code.co_freevars
+
+
+def _is_of(code: CodeType, found: CodeType | None) -> bool:
+    """Return whether code is that of the source, or what pytest has made of it by rewriting its assertions."""
+    if found is None or {line for *_, line in code.co_lines()} != {line for *_, line in found.co_lines()}:
+        return False
+    numbers = {each for each in found.co_consts if isinstance(each, (int, float, str))}
+    return set(found.co_names) <= set(code.co_names) and numbers <= {
+        each for each in code.co_consts if isinstance(each, (int, float, str))
+    }
 
 
 def _is_within(code: CodeType, source: str, line: int) -> bool:

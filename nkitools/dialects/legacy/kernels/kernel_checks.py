@@ -15,7 +15,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.kernels.allocated_kernels import check_allocated
 from nkitools.dialects.legacy.kernels.annotations import checked_annotations
 from nkitools.dialects.legacy.kernels.error_codes import placed
-from nkitools.dialects.legacy.kernels.first_turns import first_turns
+from nkitools.dialects.legacy.kernels.first_turns import Rewrites, first_turns, rewrites_of
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
 from nkitools.dialects.legacy.kernels.kernel_source import place_of, report_source
 from nkitools.dialects.legacy.kernels.kernel_state import (
@@ -37,12 +37,16 @@ def as_program(function: Callable[..., Any], *, returns_outputs: bool, switches:
     signature = inspect.signature(function)
     mutable = [each.name for each in signature.parameters.values() if "mutable_tensor" in str(each.annotation)]
 
+    @functools.cache
+    def rewrites() -> Rewrites:
+        return rewrites_of(function)
+
     @hands_over
     def program(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments
         free = {name: _storages(arguments.get(name)) for name in mutable}
         with ExitStack() as stack:
-            stack.enter_context(first_turns(function))
+            stack.enter_context(first_turns(rewrites()))
             code = getattr(inspect.unwrap(function), "__code__", None)
             form = _enter(stack, code, switches, returns_outputs, set().union(*free.values()))
             _before(function, code, switches)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.dialects import versions
 from nkitools.rules.finding import refuse
 
 _ELEMENT = "Compute on the tile itself; to look at a value, nl.device_print it, or return it from the kernel."
@@ -46,7 +47,7 @@ def _no_operator(form: str, remedy: str) -> Callable[..., NoReturn]:
 
 
 class PythonForms:
-    """What Python and NumPy would do with an object of numbers, and a tile does not. Errors: NK601, NK602."""
+    """Refuses what Python and NumPy would do with an object of numbers. Errors: NK601, NK602."""
 
     __slots__ = ()
     base: NkiTensor
@@ -86,8 +87,10 @@ class PythonForms:
         self._no_numpy(function.__name__)
 
     def _no_numpy(self, name: str) -> NoReturn:
-        from nkitools.dialects.legacy import language  # which is made of tiles
-
-        own = f"Call nl.{name}" if hasattr(language, name) else "Compose it of functions of neuronxcc.nki.language"
+        own = (
+            f"Call nl.{name}"
+            if name in versions.names_of("neuronxcc.nki.language")
+            else "Compose it of functions of neuronxcc.nki.language"
+        )
         message = f"NumPy's `{name}` cannot work on {describe(self.base)} inside a kernel; the chip would not run it"
         refuse("NK601", message, about=(self.base,), remedy=f"{own}; NumPy computes what is known before the run.")

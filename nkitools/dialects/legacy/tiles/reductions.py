@@ -115,7 +115,7 @@ def reduce(
 ) -> Tensor:
     """Return a new tile of ``x``, which is a tile, reduced along ``axis``, on the lanes of the mask."""
     axes = reduction_axes(what, x, axis)
-    if isinstance(x.access, DividedAccess):  # its view may have an axis in parts, of which one cannot be reduced
+    if isinstance(x.access, DividedAccess):  # its view may have an axis in several parts
         copied = new_tile(x.shape, x.element)
         copy_tile(copied, x, None)
         x = Tensor(copied)
