@@ -325,7 +325,7 @@ class Divided(NonAffine):
     def _same(self, other: IndexLike) -> Any:
         return NonAffine(self.reason)
 
-    __radd__ = __add__
+    __radd__ = __add__  # type: ignore[assignment]
     __mul__ = __rmul__ = _times
     __rfloordiv__ = __rmod__ = __truediv__ = __rtruediv__ = _same
 
