@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.argument_types import Number
 from nkitools.chip.view_checks import describe
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 _NUMBERS = (int, float, np.generic)
 
@@ -34,11 +34,24 @@ class NotAValue:
         refuse(rule, f"{before}{describe(cast('StridedView', self))}{after}", about=(self,), remedy=remedy)
 
     def __bool__(self) -> bool:
-        truth = cast("StridedView", self).storage.truth
-        found = None if truth is None else truth(self)
-        if found is None:
+        tensor = cast("StridedView", self)
+        truth = tensor.storage.truth
+        found = None if truth is None else truth(tensor)
+        if found is None and not self._is_given():
             self._refuse("NK602", "the truth value of ", " is asked for; its elements exist only when the kernel runs")
-        return found
+        return found is None or found
+
+    def _is_given(self) -> bool:
+        """Return whether this is a whole tensor in HBM: whether there is one is then asked for, and NK621 says so."""
+        tensor = cast("StridedView", self)
+        if tensor.storage.on_chip or tensor.shape != tensor.storage.shape:
+            return False
+        message = (
+            f"the truth value of {describe(tensor)} is asked for: it is True, as the tensor was given; the documents "
+            "have no truth value of tensors, and compilers have taken it"
+        )
+        report("NK621", message, about=(tensor,), remedy="Write `is not None`.")
+        return True
 
     def _no_number(self) -> NoReturn:
         self._refuse("NK602", "", " is used as a Python number; its elements exist only when the kernel runs")

@@ -22,7 +22,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, OptionalOperand, Plan, Src, instruction
 from nkitools.issue.plan import Value
-from nkitools.issue.reduce_registers import COMMANDS, Lanes, register_elements, result_tile
+from nkitools.issue.reduce_registers import COMMANDS, Lanes, kept_apart, register_elements, result_tile
 from nkitools.rules.finding import report
 
 _REDUCING = (reduce_cmds.reduce, reduce_cmds.reset_reduce)
@@ -77,7 +77,8 @@ def activation(
     vectors: dict[str, Rule] = {"bias": BROADCAST, "scale": BROADCAST}
     reduction = register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **vectors}) if reduces else {}
     elements = made(reduction, dst={"data": SAME, **vectors})
-    return Plan(engine.name, cycles, compute, elements, lanes="use" if reduces else "travel")
+    lanes = kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
+    return Plan(engine.name, cycles, compute, elements, lanes=lanes)
 
 
 def check_engine(check: Check, engine: engines, *, reduces: bool, **operands: OptionalOperand) -> None:

@@ -148,7 +148,8 @@ def activate2(
     numbers = {"imm0": BROADCAST, "imm1": BROADCAST, "relu_param": BROADCAST}
     total = reduce_registers.register_elements("scalar", reduce_cmd, {"data": ALONG_FREE, **numbers}) if reduces else {}
     elements = made(total, dst={"data": SAME, **numbers})
-    return Plan(engine.name, cycles, compute, elements, lanes="use" if reduces else "travel")
+    lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
+    return Plan(engine.name, cycles, compute, elements, lanes=lanes)
 
 
 def _function(check: Check, token: OperatorToken) -> Function:
@@ -288,7 +289,8 @@ def exponential(
     inputs = {"src": ALONG_FREE, "max_value": BROADCAST}
     total = reduce_registers.register_elements("vector", reduce_cmd, inputs, "reduce_init")
     elements = made(total, dst={"src": SAME, "max_value": BROADCAST})
-    return Plan("vector", streaming(check.chip, src, 0.25) + read_out, compute, elements)
+    lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res)
+    return Plan("vector", streaming(check.chip, src, 0.25) + read_out, compute, elements, lanes=lanes)
 
 
 def _unused_initial(instruction: str, value: Any, command: reduce_cmds) -> None:

@@ -86,7 +86,8 @@ def scalar_tensor_tensor(
     total = reduce_registers.register_elements("vector", reduce_cmd, inputs) if reduces else {}
     elements = made(total, dst={"data": SAME, "operand0": BROADCAST, "operand1": SAME})
     cycles = streaming(check.chip, data, factor) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
-    return Plan("vector", cycles, compute, elements, lanes="use" if reduces else "travel")
+    lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
+    return Plan("vector", cycles, compute, elements, lanes=lanes)
 
 
 def _between(check: Check, dtype: DTypeLike | None) -> DType:
@@ -191,7 +192,8 @@ def tensor_scalar_reduce(
     inputs = {"data": ALONG_FREE, "operand0": BROADCAST}
     total = reduce_registers.register_elements("vector", reduce_cmd, inputs, "reduce_init")
     elements = made(total, dst={"data": SAME, "operand0": BROADCAST})
-    return Plan("vector", streaming(check.chip, data) + read_out, compute, elements)
+    lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res)
+    return Plan("vector", streaming(check.chip, data) + read_out, compute, elements, lanes=lanes)
 
 
 def _reducing(
@@ -345,7 +347,7 @@ def tensor_tensor_scan(
     compute = _scanning(steps, running, data0.shape[0], dst.dtype)
 
     elements = made(dst={"data0": SCAN, "data1": SCAN, "initial": BROADCAST})
-    return Plan("vector", streaming(check.chip, data0, 2), compute, elements)
+    return Plan("vector", streaming(check.chip, data0, 2), compute, elements, lanes="apart")
 
 
 def _sided(operator: Operator, reverse: bool) -> Callable[..., Any]:

@@ -90,7 +90,8 @@ def tensor_reduce(
         compute = reducing(operator, axes, dst.dtype, np.negative if negate else None)
 
     factor = 0.5 if is_bfloat16(dst, data) and operator.name in ("add", "maximum") else 1
-    return Plan("vector", streaming(check.chip, data, factor), compute, made(dst={"data": Axes(axes)}))
+    elements = made(dst={"data": Axes(axes)})
+    return Plan("vector", streaming(check.chip, data, factor), compute, elements, lanes="apart")
 
 
 def _reducing_directly(function: Any, axes: tuple[int, ...], keepdims: bool, *, negated: bool) -> Callable[..., None]:

@@ -59,7 +59,8 @@ def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
     def compute(destination: Array, values: Array) -> None:
         put(destination, _largest(_candidates(_rows(to_float32(values)))), dtype)
 
-    return Plan("vector", float(src.layout.free_elements), compute, made(dst={"src": WITHIN_PARTITION}))
+    elements = made(dst={"src": WITHIN_PARTITION})
+    return Plan("vector", float(src.layout.free_elements), compute, elements, lanes="apart")
 
 
 def _largest(rows: Array) -> Array:
@@ -110,7 +111,7 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | Non
         np.copyto(destination, found.astype(destination.dtype).reshape(destination.shape))
 
     elements = made(dst={"data": WITHIN_PARTITION, "vals": SCAN})  # equal values take turns, from the first column on
-    return Plan("vector", float(data.layout.free_elements), compute, elements)
+    return Plan("vector", float(data.layout.free_elements), compute, elements, lanes="apart")
 
 
 @instruction
@@ -154,7 +155,7 @@ def nc_match_replace8(
         dst={"data": SCAN, "vals": WITHIN_PARTITION, "imm": BROADCAST},
         dst_idx={"data": WITHIN_PARTITION, "vals": WITHIN_PARTITION},
     )
-    return Plan("vector", streaming(check.chip, data), compute, elements)
+    return Plan("vector", streaming(check.chip, data), compute, elements, lanes="apart")
 
 
 def _pair(rows: Array, wanted: Array, columns: Iterable[int]) -> tuple[Array, Array]:

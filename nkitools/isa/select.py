@@ -169,7 +169,8 @@ def range_select(
     bounds: dict[str, Rule] = {"bound0": BROADCAST, "bound1": BROADCAST}
     maximum = reduce_registers.register_elements("vector", reduce_cmd, {"on_true_tile": ALONG_FREE, **bounds})
     elements = made(maximum, dst={"on_true_tile": SAME, **bounds})
-    return Plan("vector", streaming(check.chip, on_true_tile), compute, elements, chooses=chooses)
+    lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res)
+    return Plan("vector", streaming(check.chip, on_true_tile), compute, elements, lanes=lanes, chooses=chooses)
 
 
 def _check_bounds(check: Check, data: NkiTensor, *bounds: NkiTensor) -> None:
@@ -255,7 +256,8 @@ def select_reduce(
     chosen_from = {"predicate": ALONG_FREE, "on_true": ALONG_FREE, "on_false": BROADCAST}
     maximum = reduce_registers.register_elements("vector", reduce_cmd, chosen_from)
     elements = made(maximum, dst={"predicate": SAME, "on_true": SAME, "on_false": BROADCAST})
-    return Plan("vector", cycles, compute, elements, lanes="use" if reduces else "travel", chooses=chooses)
+    lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
+    return Plan("vector", cycles, compute, elements, lanes=lanes, chooses=chooses)
 
 
 def _select_dtypes(check: Check, predicate: NkiTensor, on_true: NkiTensor, reduce_res: NkiTensor | None) -> None:

@@ -46,7 +46,8 @@ def bn_stats(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan
         put(destination, np.concatenate([_moments(rows[:, 0::2]), _moments(rows[:, 1::2])], axis=1), dtype)
 
     counted = np.arange(2 * TRIPLE) % TRIPLE == 0  # of how many elements, whatever they are
-    return Plan("vector", streaming(check.chip, data), compute, made(dst={"data": Only(Turns(2), ~counted)}))
+    elements = made(dst={"data": Only(Turns(2), ~counted)})
+    return Plan("vector", streaming(check.chip, data), compute, elements, lanes="apart")
 
 
 def _moments(rows: Array) -> Array:
@@ -92,7 +93,8 @@ def bn_aggr(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan:
         squares = (scatter + count * np.square(mean - overall)).sum(axis=1, keepdims=True)
         put(destination, np.concatenate([overall, squares / total], axis=1), dtype)
 
-    return Plan("vector", streaming(check.chip, data, 13 / TRIPLE), compute, made(dst={"data": WITHIN_PARTITION}))
+    cycles, elements = streaming(check.chip, data, 13 / TRIPLE), made(dst={"data": WITHIN_PARTITION})
+    return Plan("vector", cycles, compute, elements, lanes="apart")
 
 
 @instruction

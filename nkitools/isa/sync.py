@@ -6,7 +6,7 @@ Here a program stands still at each of these until the other one has come; ``cor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from nkitools.issue.element_maps import Elements, From, made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, NkiInstruction, Plan, Src, instruction
 from nkitools.issue.resolve import plan_of
+from nkitools.issue.undefined import Undefined
 from nkitools.record.beside_rows import Transfer
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -38,6 +39,9 @@ _WAITING = (engines.gpsimd, engines.vector, engines.scalar, engines.tensor, engi
 # "only allowed in NeuronCore-v3 or newer when LNC is enabled" (core_barrier, sendrecv)
 _ONE_CORE = "takes both cores of a logical NeuronCore; this kernel is launched on one"
 _LAUNCH = "Launch it as kernel[2](...), or branch on nl.num_programs(0)."
+
+
+_Sent: TypeAlias = tuple[Array, Undefined]  # the elements that a core sends, and which of them are undefined
 
 
 class _Form(NamedTuple):
@@ -153,13 +157,14 @@ def sendrecv(
 
     pipe, ranks, form = int(pipe_id), (int(send_to_rank), int(recv_from_rank)), (dst.dtype.name, dst.shape)
 
-    def compute(source: Array, destination: Array) -> None:
+    def compute(source: Array, destination: Array, *, undefined: Undefined) -> Undefined:
         core = current_core("nisa.sendrecv")
-        received = _exchange(core, "sendrecv", pipe, ranks, (form, np.array(source)))
+        received, missing = _exchange(core, "sendrecv", pipe, ranks, (form, (np.array(source), undefined)))
         np.copyto(destination, received.reshape(destination.shape))
+        return missing.reshaped(destination.shape)
 
     elements = Elements((("dst", ((From("src", core=int(recv_from_rank)), SAME),)),))
-    return Plan("dma", dma(check.chip, dst, src), compute, elements)
+    return Plan("dma", dma(check.chip, dst, src), compute, elements, lanes="exchange")
 
 
 @instruction
@@ -197,14 +202,16 @@ def sendrecv_compute(
 
     ranks, dtype, form = (int(send_to_rank), int(recv_from_rank)), dst.dtype, (dst.dtype.name, dst.shape)
 
-    def compute(source: Array, destination: Array) -> None:
+    def compute(source: Array, destination: Array, *, undefined: Undefined) -> Undefined:
         core = current_core("nisa.sendrecv_compute")
-        received = _exchange(core, "sendrecv_compute", None, ranks, (form, np.array(source)))
+        received, missing = _exchange(core, "sendrecv_compute", None, ranks, (form, (np.array(source), undefined)))
         total = reduced(found, [source, received.reshape(source.shape)])
         put(destination, total.reshape(destination.shape), dtype)
+        return undefined.joined(missing.reshaped(destination.shape))
 
     elements = Elements((("dst", ((From("src"), SAME), (From("src", core=int(recv_from_rank)), SAME))),))
-    return Plan("dma", check.chip.dma_compute_passes * dma(check.chip, dst, src), compute, elements)
+    cost = check.chip.dma_compute_passes * dma(check.chip, dst, src)
+    return Plan("dma", cost, compute, elements, lanes="exchange")
 
 
 def _check_ranks(check: Check, send_to_rank: int, recv_from_rank: int) -> None:
@@ -232,7 +239,7 @@ def _check_gpsimd_dma(check: Check, src: NkiTensor) -> None:
         check.fail("NK107", message, src, remedy="Send it in parts, or leave dma_engine out.")
 
 
-def _exchange(core: Core, name: str, pipe: int | None, ranks: tuple[int, int], mine: tuple[Any, Array]) -> Array:
+def _exchange(core: Core, name: str, pipe: int | None, ranks: tuple[int, int], mine: tuple[Any, _Sent]) -> _Sent:
     """Return what the other core sends, to instruction ``name`` with this ``pipe``, if it has one.
 
     NK613, NK607 where there is no other core, or it is not the named one.
@@ -259,7 +266,7 @@ def _exchange(core: Core, name: str, pipe: int | None, ranks: tuple[int, int], m
     )
     senders = (core.team[1 - own],)
     core.record.beside.transfers.append(Transfer(core.record.next_position, core.team, core.team[own], senders))
-    received: Array = offered[core.team[1 - own]][1]
+    received: _Sent = offered[core.team[1 - own]][1]
     return received
 
 

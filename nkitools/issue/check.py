@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -20,9 +21,11 @@ from nkitools.chip.view_checks import describe
 from nkitools.issue.accumulation import check_addition
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.concurrency import after_others
+from nkitools.issue.element_rules import Rule
 from nkitools.issue.overwritten import report_lost
 from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.issue.scatter_order import check_columns, check_unique
+from nkitools.issue.undefined import Undefined
 from nkitools.rules.finding import report
 
 
@@ -82,26 +85,25 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
     """Find the lanes of the result that depend on unwritten elements; where they may not travel, that is NK401."""
     plan = call.plan
     if _is_fence(call):
-        call.undefined = call.tensors[0][0].unwritten()
+        missing = call.tensors[0][0].unwritten()
+        call.undefined = Undefined() if missing is None else Undefined({plan.operands[0]: missing})
         return
     told: list[Storage] = []  # one finding for a tensor that is two operands
     for number, ((tensor, role), touched) in enumerate(zip(call.tensors, call.touches, strict=True)):
         missing = None if role in WRITTEN else _missing(call, tensor, touched)
         if missing is None:
             continue
-        name, shape = plan.operands[number], call.tensors[0][0].shape
-        lanes = _travelling(plan, name, missing, shape)
-        if lanes is None and plan.lanes == "leave" and _leaves(call.core, plan, tensor, missing):
+        reached = _reached(call, plan.operands[number], missing, touched)
+        if reached is None and plan.lanes == "leave" and _leaves(call.core, plan, tensor, missing):
             tensor.storage.poison_unwritten()
             continue
-        if lanes is None:
+        if reached is None:
             if tensor.storage not in told:
                 told.append(tensor.storage)
                 tensor.storage.poison_unwritten()
                 _report_unwritten(call.core, plan, tensor, missing)
             continue
-        call.travelled += ((tensor, missing),)
-        call.undefined = lanes if call.undefined is None else call.undefined | lanes
+        call.undefined = call.undefined.joined(Undefined(reached, ((tensor, missing),)))
 
 
 def _is_fence(call: CarefulCall) -> bool:
@@ -128,14 +130,32 @@ def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
     return None if tensor.storage.losses and report_lost(call.plan.name, tensor, missing) else missing
 
 
-def _travelling(plan: Plan, operand: str, missing: Array, shape: tuple[int, ...]) -> Array | None:
-    """Return the elements of the first result that are undefined since those of an operand are; None for a use."""
-    if plan.lanes in ("use", "leave"):
+def _reached(call: CarefulCall, operand: str, missing: Array, touched: Array | None) -> dict[str, Array] | None:
+    """Return the elements of each result that are undefined since those of an operand are; None for a use."""
+    plan = call.plan
+    if plan.lanes in ("use", "leave") or (plan.lanes in ("apart", "exchange") and missing.all()):
         return None
-    rules = [rule for source, rule in plan.elements.of(plan.operands[0]) if source.operand == operand]
-    reached = [rule.results(missing, shape, {}) for rule in rules]
-    undefined: Array = np.logical_or.reduce(reached) if reached else np.zeros(shape, np.bool_)
-    return None if plan.lanes == "product" and undefined.all() else undefined
+    defined = ~missing if touched is None else touched & ~missing
+    found: dict[str, Array] = {}
+    for name, (tensor, role) in zip(plan.operands, call.tensors, strict=True):
+        if role not in WRITTEN:
+            continue
+        rules = [rule for source, rule in plan.elements.of(name) if source.operand == operand]
+        undefined = _made_of(rules, missing, tensor.shape)
+        if plan.lanes == "apart" and (undefined & _made_of(rules, defined, tensor.shape)).any():
+            return None
+        if plan.lanes == "product" and undefined.all():
+            return None
+        found[name] = undefined
+    return found
+
+
+def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...]) -> Array:
+    """Return which elements of a result of this shape are made of marked elements of an operand, by some rules."""
+    found: Array = np.zeros(shape, np.bool_)
+    for rule in rules:
+        found |= rule.results(marked, shape, {})
+    return found
 
 
 def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> None:

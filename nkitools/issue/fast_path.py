@@ -46,8 +46,12 @@ def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[A
 
 
 def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
-    """Return the fast path of one instruction; a list of operands has none, as it may hold any number of them."""
-    if SOURCES in roles:
+    """Return the fast path of one instruction.
+
+    A list of operands has none, as it may hold any number of them; nor has an exchange, in which undefined elements may
+    come from the other core.
+    """
+    if SOURCES in roles or instruction.exchanges:
         careful: Issue = instruction.issue_carefully
         return careful
     named = [(parameter, role) for parameter, role in zip(parameters, roles, strict=True)]

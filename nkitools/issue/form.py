@@ -36,6 +36,7 @@ class InstructionForm:
         self.signature = signature.replace(parameters=bare, return_annotation=signature.empty)
         self.parameters = tuple(parameter.name for parameter in self.form)
         self.roles = tuple(_role(parameter) for parameter in self.form)
+        self.exchanges = "recv_from_rank" in self.parameters  # it takes both cores, and waits for the other one
         self._classed = tuple(is_classed(parameter) for parameter in self.form)
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:

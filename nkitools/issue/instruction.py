@@ -164,7 +164,7 @@ class Instruction(InstructionForm, Generic[P]):
         try:
             self._issue(core, values)
         except StopRun:
-            leave_undone(core, values, self.roles, waits="recv_from_rank" in self.parameters)
+            leave_undone(core, values, self.roles, waits=self.exchanges)
         return _HANDLE if core.device_loop is None else NkiInstruction(core.device_loop)
 
     def bound(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

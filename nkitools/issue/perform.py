@@ -29,7 +29,11 @@ def perform(call: CarefulCall) -> None:
         for _, seen in call.outputs
     }
     keywords = {"fresh": call.fresh} if call.plan.wants_fresh else {}
-    call.meaning.compute(*(_array(seen, results) for _, seen, _ in call.data), **keywords)
+    arrays = [_array(seen, results) for _, seen, _ in call.data]
+    if call.plan.lanes == "exchange":
+        call.undefined = call.meaning.compute(*arrays, undefined=call.undefined)
+    else:
+        call.meaning.compute(*arrays, **keywords)
     if call.core.evidence:
         judge(call.core, call.plan, *_judged(call, results))
     _store(call, results)
@@ -41,10 +45,11 @@ def perform(call: CarefulCall) -> None:
 
 def _store(call: CarefulCall, results: dict[int, Array]) -> None:
     """Put the results where they belong, and count them as written."""
-    written = [touched for (_, role), touched in zip(call.tensors, call.touches, strict=True) if role in WRITTEN]
-    for (tensor, seen), touched in zip(call.outputs, written, strict=True):
+    operands = zip(call.plan.operands, call.tensors, call.touches, strict=True)
+    written = [(name, touched) for name, (_, role), touched in operands if role in WRITTEN]
+    for (tensor, seen), (name, touched) in zip(call.outputs, written, strict=True):
         _put(call, seen, results[id(seen)], touched)
-        _mark(call, tensor, touched)
+        _mark(call, tensor, name, touched)
         if call.full is not None:
             call.full.written(tensor, touched)
 
@@ -58,7 +63,7 @@ def _judged(call: CarefulCall, results: dict[int, Array]) -> tuple[list[Operand]
         elif not isinstance(value, NkiTensor):
             operands.append(Operand(name, value, value, written=False))
         elif role in WRITTEN:
-            where = _defined(call, value, next(masks))
+            where = _defined(call, value, name, next(masks))
             operands.append(Operand(name, value, results[id(seen)], written=True, where=where))
         else:
             next(masks)
@@ -66,15 +71,13 @@ def _judged(call: CarefulCall, results: dict[int, Array]) -> tuple[list[Operand]
     return operands, settings
 
 
-def _defined(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Array | None:
+def _defined(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None) -> Array | None:
     """Return the elements of an output that get a defined value; None for all."""
     where = call.kept(tensor)
-    for mask in (touched, None if call.undefined is None else ~call.undefined):
+    undefined = call.undefined.elements.get(name)
+    for mask in (touched, None if undefined is None else ~undefined):
         if mask is not None:
-            try:
-                spread = np.broadcast_to(mask, tensor.shape)
-            except ValueError:  # of another output
-                continue
+            spread = np.broadcast_to(mask, tensor.shape)
             where = spread if where is None else where & spread
     return where
 
@@ -100,7 +103,7 @@ def _put(call: CarefulCall, tensor: NkiTensor, result: Array, touched: Array | N
         tensor.write(result)
 
 
-def _mark(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> None:
+def _mark(call: CarefulCall, tensor: NkiTensor, name: str, touched: Array | None) -> None:
     """Remember which elements are now written."""
     if isinstance(tensor, VectorTensor):
         tensor.mark_written(call.lanes)
@@ -117,11 +120,8 @@ def _mark(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> None:
         storage.mark_written(tensor.layout, tensor.byte_offset, where)
         if touched is not None and call.plan.chooses is None:
             leave_out(storage, call.core.record.site(), tensor, UNMODIFIED)
-    if call.undefined is not None:
-        try:
-            spread = np.broadcast_to(call.undefined, tensor.shape)
-        except ValueError:
-            return
-        storage.mark_unwritten(tensor.layout, tensor.byte_offset, spread if where is None else spread & where)
-        for source, missing in call.travelled:
-            carry(tensor, source, missing, is_copy=call.plan.lanes == "copy")
+    undefined = call.undefined.elements.get(name)
+    if undefined is not None and undefined.any():
+        storage.mark_unwritten(tensor.layout, tensor.byte_offset, undefined if where is None else undefined & where)
+        for source, missing in call.undefined.sources:
+            carry(tensor, source, missing, is_copy=call.plan.lanes in ("copy", "exchange"))

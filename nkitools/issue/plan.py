@@ -69,7 +69,9 @@ class Plan(RecordedPlan):
     compute: Callable[..., Any]  # gets the arrays of Dst, Src and Operand parameters; immediates as numbers
     elements: Elements  # which operand elements make which result elements
     # Undefined input lanes: "travel" to the output lanes made of them, in a "copy" too, along a matmul's "product", or
-    # are a "use" (NK401). What may "leave" the chip is only what an instruction documents as not modified (NK621).
+    # are a "use" (NK401). "Apart" they travel where no result is made of defined elements of the same operand as well.
+    # In an "exchange" compute also gets undefined=, and returns what is undefined of the results. What may "leave" the
+    # chip is only what an instruction documents as not modified (NK621).
     lanes: str = "use"
     adds_to_matmuls_only: bool = False  # so are lanes of the destination that no matmul wrote (NK401)
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)

@@ -181,6 +181,15 @@ def register_elements(
     return {"reduce_res": contents, registers: contents}
 
 
+def kept_apart(command: commands, reduce_res: NkiTensor | None) -> str:
+    """Return what becomes of undefined lanes that an instruction reduces: they reach ``reduce_res``, or are used.
+
+    Which registers are undefined is not kept: what stays in them for a later instruction, or is added to, is a use.
+    """
+    stays = command is commands.reduce or (command in REDUCING and reduce_res is None)
+    return "use" if stays else "apart"
+
+
 def reducer(check: Check, role: str, token: OperatorToken, allowed: tuple[str, ...]) -> Operator:
     """NK306, NK606: the operator that reduces into the registers, one of ``allowed``."""
     found = guards.operator(check, role, token)

@@ -15,12 +15,11 @@ from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import LOW_PRECISION
-from nkitools.chip.view_checks import describe
 from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
 from nkitools.record.tensor_names import tensor_of
-from nkitools.rules.finding import refuse, report
+from nkitools.rules.finding import refuse
 
 Wrap = Callable[[NkiTensor], Any]
 
@@ -112,7 +111,6 @@ class Arguments:
                 return self.wrap(NkiTensor.whole(entered.storage))
         storage = self._storage(name, array, _dtype_of(name, array, framework, self.language))
         storage.origin = original
-        storage.truth = _is_given
         self._entered.append(_Entered(original, array, storage))
         return self.wrap(NkiTensor.whole(storage))
 
@@ -177,18 +175,6 @@ class Arguments:
             return storage.origin
         # A part of an argument is a copy, so that a write through the result leaves the argument alone.
         return self.framework.from_numpy(np.array(tensor.read(), order="C"), tensor.dtype)
-
-
-def _is_given(tensor: Any) -> bool | None:
-    """Return that a whole argument was given, which NK621 reports; None for its slices and in the legacy dialect."""
-    if type(tensor) is not NkiTensor or tensor.shape != tensor.storage.shape:
-        return None
-    message = (
-        f"the truth value of {describe(tensor)}, an argument, is asked for: it is True, as the argument was given; the "
-        "documents have no truth value of tensors, and compilers have taken it"
-    )
-    report("NK621", message, about=(tensor,), remedy="Write `is not None`.")
-    return True
 
 
 def _address(array: Array) -> int:

@@ -49,6 +49,95 @@ def test_rows_that_are_cut_off_later_may_be_undefined() -> None:
     np.testing.assert_allclose(output, (X * X + X)[:100].T, rtol=1e-6)
 
 
+def test_undefined_rows_are_reduced_and_cut_off_later() -> None:
+    """Reductions of several forms, scans and statistics of 128 rows, 100 of them loaded."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((100, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[0:100, :], src=x[0:100, :])
+        results = nl.ndarray((128, 6), dtype=x.dtype, buffer=nl.sbuf)
+        same = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_reduce(dst=results[:, 0:1], op=nl.maximum, data=tile, axis=1)
+        nisa.activation_reduce(
+            dst=same, op=nl.square, data=tile, reduce_op=nl.add, reduce_res=results[:, 1:2], bias=None, scale=1.0
+        )
+        nisa.tensor_tensor_scan(dst=same, data0=tile, data1=tile, initial=0.0, op0=nl.multiply, op1=nl.add)
+        nisa.tensor_copy(dst=results[:, 2:3], src=same[:, 63:64])
+        triples = nl.ndarray((128, 6), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.bn_stats(dst=triples, data=tile)
+        nisa.bn_aggr(dst=results[:, 3:5], data=triples)
+        largest = nl.ndarray((128, 8), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.max8(dst=largest, src=tile)
+        nisa.tensor_copy(dst=results[:, 5:6], src=largest[:, 1:2])
+        nisa.dma_copy(dst=out, src=results[0:100, :])
+        return out
+
+    output, findings = done(kernel, X)
+    assert findings == []
+    rows = X[:100].astype(np.float64)
+    scan = np.zeros(100)
+    for column in rows.T:
+        scan = column * scan + column
+    moments = [rows.max(1), (rows**2).sum(1), scan, rows.mean(1), rows.var(1), np.sort(rows, 1)[:, -2]]
+    np.testing.assert_allclose(output, np.stack(moments, axis=1), rtol=1e-3, atol=1e-5)
+
+
+def test_a_reduction_of_defined_and_undefined_elements_is_a_use() -> None:
+    """NK401 where a row's last columns were never written, and where no element of the operand was."""
+
+    @nki.jit
+    def kernel(x: Any, rows: int, columns: int) -> Any:
+        out = nl.ndarray((100, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        if rows:
+            nisa.dma_copy(dst=tile[0:rows, 0:columns], src=x[0:rows, 0:columns])
+        total = nl.ndarray((128, 1), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.tensor_reduce(dst=total, op=nl.add, data=tile, axis=1)
+        nisa.dma_copy(dst=out, src=total[0:100, :])
+        return out
+
+    for rows, columns, missing in ((128, 60, 512), (0, 0, 8192)):
+        with pytest.raises(nkitools.KernelError) as caught:
+            nkitools.simulate(kernel, X, rows, columns)
+        assert caught.value.finding.rule == "NK401"
+        assert f"tensor_reduce: {missing} of 8192 elements of tensor `tile`" in caught.value.finding.message
+
+
+@pytest.mark.parametrize("reduces", [False, True])
+def test_undefined_rows_go_to_the_other_core(*, reduces: bool) -> None:
+    """Core 0 sends 100 defined rows of 128, core 1 all: each row is defined where the core that it came from has it."""
+
+    @nki.jit
+    def kernel(x: Any, rows: int) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        core = nl.program_id(0)
+        mine = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        theirs = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        loaded = 128 if core else 100
+        nisa.dma_copy(dst=mine[0:loaded, :], src=x[core, 0:loaded, :])
+        if reduces:
+            nisa.sendrecv_compute(src=mine, dst=theirs, send_to_rank=1 - core, recv_from_rank=1 - core, reduce_op=nl.add)
+        else:
+            nisa.sendrecv(src=mine, dst=theirs, send_to_rank=1 - core, recv_from_rank=1 - core, pipe_id=0)
+        kept = rows if core or reduces else 128
+        nisa.dma_copy(dst=out[core, 0:kept, :], src=theirs[0:kept, :])
+        return out
+
+    x = np.stack([X, 2 * X])
+    with nkitools.allow_findings("NK403", reason="the last rows are left out"):
+        output, findings = done(kernel, x, 100, grid=2)
+    assert findings == []
+    np.testing.assert_array_equal(output[:, :100], 3 * x[[0, 0], :100] if reduces else x[::-1, :100])
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, 101, grid=2)
+    finding = caught.value.finding
+    assert (finding.rule, finding.program) == ("NK401", (0,) if reduces else (1,))
+    assert "64 of 6464 elements of tensor `theirs`" in finding.message
+    assert "undefined elements came from `mine` made at line" in finding.message
+
+
 def _left(kernel: Any) -> Finding:
     with pytest.raises(nkitools.KernelError) as caught:
         nkitools.simulate(kernel, X)
@@ -155,21 +244,22 @@ def test_the_vector_engine_transposes_large_tiles() -> None:
 
 
 def test_an_argument_that_was_given_is_true() -> None:
-    """Under both versions, with NK621; a slice of it and a tile are NK602 as before."""
+    """Under both versions, with NK621, also where the kernel made it; a slice of it and a tile are NK602."""
 
     @nki.jit
     def kernel(x: Any, part: str) -> Any:
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
         tile = nl.load(x)
-        asked = {"whole": x, "slice": x[0:1, :], "tile": tile}[part]
+        asked = {"whole": x, "made": out, "slice": x[0:1, :], "tile": tile}[part]
         if asked:
             nisa.dma_copy(dst=out, src=tile)
         return out
 
     for version in ("0.6", "0.7"):
-        output, findings = done(kernel, X, "whole", nki_version=version)
-        assert [each.rule for each in findings] == ["NK621"]
-        np.testing.assert_array_equal(output, X)
+        for part in ("whole", "made"):
+            output, findings = done(kernel, X, part, nki_version=version)
+            assert [each.rule for each in findings] == ["NK621"]
+            np.testing.assert_array_equal(output, X)
         for part in ("slice", "tile"):
             with pytest.raises(nkitools.KernelError) as caught:
                 nkitools.simulate(kernel, X, part, nki_version=version)

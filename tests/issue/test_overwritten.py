@@ -78,9 +78,8 @@ def played(x: Any, steps: Any) -> None:
         elif what == "read":
             nisa.dma_copy(dst=scratch[0 : tile.shape[0], columns], src=tile)
         elif PLACES[other][0] == PLACES[one][0]:
-            total = nl.ndarray((tile.shape[0], 1), nl.float32)  # for which all elements are used
-            target = tensors[other][:, columns]
-            nisa.tensor_scalar_reduce(target, tile, nl.add, 1.0, nl.add, reduce_res=total)
+            target = tensors[other][:, columns]  # and the sum stays in the registers, for which all elements are used
+            nisa.tensor_scalar_reduce(target, tile, nl.add, 1.0, nl.add)
 
 
 def expected(steps: Any) -> list[set[str]]:

@@ -13,8 +13,8 @@ _STEER = "Let the device choose: nl.fori_loop(0, flag, body) runs its body once 
 def of_tensor(context: Context, node: ast.expr, value: Value) -> None:
     """``if tile:``, ``while tile:``, ``not tile``, ``tile and other``, ``assert tile``, ``bool(tile)``."""
     shown = ast.unparse(node)
-    if isinstance(value, Tensor) and value.memory == "hbm" and value.maker is None and not context.legacy:
-        message = f"the truth value of `{shown}`, an argument, is asked for; the documents have none of a tensor"
+    if isinstance(value, Tensor) and value.memory == "hbm" and not context.legacy:
+        message = f"the truth value of `{shown}`, in HBM, is asked for; the documents have none of a tensor"
         context.find("NK621", node, message, "Write `is not None`.")
     elif isinstance(value, Tensor):
         context.find("NK602", node, f"the truth value of `{shown}`, a tensor, is asked for when the kernel is compiled")
