@@ -11,7 +11,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.full_precision import FullPrecision
 from nkitools.issue.plan import DATA, WRITTEN, Plan
-from nkitools.issue.undefined import Undefined
+from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +40,7 @@ class CarefulCall:
     lanes: Array | None = None  # the partitions of gathered inputs that are in bounds; None: all
     beyond: Array | None = None  # the rows whose index was reported as out of bounds
     touches: tuple[Array | None, ...] = ()  # the lanes of each tensor that are read or written; None: all
-    undefined: Undefined = Undefined()  # the lanes of the result that depend on unwritten elements
+    undefined: Undefined = NOTHING_UNDEFINED  # the lanes of the result that depend on unwritten elements
     fresh: Any = None  # the lanes of the destination that were never written: True, False or a mask
 
     def __post_init__(self) -> None:

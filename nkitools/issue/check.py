@@ -25,7 +25,7 @@ from nkitools.issue.element_rules import Rule
 from nkitools.issue.overwritten import report_lost
 from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.issue.scatter_order import check_columns, check_unique
-from nkitools.issue.undefined import Undefined
+from nkitools.issue.undefined import NOTHING_UNDEFINED, Undefined
 from nkitools.rules.finding import report
 
 
@@ -86,7 +86,7 @@ def _find_undefined_lanes(call: CarefulCall) -> None:
     plan = call.plan
     if _is_fence(call):
         missing = call.tensors[0][0].unwritten()
-        call.undefined = Undefined() if missing is None else Undefined({plan.operands[0]: missing})
+        call.undefined = NOTHING_UNDEFINED if missing is None else Undefined({plan.operands[0]: missing})
         return
     told: list[Storage] = []  # one finding for a tensor that is two operands
     for number, ((tensor, role), touched) in enumerate(zip(call.tensors, call.touches, strict=True)):

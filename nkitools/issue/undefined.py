@@ -28,3 +28,6 @@ class Undefined(NamedTuple):
         for result, mask in other.elements.items():
             masks[result] = masks[result] | mask if result in masks else mask
         return Undefined(masks, (*self.sources, *other.sources))
+
+
+NOTHING_UNDEFINED = Undefined()

@@ -112,15 +112,15 @@ def test_undefined_rows_go_to_the_other_core(*, reduces: bool) -> None:
     @nki.jit
     def kernel(x: Any, rows: int) -> Any:
         out = nl.ndarray((2, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
-        core = nl.program_id(0)
+        core, other = nl.program_id(0), 1 - nl.program_id(0)
         mine = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
         theirs = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
         loaded = 128 if core else 100
         nisa.dma_copy(dst=mine[0:loaded, :], src=x[core, 0:loaded, :])
         if reduces:
-            nisa.sendrecv_compute(src=mine, dst=theirs, send_to_rank=1 - core, recv_from_rank=1 - core, reduce_op=nl.add)
+            nisa.sendrecv_compute(src=mine, dst=theirs, send_to_rank=other, recv_from_rank=other, reduce_op=nl.add)
         else:
-            nisa.sendrecv(src=mine, dst=theirs, send_to_rank=1 - core, recv_from_rank=1 - core, pipe_id=0)
+            nisa.sendrecv(src=mine, dst=theirs, send_to_rank=other, recv_from_rank=other, pipe_id=0)
         kept = rows if core or reduces else 128
         nisa.dma_copy(dst=out[core, 0:kept, :], src=theirs[0:kept, :])
         return out
