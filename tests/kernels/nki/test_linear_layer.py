@@ -15,6 +15,7 @@ from kernels.nki import linear_layer as kernel_module
 from kernels.nki.linear_layer import Serpentine, Tiling, linear
 from tests.kernels.mutants import mutant
 
+VERSIONS = ("0.7",)
 SHAPES = [(1, 1, 1), (128, 128, 512), (200, 300, 1100), (130, 257, 513)]  # contraction, rows, columns
 
 
@@ -46,7 +47,7 @@ def test_linear(run_kernel: Callable[..., Any], tiling: Any, shape: tuple[int, i
 def test_the_order_of_tiles_changes_no_bit() -> None:
     """And the serpentine loads a strip less at the end of each row of tiles."""
     arguments = case((128, 300, 1100))
-    runs = [nkitools.simulate(linear, *arguments, tiling=each, nki_version="0.7") for each in (Tiling, Serpentine)]
+    runs = [nkitools.simulate(linear, *arguments, tiling=each) for each in (Tiling, Serpentine)]
     np.testing.assert_array_equal(runs[0].outputs, runs[1].outputs)
     assert [run.findings for run in runs] == [[], []]
     loads = [Counter(each.name for each in run.instructions)["dma_copy"] for run in runs]

@@ -14,6 +14,7 @@ from kernels.nki import paged_attention as kernel_module
 from kernels.nki.paged_attention import paged_attention
 from tests.kernels.mutants import mutant
 
+VERSIONS = ("0.7",)
 # sequences, head, heads, tokens of a page, pages, slots, and how many slots each sequence uses
 CASES = [
     (1, 64, 1, 16, 3, 2, [1]),
