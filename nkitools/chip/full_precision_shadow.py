@@ -14,10 +14,11 @@ import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array, cast
 from nkitools.chip.runtime_views import VectorTensor
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import (
     LOW_PRECISION,
     is_reinterpreting,

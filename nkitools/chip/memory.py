@@ -8,7 +8,6 @@ of bytes that were never written.
 from __future__ import annotations
 
 import itertools
-import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -24,6 +23,7 @@ from nkitools.chip.memory_region import ON_CHIP as ON_CHIP
 from nkitools.chip.memory_region import MemoryRegion as MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.taken_bytes import Region, Runs, box_of, common, lower_box, lower_runs, runs_of
+from nkitools.chip.unused_pages import unused_pages
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import FrameworkArray
@@ -344,7 +344,7 @@ class PhysicalMemory:
         self.id = next(_ids)
         self.partitions = partitions
         self.partition_bytes = partition_bytes
-        self.bytes: Array = _unused_pages(partitions * partition_bytes)
+        self.bytes: Array = unused_pages(partitions * partition_bytes)
         self.tenants: dict[int, Storage] = {}
         self.site = site
         self.sums: list[Any] = []  # of its tenants: see Storage
@@ -364,14 +364,6 @@ class PhysicalMemory:
                 other.lose(Loss(region, writer, self.site()))
             if not other.holds_anything:
                 del self.tenants[other.id]
-
-
-def _unused_pages(count: int) -> Array:
-    """Return zeros that take no memory before they are written: beyond a GiB without a promise that there is any."""
-    if count <= 1 << 30:
-        return np.zeros(count, np.uint8)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    return np.frombuffer(mmap.mmap(-1, count, flags=flags), np.uint8)
 
 
 def _taken(tenant: Storage, box: Region | None, runs: Runs | None) -> Region | None:

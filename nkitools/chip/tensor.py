@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Self, TypeAlias, cast
-
-import numpy as np
+from typing import Any, Self, TypeAlias, cast
 
 from nkitools.chip import indexing, view_checks
 from nkitools.chip.argument_types import Number, Pattern, Shape
@@ -16,7 +14,6 @@ from nkitools.chip.indexing import DynamicSlice as DynamicSlice
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
-from nkitools.chip.numerics import Array
 from nkitools.chip.rearrange import plan_rearrange
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
@@ -380,30 +377,3 @@ class NkiTensor(NotAValue, StridedView):
 
     def __repr__(self) -> str:
         return shown(self)
-
-
-class MaskedTensor(NkiTensor):
-    """A view that is written only in the lanes where ``where`` is true; all lanes are read."""
-
-    __slots__ = ("where",)
-
-    direct = False
-    where: Array
-
-    @classmethod
-    def of(cls, tensor: NkiTensor, where: Array) -> MaskedTensor:
-        """``tensor`` under the mask ``where`` (bool, of its shape)."""
-        self = cls.__new__(cls)
-        self._set(tensor.storage, tensor.array, tensor.dtype, tensor.byte_offset)
-        self.where = where
-        return self
-
-    def __getitem__(self, key: Key) -> Self:
-        return self._indexed(key if type(key) is tuple else (key,))
-
-    def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> NoReturn:
-        view_checks.wrong_call(self, "a view under a mask is final: no other view is made of it")
-
-    def write(self, values: Array) -> None:
-        """Put ``values`` into the lanes of the mask; the others keep what they had."""
-        np.copyto(self.array, values, where=self.where)

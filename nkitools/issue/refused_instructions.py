@@ -14,10 +14,11 @@ from typing import Any
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core
 from nkitools.chip.layout import layout_of
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_read
 from nkitools.issue.plan import DATA, ON_DEVICE, WRITTEN, Plan
 from nkitools.issue.poison import poison

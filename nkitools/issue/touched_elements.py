@@ -9,11 +9,12 @@ import numpy as np
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core, current_core
 from nkitools.chip.device_numbers import DeviceNumber
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.runtime_views import DynamicTensor, VectorTensor
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.record.beside_rows import BesideRows, Part
 from nkitools.record.rows import words_of

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nkitools.chip.dtypes import DTYPES
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import PhysicalMemory, Storage
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.rules.finding import KernelError
 from tests.chip.models import HBM, PSUM, SBUF, placed, refused, tensor
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from nkitools.chip.tensor import MaskedTensor
+from nkitools.chip.masked_tensor import MaskedTensor
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import FLOATS, INTEGERS, float64, held, sample
 

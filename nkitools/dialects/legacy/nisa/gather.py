@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.numerics import Array
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of, not_affine

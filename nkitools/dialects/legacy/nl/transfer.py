@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import current_core
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.runtime_views import VectorTensor
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.aws_names.enums import dge_mode, oob_mode, translated
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, MaskLike, lanes_of

@@ -6,7 +6,8 @@ from typing import Any
 
 from nkitools.chip.core import current_core
 from nkitools.chip.masked_out import leave_out
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.masked_tensor import MaskedTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Lanes
 from nkitools.dialects.legacy.kernels.loop_dependences import note_update

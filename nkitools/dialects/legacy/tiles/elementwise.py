@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Lanes, MaskLike, lanes_of
 from nkitools.dialects.legacy.indexing.runtime_indices import DynamicIndex

@@ -10,8 +10,9 @@ import numpy as np
 from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import DType
 from nkitools.chip.masked_out import inherit
+from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import MemoryRegion, Storage
-from nkitools.chip.tensor import MaskedTensor, NkiTensor
+from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.dialects.legacy.indexing.masks import Box, Lanes, not_affine
 from nkitools.isa.move import tensor_copy
