@@ -11,7 +11,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -38,13 +39,28 @@ _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 _NO_VIEWS: frozenset[tuple[Layout, int]] = frozenset()  # of all storages that have no views to note yet
 
 
+class Claim(NamedTuple):
+    """The facts of a storage, or of a view on it, that messages name; they keep no storage alive."""
+
+    id: int  # of the storage
+    name: str  # that the author gave it
+    memory: MemoryRegion
+    dtype: DType
+    shape: tuple[int, ...]
+    region: Region  # the bytes of the memory that it reaches over
+    words: str = ""  # of a grid's selection: its tile
+
+
 @dataclass(frozen=True)
 class Loss:
-    """Bytes that another storage has overwritten: which, by whom, and the site of the instruction that did it."""
+    """Bytes that another storage has overwritten.
+
+    The other storage is described, not kept: two that overwrite each other in turns would keep each other alive.
+    """
 
     region: Region
-    by: Storage
-    site: int
+    by: Claim
+    site: int  # of the instruction that did it
 
 
 class Storage:
@@ -317,10 +333,8 @@ class Storage:
         """
         if self.full:
             return
-        if self.physical is not None:
-            others = (each for each in self.physical.tenants.values() if each is not self)
-            if any(each.overlaps(self) for each in others):
-                return
+        if self.physical is not None and self.physical.others(self):
+            return
         layout = layout_of(self.shape, self.array.strides, self.dtype, self.memory, 0, 0, 1)
         missing = self.unwritten(layout, 0)
         if missing is None:
@@ -335,35 +349,51 @@ class Storage:
 class PhysicalMemory:
     """All bytes of a core's SBUF or PSUM, or those of HBM that addresses name.
 
-    The tenants are the storages that have written some of the bytes and not lost all of those since.
+    The tenants are the storages that have written some of the bytes and not lost all of those since. A storage refers
+    to its memory, and the memory to its tenants weakly: nothing asks for the bytes of one that the kernel has dropped.
     """
 
-    __slots__ = ("bytes", "id", "partition_bytes", "partitions", "site", "sums", "tenants")
+    __slots__ = ("_tenants", "bytes", "id", "partition_bytes", "partitions", "site", "sums")
 
     def __init__(self, partitions: int, partition_bytes: int, site: Callable[[], int] = lambda: -1) -> None:
         self.id = next(_ids)
         self.partitions = partitions
         self.partition_bytes = partition_bytes
         self.bytes: Array = unused_pages(partitions * partition_bytes)
-        self.tenants: dict[int, Storage] = {}
+        self._tenants: dict[int, ref[Storage]] = {}
         self.site = site
         self.sums: list[Any] = []  # of its tenants: see Storage
 
     def claim(self, writer: Storage, layout: Layout, byte_offset: int, where: Array | None) -> None:
         """``writer`` writes to a view of itself (``where``: to its true lanes); other tenants lose those bytes."""
-        others = [each for each in self.tenants.values() if each is not writer and each.overlaps(writer)]
-        self.tenants[writer.id] = writer
+        others = self.others(writer)
+        if writer.id not in self._tenants:
+            self._tenants[writer.id] = ref(writer)
         if not others:
             return
+        claim = Claim(writer.id, writer.name, writer.memory, writer.dtype, writer.shape, writer.region)
         start = byte_offset + writer.start_partition * writer.partition_bytes + writer.start_byte
         box = box_of(layout, start, self.partition_bytes) if where is None else None
         runs = runs_of(layout, start, where, self.partition_bytes) if box is None else None
         for other in others:
             region = _taken(other, box, runs)
             if region is not None:
-                other.lose(Loss(region, writer, self.site()))
+                other.lose(Loss(region, claim, self.site()))
             if not other.holds_anything:
-                del self.tenants[other.id]
+                del self._tenants[other.id]
+
+    @property
+    def tenants(self) -> list[Storage]:
+        """Return the tenants that the kernel still has, and forget the others."""
+        found = [(number, each()) for number, each in self._tenants.items()]
+        for number, each in found:
+            if each is None:
+                del self._tenants[number]
+        return [each for _, each in found if each is not None]
+
+    def others(self, storage: Storage) -> list[Storage]:
+        """Return the tenants that have bytes in common with a storage."""
+        return [each for each in self.tenants if each is not storage and each.overlaps(storage)]
 
 
 def _taken(tenant: Storage, box: Region | None, runs: Runs | None) -> Region | None:

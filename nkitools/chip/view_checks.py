@@ -17,6 +17,7 @@ from nkitools.dialects.versions import language_of
 from nkitools.rules.finding import refuse
 
 if TYPE_CHECKING:
+    from nkitools.chip.memory import Claim
     from nkitools.chip.strided_view import StridedView
 
 
@@ -24,6 +25,12 @@ def describe(tensor: StridedView) -> str:
     """``tensor `x_tile` (SBUF, float32 [128, 512])``; of a grid's selection its tile, as `StridedView.grid` has it."""
     grid = getattr(tensor, "grid", None)
     return f"tensor{name_of(tensor)} {_kind(tensor)}" if grid is None else f"{grid.words()} {_kind(tensor)}"
+
+
+def described(claim: Claim) -> str:
+    """Return what `describe` says of the tensor that a claim was made of."""
+    name = f" `{claim.name}`" if claim.name else f" \x00{claim.id}\x00"
+    return f"{claim.words or f'tensor{name}'} ({MEMORY_NAMES[claim.memory]}, {claim.dtype} {list(claim.shape)})"
 
 
 def plain(tensor: StridedView) -> str:

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.core import current_core
-from nkitools.chip.memory import LAYOUTS
+from nkitools.chip.memory import LAYOUTS, Claim
 from nkitools.chip.numerics import Array
 from nkitools.chip.taken_bytes import Region
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import describe
+from nkitools.chip.view_checks import describe, described
 from nkitools.issue.plan import Plan
 from nkitools.rules.finding import report
 
@@ -32,19 +32,21 @@ _WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strid
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """The unread sum of matmuls in a region: how many matmuls, and since which instruction."""
+    """The unread sum of matmuls in a region.
 
-    region: Region
-    tensor: NkiTensor
+    Its storage has the sum in a list, so the sum describes the storage and does not refer to it.
+    """
+
+    claim: Claim  # the tensor and its region
     array: Array
-    position: int
+    position: int  # of the first matmul
     matmuls: int = 1
 
     def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
         """Return whether an access has elements in common with it; ``unless_sure`` where finding out is too hard."""
         if array is self.array:
             return True
-        if not _overlap(self.region, region):
+        if not _overlap(self.claim.region, region):
             return False
         try:
             return np.shares_memory(self.array, array, max_work=_WORK)
@@ -129,17 +131,21 @@ def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
     here = _place(tensor)
     met = [each for each in sums if each.meets(tensor.array, here, unless_sure=False)] if sums else ()
     # A matmul adds to its own tensor's sums only: those of others that lie there it overwrites.
-    added = (
-        [each for each in met if each.tensor.storage is tensor.storage] if multiplies and not plan.overwrites else []
-    )
+    added = [each for each in met if each.claim.id == tensor.storage.id] if multiplies and not plan.overwrites else []
     for each in met:
-        if each not in added and (multiplies or _covers(tensor, here, each.region)):
+        if each not in added and (multiplies or _covers(tensor, here, each.claim.region)):
             sums.remove(each)
             _report_lost(plan, tensor, each)
     for each in added:
         each.matmuls += 1
     if multiplies and not added:
-        sums.append(Sum(here, tensor, tensor.array, current_core(plan.name).record.count))
+        sums.append(Sum(_claim(tensor, here), tensor.array, current_core(plan.name).record.count))
+
+
+def _claim(tensor: NkiTensor, region: Region) -> Claim:
+    storage, grid = tensor.storage, getattr(tensor, "grid", None)
+    words = "" if grid is None else grid.words()
+    return Claim(storage.id, storage.name, storage.memory, tensor.dtype, tensor.shape, region, words)
 
 
 def _covers(tensor: NkiTensor, here: Region, region: Region) -> bool:
@@ -151,12 +157,12 @@ def _covers(tensor: NkiTensor, here: Region, region: Region) -> bool:
 def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
     site = current_core(plan.name).record.site_at(lost.position)
     whose = "the sum of a matmul" if lost.matmuls == 1 else f"the sum of {lost.matmuls} matmuls"
-    over = "" if lost.tensor.storage is tensor.storage else f", through {describe(tensor)} at the same address"
+    over = "" if lost.claim.id == tensor.storage.id else f", through {describe(tensor)} at the same address"
     message = (
-        f"{plan.name}: {whose} in {describe(lost.tensor)}, begun in line {site.line}, is overwritten{over}; no "
+        f"{plan.name}: {whose} in {described(lost.claim)}, begun in line {site.line}, is overwritten{over}; no "
         "instruction has read it"
     )
-    report("NK506", message, about=(tensor, lost.tensor))
+    report("NK506", message, about=(tensor,))
 
 
 def check_addition(plan: Plan, tensor: NkiTensor) -> None:

@@ -156,7 +156,7 @@ class Instruction(InstructionForm, Generic[P]):
         try:
             values = (self._bind or self.binders[core.language])(*args, **kwargs)
         except TypeError as error:
-            values, wrong = None, error
+            values, wrong = None, error.with_traceback(None)  # whose frames would hold it, and all that they name
         if values is None:  # outside of the except clause, so that the finding does not drag the TypeError along
             self._wrong_call(wrong)
         if core.record.open is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.chip.core import current_core
-from nkitools.chip.memory import Loss, Storage
+from nkitools.chip.memory import ON_CHIP, Claim, Loss, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.view_checks import MEMORY_NAMES, describe
+from nkitools.chip.view_checks import MEMORY_NAMES, describe, described
 from nkitools.rules.finding import report
 
 
@@ -33,16 +33,15 @@ def report_lost(what: str, tensor: NkiTensor, missing: Array) -> bool:
 
 def _report(what: str, tensor: NkiTensor, loss: Loss, at: tuple[int, int]) -> None:
     site = current_core(what).record.sites[loss.site]
-    whole = NkiTensor.whole(loss.by)
     message = (
-        f"{what}: {describe(tensor)} is read at {_place(tensor.storage)}, after {describe(whole)} at "
+        f"{what}: {describe(tensor)} is read at {_place(tensor.storage)}, after {described(loss.by)} at "
         f"{_place(loss.by)} has overwritten it in line {site.line}; the first byte lost is {at[1]}"
-        f"{f' of partition {at[0]}' if loss.by.on_chip else ''}"
+        f"{f' of partition {at[0]}' if loss.by.memory in ON_CHIP else ''}"
     )
-    report("NK204", message, about=(tensor, whole))
+    report("NK204", message, about=(tensor,))
 
 
-def _place(storage: Storage) -> str:
+def _place(storage: Storage | Claim) -> str:
     first, end, byte, end_byte = storage.region
-    partitions = f"partitions {first}..{end - 1}, " if storage.on_chip else ""
+    partitions = f"partitions {first}..{end - 1}, " if storage.memory in ON_CHIP else ""
     return f"{partitions}bytes {byte}..{end_byte - 1} of {MEMORY_NAMES[storage.memory]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
@@ -35,7 +36,8 @@ def authors_part(error: BaseException) -> TracebackType | None:
 class AuthorsTraceback:
     """``with AuthorsTraceback():`` exceptions leave the block with the author's part of their traceback.
 
-    Every way in wraps what it does in one, so that its own frame is left out too.
+    The frames that are left out are emptied: the run keeps the exception, and they name the run. Every way in wraps
+    what it does in one, so that its own frame is left out too.
     """
 
     def __enter__(self) -> None:
@@ -44,5 +46,12 @@ class AuthorsTraceback:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
-            error.__traceback__ = authors_part(error)
+        if error is None:
+            return
+        entries = entries_of(error)
+        error.__traceback__ = authors_part(error)
+        kept = {each.tb_frame for each in entries_of(error)}
+        for each in entries:
+            if each.tb_frame not in kept:
+                with suppress(RuntimeError):  # the caller of the block, which is still running
+                    each.tb_frame.clear()

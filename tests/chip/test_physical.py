@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -86,7 +88,23 @@ def test_a_byte_belongs_to_its_last_writer(data: st.DataObject) -> None:
 def test_who_holds_nothing_is_no_tenant() -> None:
     """Tensors made anew at one address, in a loop say, do not pile up."""
     physical = PhysicalMemory(PARTITIONS, BYTES)
-    for _ in range(5):
-        tensor = placed((4, 4), "float32", (0, 0), physical)
+    tensors = [placed((4, 4), "float32", (0, 0), physical) for _ in range(5)]
+    for tensor in tensors:
         tensor.storage.mark_written(tensor.layout, tensor.byte_offset)
-    assert list(physical.tenants.values()) == [tensor.storage]
+    assert physical.tenants == [tensors[-1].storage]
+
+
+def test_a_tensor_that_is_gone_is_no_tenant() -> None:
+    """The memory keeps no tenant alive: its storage goes with the last tensor on it, without the garbage collector."""
+    physical = PhysicalMemory(PARTITIONS, BYTES)
+    tensors = [placed((4, 4), "float32", (row, 0), physical) for row in (0, 4)]
+    for tensor in tensors:
+        tensor.storage.mark_written(tensor.layout, tensor.byte_offset)
+    gone = weakref.ref(tensors[0].storage)
+    gc.disable()
+    try:
+        del tensors[0], tensor
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert physical.tenants == [tensors[0].storage]
