@@ -7,6 +7,7 @@ dimensions than the first (equally many elements per partition); they are brough
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from nkitools.engines.operators import Operator
 
 # Native integer arithmetic has no such operator: these are computed in float64, which holds every 32-bit integer.
 _NOT_INTEGER = frozenset({"divide", "power", "rsqrt", "reciprocal"})
+
+# NumPy has vector instructions for these beside an array, but none beside a number: a row of numbers is 2 times faster.
+_QUICK_ROWS = (np.maximum, np.minimum)
+_WIDE = 64  # elements
 
 Step = Callable[[Any, Any, Array], Any]
 Operand = Array | float | None  # a tile, a vector or a number; None beside an operator of one operand
@@ -119,11 +124,20 @@ def steps_of(first: Operator, second: Operator | None, reverse0: bool, reverse1:
 
 def _step(operator: Operator, reverse: bool) -> Step:
     function = operator.compute
+    if function in _QUICK_ROWS:
+        function = partial(_beside_a_row, function)
     if operator.unary:
         return lambda value, operand, out: function(value, out=out)
     if reverse and operator.name != "bypass":
         return lambda value, operand, out: function(operand, value, out=out)
     return lambda value, operand, out: function(value, operand, out=out)
+
+
+def _beside_a_row(function: np.ufunc, first: Any, second: Any, out: Array) -> None:
+    """Compute ``function``; a number beside a wide array becomes a row, with the same results."""
+    if out.ndim and out.shape[-1] >= _WIDE:
+        first, second = (np.full(out.shape[-1], x) if x.__class__ is np.float32 else x for x in (first, second))
+    function(first, second, out=out)
 
 
 def steps_in_place(steps: tuple[Step, ...], ndim: int) -> Callable[..., None]:
