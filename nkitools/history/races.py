@@ -297,26 +297,28 @@ def _report_fences(record: Record, reporter: Reporter, storage: int, fences: lis
 
 
 def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
-    """Return whether scatters of both programs meet in the last row alone, which no instruction reads.
+    """Return whether both programs meet in the last row alone, which is read by gathers only.
 
-    Production kernels give padding that row, and the caller cuts it off.
+    Production kernels give padding that row, and the caller cuts it off. Sums in turns gather and scatter it again.
     """
-    scatters = all(each.written and each.view.part is not None for each in (race.first, race.second))
     known = record.storages[race.storage]
     itemsize, count = as_dtype(known.dtype).itemsize, prod(known.shape)
     last = count - count // known.shape[0]
-    if not scatters or len(known.shape) < 2 or race.byte // itemsize < last:
+    by_index = all(each.view.part is not None for each in (race.first, race.second))
+    if not by_index or len(known.shape) < 2 or race.byte // itemsize < last:
         return False
-    reads = (touched_elements(each.view, count, itemsize) for each in shared.accesses if not each.written)
-    return not any(read[last:].any() for read in reads)
+    plain = (each.view for each in shared.accesses if not each.written and each.view.part is None)
+    return not any(touched_elements(view, count, itemsize)[last:].any() for view in plain)
 
 
 def _report_dump_row(record: Record, reporter: Reporter, race: Race) -> None:
     """NK508: whatever stays in a row for padding is of no consequence."""
-    access, tensor = race.second, _tensor(record, race.storage)
+    access, tensor = race.second if race.second.written else race.first, _tensor(record, race.storage)
+    other = race.first if access is race.second else race.second
     message = (
-        f"{_named(access.program)} scatters into the last row of {tensor}, as {_named(race.first.program)} does, and "
-        "no instruction reads that row; which values stay there is not defined"
+        f"{_named(access.program)} scatters into the last row of {tensor}, which {_named(other.program)} "
+        f"{'scatters into' if other.written else 'gathers'} too, and no instruction reads that row without an index; "
+        "which values stay there is not defined"
     )
     remedy = "Leave padding out with oob_mode=nisa.oob_mode.skip, or cut the row off."
     with reporter.placed(

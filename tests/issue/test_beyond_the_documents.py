@@ -322,9 +322,13 @@ def test_a_half_that_no_core_writes_stays_unwritten() -> None:
     assert _left(kernel).rule == "NK403"
 
 
+@pytest.mark.parametrize("sums", [False, True])
 @pytest.mark.parametrize("row", [8, 3])
-def test_padding_of_several_programs_may_meet_in_a_last_row(row: int) -> None:
-    """Both programs scatter their fourth row into one row: NK508 for the last row, NK502 for another one."""
+def test_padding_of_several_programs_may_meet_in_a_last_row(row: int, *, sums: bool) -> None:
+    """Both programs scatter their fourth row into one row: NK508 for the last row, NK502 for another one.
+
+    So do sums, for which each program first gathers the rows that it has scattered before.
+    """
 
     @nki.jit
     def kernel(x: Any, rows: Any) -> Any:
@@ -335,10 +339,16 @@ def test_padding_of_several_programs_may_meet_in_a_last_row(row: int) -> None:
         index = nl.ndarray((4, 1), dtype=nl.int32, buffer=nl.sbuf)
         nisa.dma_copy(dst=index, src=rows[mine, :])
         nisa.dma_copy(dst=out.vector_select(0, index), src=tile)
+        if sums:
+            earlier = nl.ndarray((4, 64), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=earlier, src=out.vector_select(0, index))
+            nisa.tensor_tensor(dst=tile, data1=tile, data2=earlier, op=nl.add)
+            nisa.dma_copy(dst=out.vector_select(0, index), src=tile)
         return out
 
     rows = np.array([[0], [1], [2], [row], [4], [5], [6], [row]], np.int32)
     run = nkitools.simulate(kernel[2], X[:8], rows, chip="trn2", rules="report")
     found = {each.rule for each in run.findings if each.rule != "NK403" and not each.rule.startswith("NK7")}
     assert found == {"NK508" if row == 8 else "NK502"}
-    np.testing.assert_array_equal(run.outputs[[0, 1, 2, 4, 5, 6]], X[[0, 1, 2, 4, 5, 6]])
+    where = [0, 1, 2, 4, 5, 6]
+    np.testing.assert_array_equal(run.outputs[where], (1 + sums) * X[where])
