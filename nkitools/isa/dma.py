@@ -45,7 +45,7 @@ def dma_transpose(
 
     ``src`` in HBM or SBUF, ``dst`` in SBUF with ``src``'s last dimension as its partitions and as many elements in each
     as ``src``'s other dimensions have; equal dtypes.
-    Direct, ``dge_mode`` is unknown or hwdge; hwdge takes 2-byte dtypes, a last dimension of at most 128, and a
+    Direct, ``dge_mode`` is unknown or hwdge, and none beyond the documents (NK621); hwdge takes 2-byte dtypes, a last dimension of at most 128, and a
     first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16 with the last but one (3-D, 4-D).
     The DGE guide, which is older, allows none here as well and asks of hwdge a first dimension of 16 and a last that
     128 divides; we follow the docstring.
@@ -101,7 +101,10 @@ def _check_direct(check: Check, src: NkiTensor, mode: dge_modes, oob: oob_modes)
     """NK609, and what hardware descriptor generation asks for."""
     if oob is oob_modes.skip:
         check.fail("NK609", f"`oob_mode`={oob} goes with a source that is addressed by a vector_offset only")
-    if mode not in (dge_modes.unknown, dge_modes.hwdge):
+    if mode is dge_modes.none:
+        message = f"`dge_mode`={mode}; the documents have unknown and hwdge, and AWS's own kernels pass it"
+        check.goes_beyond(message, src, remedy="Leave dge_mode out.")
+    elif mode not in (dge_modes.unknown, dge_modes.hwdge):
         message = (
             f"`dge_mode`={mode} does not transpose {describe(src)}, whose address is direct; possible are unknown and "
             "hwdge"

@@ -89,7 +89,8 @@ def local_gather(
 
     chosen, places = Gather("index", each, PARTITIONS_PER_CORE), Index(each, PARTITIONS_PER_CORE)
     elements = made(dst={"src_buffer": chosen, "index": places})
-    return Plan("gpsimd", _local_gather_cycles(count, each, src_buffer), compute, elements)
+    cycles = _local_gather_cycles(count, each, src_buffer)
+    return Plan("gpsimd", cycles, compute, elements, lanes="travel", addresses=("index",))
 
 
 def _valid_indices(check: Check, index: NkiTensor, given: Any) -> int:
@@ -168,7 +169,8 @@ def nc_n_gather(check: Check, dst: Dst, data: Src, indices: Src, name: str | Non
 
     count = indices.layout.free_elements
     cycles = math.ceil(count / GATHER_GROUP) * GPSIMD_START + count
-    return Plan("gpsimd", cycles, compute, made(dst={"data": Gather("indices"), "indices": SAME}))
+    elements = made(dst={"data": Gather("indices"), "indices": SAME})
+    return Plan("gpsimd", cycles, compute, elements, lanes="travel", addresses=("indices",))
 
 
 def _report_outside(wanted: Array, outside: Array, size: int) -> None:

@@ -21,7 +21,7 @@ from nkitools.chip.view_checks import describe
 from nkitools.issue.accumulation import check_addition
 from nkitools.issue.careful_call import CarefulCall
 from nkitools.issue.concurrency import after_others
-from nkitools.issue.element_rules import Rule
+from nkitools.issue.element_rules import Rule, Values
 from nkitools.issue.overwritten import report_lost
 from nkitools.issue.plan import WRITTEN, Plan
 from nkitools.issue.scatter_order import check_columns, check_unique
@@ -133,16 +133,23 @@ def _missing(call: CarefulCall, tensor: NkiTensor, touched: Array | None) -> Arr
 def _reached(call: CarefulCall, operand: str, missing: Array, touched: Array | None) -> dict[str, Array] | None:
     """Return the elements of each result that are undefined since those of an operand are; None for a use."""
     plan = call.plan
-    if plan.lanes in ("use", "leave") or (plan.lanes in ("apart", "exchange") and missing.all()):
+    if plan.lanes in ("use", "leave") or operand in plan.addresses:
         return None
+    if plan.lanes in ("apart", "exchange") and missing.all():
+        return None
+    values = {
+        name: tensor.read()
+        for name, (tensor, _) in zip(plan.operands, call.tensors, strict=True)
+        if name in plan.addresses
+    }
     defined = ~missing if touched is None else touched & ~missing
     found: dict[str, Array] = {}
     for name, (tensor, role) in zip(plan.operands, call.tensors, strict=True):
         if role not in WRITTEN:
             continue
         rules = [rule for source, rule in plan.elements.of(name) if source.operand == operand]
-        undefined = _made_of(rules, missing, tensor.shape)
-        if plan.lanes == "apart" and (undefined & _made_of(rules, defined, tensor.shape)).any():
+        undefined = _made_of(rules, missing, tensor.shape, values)
+        if plan.lanes == "apart" and (undefined & _made_of(rules, defined, tensor.shape, values)).any():
             return None
         if plan.lanes == "product" and undefined.all():
             return None
@@ -150,11 +157,11 @@ def _reached(call: CarefulCall, operand: str, missing: Array, touched: Array | N
     return found
 
 
-def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...]) -> Array:
+def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...], values: Values) -> Array:
     """Return which elements of a result of this shape are made of marked elements of an operand, by some rules."""
     found: Array = np.zeros(shape, np.bool_)
     for rule in rules:
-        found |= rule.results(marked, shape, {})
+        found |= rule.results(marked, shape, values)
     return found
 
 

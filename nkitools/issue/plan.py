@@ -73,6 +73,7 @@ class Plan(RecordedPlan):
     # In an "exchange" compute also gets undefined=, and returns what is undefined of the results. What may "leave" the
     # chip is only what an instruction documents as not modified (NK621).
     lanes: str = "use"
+    addresses: tuple[str, ...] = ()  # names of the operands that say where others lie: undefined ones are a use
     adds_to_matmuls_only: bool = False  # so are lanes of the destination that no matmul wrote (NK401)
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
     operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature

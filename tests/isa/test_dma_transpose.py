@@ -194,7 +194,6 @@ TRANSPOSE: dict[str, Any] = {
     "another shape": ("NK109", empty((4, 8), U16), ones(4, 8)),
     "200 partitions": ("NK101", empty((200, 4), U16), ones(4, 200)),
     "software descriptors": ("NK609", empty((8, 16), U16), ones(16, 8), None, None, MODE.swdge),
-    "no descriptors": ("NK609", empty((8, 16), U16), ones(16, 8), None, None, MODE.none),
     "hardware, 8 rows": ("NK113", empty((8, 8), U16), ones(8, 8), None, None, MODE.hwdge),
     "hardware, 3-D of 3": ("NK113", empty((8, 16, 3), U16), ones(3, 16, 8), None, None, MODE.hwdge),
     "hardware, 3-D of 2 by 4": ("NK113", empty((8, 4, 2), U16), ones(2, 4, 8), None, None, MODE.hwdge),

@@ -105,6 +105,39 @@ def test_a_reduction_of_defined_and_undefined_elements_is_a_use() -> None:
         assert f"tensor_reduce: {missing} of 8192 elements of tensor `tile`" in caught.value.finding.message
 
 
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize("by", ["local_gather", "nc_n_gather"])
+def test_gathers_leave_undefined_rows_undefined(by: str, rows: int) -> None:
+    """Of 16 rows 2 are loaded, and of the second one 6 columns of 8: what is gathered of the others is undefined."""
+    chosen = np.arange(16 * 4).reshape(16, 4) % 6
+
+    @nki.jit
+    def kernel(x: Any, indices: Any) -> Any:
+        out = nl.ndarray((rows, 64 if by == "local_gather" else 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((16, 8), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[0:1, :], src=x[0:1, 0:8])
+        nisa.dma_copy(dst=tile[1:2, 0:6], src=x[1:2, 0:6])
+        index = nl.load(indices)
+        gathered = nl.ndarray((16, out.shape[1]), dtype=x.dtype, buffer=nl.sbuf)
+        if by == "local_gather":
+            nisa.local_gather(dst=gathered, src_buffer=tile, index=index)
+        else:
+            nisa.nc_n_gather(dst=gathered, data=tile, indices=index)
+        nisa.dma_copy(dst=out, src=gathered[0:rows, :])
+        return out
+
+    indices = chosen.astype(np.uint16 if by == "local_gather" else np.uint32)
+    if rows == 3:
+        with pytest.raises(nkitools.KernelError) as caught:
+            nkitools.simulate(kernel, X, indices)
+        assert caught.value.finding.rule == "NK401"
+        return
+    output, findings = done(kernel, X, indices)
+    assert findings == []
+    places = np.tile(chosen.T.reshape(-1), (2, 1)) if by == "local_gather" else chosen[:2]
+    np.testing.assert_array_equal(output, np.take_along_axis(X[:2], places, axis=1))
+
+
 @pytest.mark.parametrize("reduces", [False, True])
 def test_undefined_rows_go_to_the_other_core(*, reduces: bool) -> None:
     """Core 0 sends 100 defined rows of 128, core 1 all: each row is defined where the core that it came from has it."""
@@ -241,6 +274,22 @@ def test_the_vector_engine_transposes_large_tiles() -> None:
         output, findings = done(kernel, X)
         assert [each.rule for each in findings] == ["NK621"]
         np.testing.assert_array_equal(output, X.T)
+
+
+def test_a_dma_transposes_without_generated_descriptors() -> None:
+    """dge_mode=none of a direct source is NK621."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+        turned = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_transpose(dst=turned, src=x, dge_mode=nisa.dge_mode.none)
+        nisa.dma_copy(dst=out, src=turned)
+        return out
+
+    output, findings = done(kernel, X)
+    assert [each.rule for each in findings] == ["NK621"]
+    np.testing.assert_array_equal(output, X.T)
 
 
 def test_an_argument_that_was_given_is_true() -> None:
