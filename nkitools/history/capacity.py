@@ -110,9 +110,8 @@ def _demands(liveness: Liveness, capacity: int, *, spills: bool) -> Iterator[tup
     if alone is not None and alone.nbytes > capacity:
         yield alone, "error"
         return
-    for demand in liveness.peaks():
-        if demand.nbytes > capacity:
-            yield demand, "warning" if spills else "error"
+    for demand in liveness.exceeding(capacity):
+        yield demand, "warning" if spills else "error"
 
 
 def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand, severity: str) -> None:

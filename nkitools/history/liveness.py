@@ -2,7 +2,8 @@
 
 A tensor is alive from its first write to its last read. A write to all of it ends the life of its earlier value:
 between the last read of that value and the write its bytes are free, since a compiler may give the two values places of
-their own. Tiles that one call of the author's makes and uses up, a part of nl.softmax say, do not count: the compiler's
+their own. Where tensors do not fit by this reckoning, their lives are found element by element, which takes longer: a
+tensor that is filled part by part is free from the last read of its earlier elements to the first of these writes. Tiles that one call of the author's makes and uses up, a part of nl.softmax say, do not count: the compiler's
 needs inside are not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
 
 A tensor takes its bytes of the partitions that it lies on. Tensors of at most 32 or 64 partitions may lie beside each
@@ -26,6 +27,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import Generation
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.history.element_lives import element_lives
 from nkitools.record.columns import programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.dataflow.last_accesses import MAY_WRITE, WRITES
@@ -148,9 +150,15 @@ class Liveness:
         position = positions[firsts[np.argmax(np.add.reduceat(self._tiles.areas[tiles], firsts))]]
         return self._demand(int(position), tiles[positions == position])
 
-    def peaks(self) -> Iterator[Demand]:
+    def exceeding(self, capacity: int) -> list[Demand]:
+        """Return the peaks above a capacity, element by element."""
+        if all(demand.nbytes <= capacity for demand in self.peaks()):
+            return []
+        return [demand for demand in self.peaks(by_element=True) if demand.nbytes > capacity]
+
+    def peaks(self, *, by_element: bool = False) -> Iterator[Demand]:
         """Of each program the first of the instructions at which what is alive takes the most."""
-        tiles, begins, ends = self._lives
+        tiles, begins, ends = self._element_lives if by_element else self._lives
         owners = self._owners[tiles]
         for owner in np.unique(owners):
             own = owners == owner
@@ -202,6 +210,13 @@ class Liveness:
         ends = np.maximum.reduceat(np.where(accesses.written, -1, accesses.positions), firsts)
         counts = ~self._passing[tiles]
         return tiles[counts], begins[counts], np.maximum(begins, ends)[counts]
+
+    @cached_property
+    def _element_lives(self) -> tuple[Array, Array, Array]:
+        """Return the same by element."""
+        tiles, begins, ends = element_lives(self._all, self._tiles.places_of(self._all.storages))
+        counts = ~self._passing[tiles]
+        return tiles[counts], begins[counts], ends[counts]
 
     @cached_property
     def _passing(self) -> Array:

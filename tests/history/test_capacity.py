@@ -29,8 +29,8 @@ def halves(x: Any, nbytes: int) -> Any:
     first = nl.ndarray((128, nbytes // 8), nl.float32)
     second = nl.ndarray((128, nbytes // 4 - nbytes // 8), nl.float32)
     nisa.memset(first, 1.0)
-    nisa.memset(second, 2.0)  # the peak
-    nisa.tensor_copy(dst=first[:, 0:1], src=second[:, 0:1])
+    nisa.memset(second, 2.0)
+    nisa.tensor_copy(dst=first[:, 0:1], src=second[:, 0:1])  # the peak: no element of the first is read from before
     nisa.dma_copy(dst=out, src=first[:, 0:1])
     return out
 

@@ -125,6 +125,62 @@ def test_the_peak_is_that_of_the_definition(steps: list[tuple[str, int]]) -> Non
     assert peak.position == int(np.argmax(needs))
 
 
+@settings(max_examples=cases(5000))
+@given(st.lists(STEP, max_size=14))
+def test_lives_by_element_are_those_of_the_definition(steps: list[tuple[str, int]]) -> None:
+    """A tile is alive at an instruction if one of its two halves is written there, or holds a value that is yet read."""
+    with nkitools.allow_findings("NK401", reason="tiles are read in any order"):
+        run = nkitools.simulate(played, steps, rules="report")
+    needs, halves = list[int](), {}
+    for (number, made), history in accesses(steps).items():
+        for half in range(2):
+            own = [(at, reads, writes and (half == 0 or whole or reads)) for at, reads, writes, whole in history]
+            halves[number, made, half] = [each for each in own if each[1] or each[2]]
+    for position in range(len(run.instructions)):
+        there = {tile[:2] for tile, history in halves.items() if _holds(history, position)}
+        needs.append(sum(shape_of(number)[1] * 4 * quarters(shape_of(number)[0]) for number, _ in there))
+    peaks = list(liveness_of(run).peaks(by_element=True))
+    if not any(needs):
+        assert peaks == []
+        return
+    (peak,) = peaks
+    largest = max(run.record.storages[storage].shape[1] * 4 for storage, _ in peak.tensors)
+    assert peak.nbytes == max(-(-max(needs) // 4), largest)
+    assert peak.position == int(np.argmax(needs))
+
+
+def _holds(history: list[tuple[int, bool, bool]], position: int) -> bool:
+    """Whether elements with these accesses (where, read, written) hold a value at the instruction that is read yet."""
+    if any(at == position and writes for at, _, writes in history):
+        return True
+    if not any(at < position and writes for at, _, writes in history):
+        return False
+    later = [(reads, writes) for at, reads, writes in history if at >= position]
+    return bool(later) and later[0][0]
+
+
+def test_a_tile_that_is_filled_part_by_part_makes_room() -> None:
+    """From the last read of its earlier halves to the first of the next ones another tile may lie in its place."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((4, 128, 32), x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 32), x.dtype, buffer=nl.sbuf)
+        for turn in range(4):
+            nisa.dma_copy(dst=tile[:, 0:16], src=x)
+            nisa.dma_copy(dst=tile[:, 16:32], src=x)
+            nisa.dma_copy(dst=out[turn], src=tile)
+            other = nl.ndarray((128, 24), x.dtype, buffer=nl.sbuf)
+            nisa.memset(other, 1.0)
+            nisa.dma_copy(dst=out[turn, :, 0:24], src=other)
+        return out
+
+    liveness = liveness_of(nkitools.simulate(kernel, np.ones((128, 16), np.float32)))
+    assert [each.nbytes for each in liveness.peaks()] == [56 * 4]
+    assert [each.nbytes for each in liveness.peaks(by_element=True)] == [32 * 4]
+    assert [each.nbytes for each in liveness.exceeding(31 * 4)] == [32 * 4]
+    assert liveness.exceeding(32 * 4) == []
+
+
 def test_what_is_not_read_any_more_makes_room() -> None:
     """References that Python keeps do not keep a tile alive."""
 
