@@ -3,8 +3,9 @@
 A tensor is alive from its first write to its last read. A write to all of it ends the life of its earlier value:
 between the last read of that value and the write its bytes are free, since a compiler may give the two values places of
 their own. Where tensors do not fit by this reckoning, their lives are found element by element, which takes longer: a
-tensor that is filled part by part is free from the last read of its earlier elements to the first of these writes. Tiles that one call of the author's makes and uses up, a part of nl.softmax say, do not count: the compiler's
-needs inside are not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
+tensor that is filled part by part is free from the last read of its earlier elements to the first of these writes.
+Tiles that one call of the author's makes and uses up, a part of nl.softmax say, do not count: the compiler's needs
+inside are not documented. Nor do tensors with an address, whose places the author answers for (NK204, NK402).
 
 A tensor takes its bytes of the partitions that it lies on. Tensors of at most 32 or 64 partitions may lie beside each
 other in the same bytes (start partitions 0, 32, 64, 96 and 0, 64, trainium_inferentia2_arch), so that they count for a

@@ -45,10 +45,10 @@ def dma_transpose(
 
     ``src`` in HBM or SBUF, ``dst`` in SBUF with ``src``'s last dimension as its partitions and as many elements in each
     as ``src``'s other dimensions have; equal dtypes.
-    Direct, ``dge_mode`` is unknown or hwdge, and none beyond the documents (NK621); hwdge takes 2-byte dtypes, a last dimension of at most 128, and a
-    first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16 with the last but one (3-D, 4-D).
-    The DGE guide, which is older, allows none here as well and asks of hwdge a first dimension of 16 and a last that
-    128 divides; we follow the docstring.
+    Direct, ``dge_mode`` is unknown or hwdge, and none beyond the documents (NK621); hwdge takes 2-byte dtypes, a last
+    dimension of at most 128, and a first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16
+    with the last but one (3-D, 4-D). The DGE guide, which is older, allows none here as well and asks of hwdge a first
+    dimension of 16 and a last that 128 divides; we follow the docstring.
     Indirect (``src`` gathered by vector_offset, NeuronCore-v3 on), ``dge_mode`` is unknown or swdge: the row of each
     index, column after column, becomes a column of ``dst``; 2-byte dtypes, a last dimension of at most 128, rows a
     multiple of 16; 4-D with a middle dimension of 1; indices uint32 [n, 1] with n a multiple of 16, or [128, m].

@@ -128,7 +128,7 @@ def test_the_peak_is_that_of_the_definition(steps: list[tuple[str, int]]) -> Non
 @settings(max_examples=cases(5000))
 @given(st.lists(STEP, max_size=14))
 def test_lives_by_element_are_those_of_the_definition(steps: list[tuple[str, int]]) -> None:
-    """A tile is alive at an instruction if one of its two halves is written there, or holds a value that is yet read."""
+    """A tile is alive at an instruction if one of its halves is written there, or holds a value that is read yet."""
     with nkitools.allow_findings("NK401", reason="tiles are read in any order"):
         run = nkitools.simulate(played, steps, rules="report")
     needs, halves = list[int](), {}
