@@ -20,7 +20,7 @@ from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME, SCAN, WITHIN_PARTITION, All, Only
 from nkitools.issue.instruction import Check, Dst, Operand, OptionalDst, Plan, Src, instruction
 from nkitools.issue.instruction_guards import PARTITIONS_PER_CORE
-from nkitools.issue.plan import Fresh, Value
+from nkitools.issue.plan import Value
 from nkitools.issue.poison import poison
 
 FOUND = 8  # values that one instruction of the Vector Engine finds, looks for or replaces
@@ -204,9 +204,8 @@ def topk(
     results is not published, here NaN and 4. With ``sorted`` the results ascend, as before 0.7 (no page shows the
     direction); else no order is promised, and here they come in the order of their indices, so that a kernel that
     relies on an order shows it.
-    Before NKI 0.7: the results ascend, and all else of the destinations stays as it was (NaN and 4 where nothing was).
-    The docstring lets "each partition operate independently" and fill [partitions, K]; public kernels, AWS's own among
-    them, read a snake.
+    Before NKI 0.7: the results ascend, and all else of the destinations stays as it was. The docstring lets "each
+    partition operate independently" and fill [partitions, K]; public kernels, AWS's own among them, read a snake.
     Undocumented: of equal values at the limit the smaller indices win, and NaN loses against every number.
     Errors: NK101, NK102, NK107 to NK110, NK113, NK201, NK301, NK609. Source: nki.isa.topk (NKI 0.7; 0.6); nki-library
     2.32.
@@ -230,9 +229,11 @@ def topk(
     compute = _into_snakes(order_of, src.shape[0] // PARTITIONS_PER_CORE, k, written)
 
     found, changed = (_snake(each, src.shape[0], k) for each in (k, written))
-    problem = Only(All(PARTITIONS_PER_CORE), found, _snake(count, src.shape[0], src.layout.free_elements))
+    searched = _snake(count, src.shape[0], src.layout.free_elements)
+    problem = Only(All(PARTITIONS_PER_CORE), found, searched)
     elements = made({each: {"src": problem, each: Only(SAME, ~changed)} for each in ("val_dst", "idx_dst")})
-    return Plan("gpsimd", 4.0 * count + k, compute, elements, wants_fresh=True)
+    touches = (changed.reshape(val_dst.shape), changed.reshape(idx_dst.shape), searched.reshape(src.shape))
+    return Plan("gpsimd", 4.0 * count + k, compute, elements, touches=touches)
 
 
 def _largest_of(values: Array, *, count: int, k: int, ascending: bool) -> tuple[Array, Array]:
@@ -251,9 +252,8 @@ def _into_snakes(
     places = np.arange(written)
     partition, element = places % PARTITIONS_PER_CORE, places // PARTITIONS_PER_CORE
 
-    def compute(best: Array, where: Array, values: Array, fresh: Fresh = False) -> None:
+    def compute(best: Array, where: Array, values: Array) -> None:
         for destination, dtype, results in zip((best, where), (bfloat16, uint32), order_of(values), strict=True):
-            poison(destination, fresh, dtype)
             snakes = destination.reshape((cores, PARTITIONS_PER_CORE, k), copy=False)
             undefined = np.empty((cores, written), dtype.dtype)
             poison(undefined, True, dtype)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from nkitools.dialects import versions
@@ -99,11 +100,35 @@ def test_topk_leaves_the_rest_of_its_destinations_alone() -> None:
     assert (best[:10, 0] != 77).all()
 
 
-def test_topk_leaves_no_chance_values_where_nothing_was() -> None:
-    """Elements that were never written show as such: NaN, and 4 in integers."""
-    best, where = topk(sample((16, 1), nl.bfloat16), 16, 3)
-    assert np.isnan(best[3:].astype(np.float32)).all()
-    assert (where[3:] == 4).all()
+@pytest.mark.parametrize(("adds", "rule"), [(False, "NK621"), (True, "NK401")])
+@pytest.mark.parametrize(("version", "written"), [("0.6", 3), ("0.7", 16)])
+def test_topk_leaves_unwritten_what_it_does_not_write(version: str, written: int, adds: bool, rule: str) -> None:
+    """Of 16 x K elements K = 3 are written, whole positions since NKI 0.7: the others leave the chip by copies alone."""
+
+    def kernel() -> Any:
+        values, best = placed(tile(sample((16, 4), nl.bfloat16))), placed(empty((16, 3), nl.bfloat16))
+        nisa.topk(best, placed(empty((16, 3), nl.uint32)), values, 64)
+        out, total = nl.ndarray((16, 3), nl.bfloat16, nl.shared_hbm), placed(empty((16, 3), nl.bfloat16))
+        nisa.tensor_tensor(total, best, best, nl.add)
+        nisa.dma_copy(out, total if adds else best)
+        return out
+
+    (found,) = nkitools.simulate(kernel, rules="report", nki_version=version).findings
+    assert found.rule == rule
+    assert f"{48 - written} of 48 elements" in found.message
+
+
+def test_topk_reads_no_more_than_n_elements() -> None:
+    """What lies behind them may be unwritten; the last of them may not (NK401)."""
+
+    def kernel(n: int) -> None:
+        values = placed(empty((16, 4), nl.bfloat16))
+        nisa.memset(values[:, 0:2], 1.0)
+        nisa.topk(placed(empty((16, 1), nl.bfloat16)), placed(empty((16, 1), nl.uint32)), values, n)
+
+    assert [nkitools.simulate(kernel, n, rules="report").findings for n in (20, 32)] == [[], []]
+    (found,) = nkitools.simulate(kernel, 33, rules="report").findings
+    assert found.rule == "NK401"
 
 
 def test_topk_at_its_largest() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -17,6 +18,18 @@ class GridInstructions:
 
     random: Random
     bytes: dict[str, Any]
+
+    def grid_kinds(self) -> list[Callable[[], Any]]:
+        """Return what makes an instruction each."""
+        return [
+            self.tiles_in,
+            self.tiles_out,
+            self.between_tiles,
+            self.blocks,
+            self.tiles_of_a_block,
+            self.rows_with_steps,
+            self.tiles_in_psum,
+        ]
 
     def tiles_of_a_row(self) -> tuple[Key, Key]:
         """Return neighbouring tiles of a row as coordinates and as slices of the elements."""
@@ -71,6 +84,35 @@ class GridInstructions:
         to = slice(16 * row, 16 * row + 16), slice(8 * column, 8 * column + 8)
         of = slice(16 * of_row, 16 * of_row + 16), slice(8 * of_column, 8 * of_column + 8)
         return Instruction(issue, Touched([self.bytes[src][of]], [self.bytes[dst][to]], tensor=dst))
+
+    def tiles_of_a_block(self) -> Instruction:
+        """A DMA from one of the tiles that a block of a grid over HBM has."""
+        dst, src = self.random.choice(TILES), self.random.choice(HBM)
+        (row, column), (inner, across) = (divmod(self.random.randrange(4), 2) for _ in range(2))
+
+        def issue(t: dict[str, Any]) -> None:
+            block = nl.blocks(t[src], tile_shape=(8, 4), block_shape=(2, 2))[row, column]
+            nisa.dma_copy(dst=t[dst][0:8, 0:4], src=nl.tiles(block)[inner, across].data)
+
+        top, left = 16 * row + 8 * inner, 8 * column + 4 * across
+        reads = [self.bytes[src][top : top + 8, left : left + 4]]
+        return Instruction(issue, Touched(reads, [self.bytes[dst][0:8, 0:4]], tensor=dst))
+
+    def tiles_in_psum(self) -> Instruction:
+        """A copy into a block of PSUM, or out of it."""
+        other, out = self.random.choice(TILES), self.random.choice((False, True))
+        (row, column), of = divmod(self.random.randrange(4), 2), self.random.randrange(9)
+        part = slice(0, 16), slice(of, of + 8)
+        block = slice(16 * row, 16 * row + 16), slice(8 * column, 8 * column + 8)
+
+        def issue(t: dict[str, Any]) -> None:
+            held, plain = t["held in PSUM"][row, column].data, t[other][part]
+            nisa.tensor_copy(dst=plain if out else held, src=held if out else plain)
+
+        dst, src = self.bytes[other][part], self.bytes["held in PSUM"][block]
+        if not out:
+            dst, src = src, dst
+        return Instruction(issue, Touched([src], [dst], tensor=other if out else "held in PSUM"))
 
     def rows_with_steps(self) -> Instruction:
         """A DMA between tiles of one row each, chosen by slices with steps."""

@@ -10,17 +10,19 @@ import numpy as np
 
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.record.random_changed import ChangedInstructions
 from tests.record.random_grids import TILE, GridInstructions
 from tests.record.random_programs import HBM, TILES, C, Instruction, Memory, P, Touched, a_slice, length_of, like
+from tests.record.random_scalars import ScalarInstructions
 
 ROWS, COLUMNS = (9, 3, 3, 30), (1, 5, 2, 5, 12, 0)
-GIVEN = ("x", "predicate", "rows", "columns", "at")
+GIVEN = ("x", "predicate", "rows", "columns", "at", "long")
 # Tensors that share bytes of SBUF: where each begins.
 FAR = {"far": 512, "farther": 1100}  # the same of HBM
 ADDRESSES = {"low": (0, 0), "middle": (0, 24), "high": (0, 48), "shifted": (32, 0)}
 
 
-class ModernProgram(GridInstructions):
+class ModernProgram(GridInstructions, ScalarInstructions, ChangedInstructions):
     """A program on one core: `kernel`, its `arguments`, and the `steps` that it takes."""
 
     chip = "trn3"
@@ -37,7 +39,7 @@ class ModernProgram(GridInstructions):
         self.program: list[Instruction] = []
         self._begin()
         for _ in range(length):
-            self.program.append(self.random.choice(self._kinds())())
+            self.draw()
         self.steps = [each.touched for each in self.program]
 
     def _tensors(self) -> dict[str, Any]:
@@ -47,8 +49,9 @@ class ModernProgram(GridInstructions):
             "rows": memory.take(len(ROWS), 1, 4, given=True),
             "columns": memory.take(P, 1, 2, given=True),
             "at": memory.take(1, 1, 4, given=True),
+            "long": memory.take(1, 1, 8, given=True),
         }
-        found |= {name: memory.take(P, C, 4) for name in ("scratch", "a", "b", "psum", "mask", "held")}
+        found |= {name: memory.take(P, C, 4) for name in ("scratch", "a", "b", "psum", "mask", "held", "held in PSUM")}
         found |= {"index": memory.take(len(ROWS), 1, 4), "offsets": memory.take(P, 1, 2), "register": memory.take(1)}
         found["scalar"] = memory.take(1, 1, 4)
         physical = memory.take(2 * P, 112)
@@ -68,22 +71,18 @@ class ModernProgram(GridInstructions):
         columns[16 : 16 + len(COLUMNS), 0] = COLUMNS
         chosen = np.random.default_rng(0).integers(0, 2, (P, C)).astype(np.uint32)
         rows, at = np.array(ROWS, np.int32)[:, None], np.array([[self.value]], np.int32)
-        return np.zeros((P, C), np.float32), chosen, rows, columns, at
+        return np.zeros((P, C), np.float32), chosen, rows, columns, at, at.astype(np.int64)
 
-    def kernel(self, x: Any, predicate: Any, rows: Any, columns: Any, at: Any) -> Any:
+    def kernel(self, *given: Any) -> Any:
         """Issue the program."""
-        tensors = self.made(x, predicate, rows, columns, at)
+        tensors = self.made(*given)
         for each in self.program:
             each.issue(tensors)
         return tensors["scratch"]
 
-    def whole_columns(self) -> tuple[slice, slice]:
-        """Return all partitions of some columns."""
-        return slice(0, P), a_slice(self.random, C)
-
-    def made(self, x: Any, predicate: Any, rows: Any, columns: Any, at: Any) -> dict[str, Any]:
+    def made(self, *given: Any) -> dict[str, Any]:
         """Return all tensors by their names."""
-        found = {"x": x, "predicate": predicate, "rows": rows, "columns": columns, "at": at}
+        found = dict(zip(GIVEN, given, strict=True))
         found["scratch"] = nl.ndarray((P, C), nl.float32, buffer=self.scratch)
         found |= {name: nl.ndarray((P, C), nl.float32, buffer=nl.sbuf) for name in ("a", "b")}
         found["psum"] = nl.ndarray((P, C), nl.float32, buffer=nl.psum)
@@ -93,6 +92,9 @@ class ModernProgram(GridInstructions):
         found["scalar"] = nl.ndarray((1, 1), nl.int32, buffer=nl.sbuf)
         found["register"] = nisa.register_alloc()
         found["held"] = nl.alloc_tiles(tile_shape=TILE, element_shape=(P, C), buffer=nl.sbuf, dtype=nl.float32)
+        found["held in PSUM"] = nl.alloc_blocks(
+            tile_shape=(16, 4), block_shape=(1, 2), element_shape=(P, C), buffer=nl.psum, dtype=nl.float32
+        )
         for name, address in ADDRESSES.items():
             found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.sbuf, address=address)
         for name, byte in FAR.items():
@@ -105,7 +107,7 @@ class ModernProgram(GridInstructions):
         """Load what indices and predicates are made of."""
         for dst, src in (("mask", "predicate"), ("index", "rows"), ("offsets", "columns"), ("scalar", "at")):
             self._add(dst, src)
-        self.program += [self.load_register(), self.load_scalar()]
+        self.program += [self.load_register(), self.load_scalar(), self.load_long_scalar()]
 
     def _add(self, dst: str, src: str) -> None:
         def issue(t: dict[str, Any]) -> None:
@@ -115,7 +117,15 @@ class ModernProgram(GridInstructions):
 
     # --- instructions -----------------------------------------------------------------------------------------------
 
-    def _kinds(self) -> list[Callable[[], Instruction]]:
+    def draw(self) -> None:
+        """Take one kind of instruction at random."""
+        kind = self.random.choice(self._kinds())
+        made = kind()
+        for each in made if isinstance(made, list) else [made]:
+            each.kind = kind.__name__
+            self.program.append(each)
+
+    def _kinds(self) -> list[Callable[[], Any]]:
         return [
             self.copy,
             self.copy,
@@ -133,20 +143,13 @@ class ModernProgram(GridInstructions):
             self.at_scalar,
             self.load_register,
             self.store_register,
-            self.at_computed,
-            self.load_scalar,
-            self.store_scalar,
             self.shuffle,
             self.reshaped,
             self.transposed,
             self.halves,
-            self.fused,
-            self.activated,
-            self.tiles_in,
-            self.tiles_out,
-            self.between_tiles,
-            self.blocks,
-            self.rows_with_steps,
+            *self.grid_kinds(),
+            *self.scalar_kinds(),
+            *self.changed_kinds(),
         ]
 
     def tile(self) -> str:
@@ -265,35 +268,6 @@ class ModernProgram(GridInstructions):
         touched = Touched([self.bytes["register"]], [self.bytes["scalar"]], tensor="scalar")
         return Instruction(lambda t: nisa.register_store(t["scalar"], t["register"]), touched)
 
-    def load_scalar(self) -> Instruction:
-        """A scalar of its own is what a tensor holds."""
-        self.computed = Touched([self.bytes["scalar"]], tensor="computed")
-
-        def issue(t: dict[str, Any]) -> None:
-            t["computed"] = nisa.scalar_load(t["scalar"])
-
-        return Instruction(issue, self.computed)
-
-    def store_scalar(self) -> Instruction:
-        """A tensor gets a scalar, or a sum that is as large."""
-        more = self.random.choice((0, 7))
-        touched = Touched([], [self.bytes["scalar"]], others=[self.computed], tensor="scalar")
-        return Instruction(lambda t: nisa.scalar_store(t["scalar"], more + t["computed"] - more), touched)
-
-    def at_computed(self) -> Instruction:
-        """A copy of the columns that begin where a scalar says, or a sum of it and a register."""
-        dst, src, mixed = self.tile(), self.tile(), self.random.choice((False, True))
-        width = self.random.randrange(1, 9)
-        to, first = (slice(0, P), slice(0, width)), (2 if mixed else 1) * self.value
-
-        def issue(t: dict[str, Any]) -> None:
-            start = t["computed"] + t["register"] if mixed else t["computed"]
-            nisa.tensor_copy(dst=t[dst][to], src=t[src][:, nl.ds(start, width)])
-
-        others = [self.computed, self.loaded] if mixed else [self.computed]
-        reads = [self.bytes[src][:, first : first + width]]
-        return Instruction(issue, Touched(reads, [self.bytes[dst][to]], others=others, tensor=dst))
-
     def at_register(self) -> Instruction:
         """A copy of the columns that begin where a register says, or a sum of it and a number."""
         dst, src, more = self.tile(), self.tile(), self.random.choice((None, 2))
@@ -361,31 +335,6 @@ class ModernProgram(GridInstructions):
         flat = self.bytes[src].reshape(-1, 4)
         rows = first + C * np.arange(P - 1)[:, None] + 3 * np.arange(count)
         return Instruction(issue, Touched([flat[rows]], [self.bytes[dst][0 : P - 1, 0:count]], tensor=dst))
-
-    def fused(self) -> Instruction:
-        """Two operators, and a column that takes the sum of their results."""
-        dst, first, second = (self.random.choice(TILES[:2]) for _ in range(3))
-        to, total = self.whole_columns(), self.random.choice(TILES[2:])
-        of, other = ((slice(0, P), a_slice(self.random, C, length=length_of(to[1]))) for _ in range(2))
-        column, reduces = (slice(0, P), slice(3, 4)), self.random.random() < 0.7
-
-        def issue(t: dict[str, Any]) -> None:
-            result = {"reduce_res": t[total][column]} if reduces else {}
-            nisa.scalar_tensor_tensor(t[dst][to], t[first][of], nl.multiply, 2.0, nl.add, t[second][other], **result)
-
-        written = [self.bytes[dst][to], *([self.bytes[total][column]] if reduces else [])]
-        return Instruction(issue, Touched([self.bytes[first][of], self.bytes[second][other]], written, tensor=dst))
-
-    def activated(self) -> Instruction:
-        """An activation on one of the two engines that have it."""
-        dst, src, to = self.tile(), self.tile(), self.whole_columns()
-        of = (slice(0, P), a_slice(self.random, C, length=length_of(to[1])))
-        engine = self.random.choice((nisa.engine.scalar, nisa.engine.gpsimd))
-
-        def issue(t: dict[str, Any]) -> None:
-            nisa.activation(t[dst][to], nl.relu, t[src][of], engine=engine)
-
-        return Instruction(issue, Touched([self.bytes[src][of]], [self.bytes[dst][to]], tensor=dst))
 
     def halves(self) -> Instruction:
         """A tile seen as elements of half the size, of which every other one is written."""

@@ -116,6 +116,7 @@ class Instruction:
 
     issue: Callable[[dict[str, Any]], object]
     touched: Touched
+    kind: str = ""  # the name of the function that drew it
 
 
 Key = tuple[Any, ...]

@@ -28,7 +28,7 @@ class CoresProgram:
         for turn in range(3):
             for core in self.cores:
                 for _ in range(random.randrange(5)):
-                    core.program.append(random.choice(core._kinds())())
+                    core.draw()
             self._exchange(turn)
 
     def arguments(self) -> tuple[Any, ...]:
@@ -41,8 +41,9 @@ class CoresProgram:
 
     def _exchange(self, turn: int) -> None:
         """Let each core send columns of one tile, and receive or reduce into columns of another one."""
-        sent, reduces = self.cores[0].whole_columns(), self.cores[0].random.random() < 0.3
-        parts = [sent, (slice(0, P), a_slice(self.cores[0].random, C, length=length_of(sent[1])))]
+        random = self.cores[0].random
+        sent, reduces = (slice(0, P), a_slice(random, C)), random.random() < 0.3
+        parts = [sent, (slice(0, P), a_slice(random, C, length=length_of(sent[1])))]
         touched = [
             Touched([core.bytes["a"][mine]], [core.bytes["b"][theirs]], tensor="b")
             for core, mine, theirs in zip(self.cores, parts, parts[::-1], strict=True)
@@ -105,7 +106,7 @@ class RanksProgram:
         random = self.ranks[0].random
         for each in self.ranks:
             for _ in range(random.randrange(5)):
-                each.program.append(random.choice(each._kinds())())
+                each.draw()
 
     def _halves(self) -> None:
         """Each rank sends element 1 to both, where it begins a slot; others stand between the two halves."""
