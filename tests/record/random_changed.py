@@ -21,6 +21,8 @@ class ChangedInstructions:
 
     random: Random
     bytes: dict[str, Any]
+    sums = 0.7  # how many of the fused instructions reduce
+    engines: tuple[dict[str, Any], ...] = ({"engine": nisa.engine.scalar}, {"engine": nisa.engine.gpsimd}, {})
 
     def changed_kinds(self) -> list[Callable[[], Any]]:
         """Return what makes an instruction each."""
@@ -41,7 +43,7 @@ class ChangedInstructions:
         dst, first, second = (self.random.choice(TILES[:2]) for _ in range(3))
         to, total = self._columns(), self.random.choice(TILES[2:])
         of, other = (self._columns(length_of(to[1])) for _ in range(2))
-        column, reduces = (slice(0, P), slice(3, 4)), self.random.random() < 0.7
+        column, reduces = (slice(0, P), slice(3, 4)), self.random.random() < self.sums
 
         def issue(t: dict[str, Any]) -> None:
             result = {"reduce_res": t[total][column]} if reduces else {}
@@ -53,22 +55,22 @@ class ChangedInstructions:
     def activated(self) -> Instruction:
         """An activation on one of the two engines that have it."""
         dst, src, to = self.random.choice(TILES), self.random.choice(TILES), self._columns()
-        of, engine = self._columns(length_of(to[1])), self.random.choice((nisa.engine.scalar, nisa.engine.gpsimd))
+        of, engine = self._columns(length_of(to[1])), self.random.choice(self.engines)
 
         def issue(t: dict[str, Any]) -> None:
-            nisa.activation(t[dst][to], nl.relu, t[src][of], engine=engine)
+            nisa.activation(t[dst][to], nl.relu, t[src][of], **engine)
 
         return Instruction(issue, Touched([self.bytes[src][of]], [self.bytes[dst][to]], tensor=dst))
 
     def activated_twice(self) -> Instruction:
         """The same of activate2, whose first operand may be a column."""
         dst, src, to = self.random.choice(TILES), self.random.choice(TILES), self._columns()
-        of, engine = self._columns(length_of(to[1])), self.random.choice((nisa.engine.scalar, nisa.engine.gpsimd))
+        of, engine = self._columns(length_of(to[1])), self.random.choice(self.engines)
         factor, column = self.random.choice(TILES), (slice(0, P), slice(5, 6))
 
         def issue(t: dict[str, Any]) -> None:
             operands = t[factor][column], 1.0, nl.multiply, nl.add
-            nisa.activate2(t[dst][to], nl.relu, t[src][of], *operands, engine=engine)
+            nisa.activate2(t[dst][to], nl.relu, t[src][of], *operands, **engine)
 
         reads = [self.bytes[src][of], self.bytes[factor][column]]
         return Instruction(issue, Touched(reads, [self.bytes[dst][to]], tensor=dst))

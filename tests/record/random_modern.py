@@ -91,25 +91,37 @@ class ModernProgram(GridInstructions, ScalarInstructions, ChangedInstructions):
         found["offsets"] = nl.ndarray((P, 1), nl.uint16, buffer=nl.sbuf)
         found["scalar"] = nl.ndarray((1, 1), nl.int32, buffer=nl.sbuf)
         found["register"] = nisa.register_alloc()
+        for name, address in ADDRESSES.items():
+            found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.sbuf, address=address)
+        for name, byte in (("bank", 0), ("beside", 32)):
+            found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.psum, address=(0, byte))
+        return found | self.made_since_0_7()
+
+    def made_since_0_7(self) -> dict[str, Any]:
+        """Return the tensors and grids that an older NKI does not have."""
+        found = {
+            name: nl.ndarray((P, C), nl.float32, buffer=nl.private_hbm, address=(byte,)) for name, byte in FAR.items()
+        }
         found["held"] = nl.alloc_tiles(tile_shape=TILE, element_shape=(P, C), buffer=nl.sbuf, dtype=nl.float32)
         found["held in PSUM"] = nl.alloc_blocks(
             tile_shape=(16, 4), block_shape=(1, 2), element_shape=(P, C), buffer=nl.psum, dtype=nl.float32
         )
-        for name, address in ADDRESSES.items():
-            found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.sbuf, address=address)
-        for name, byte in FAR.items():
-            found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.private_hbm, address=(byte,))
-        for name, byte in (("bank", 0), ("beside", 32)):
-            found[name] = nl.ndarray((P, C), nl.float32, buffer=nl.psum, address=(0, byte))
         return found
 
     def _begin(self) -> None:
-        """Load what indices and predicates are made of."""
-        for dst, src in (("mask", "predicate"), ("index", "rows"), ("offsets", "columns"), ("scalar", "at")):
-            self._add(dst, src)
-        self.program += [self.load_register(), self.load_scalar(), self.load_long_scalar()]
+        """Load what indices, predicates and scalars are made of."""
+        self.load_indices()
+        self.program += [self.load_scalar(), self.load_long_scalar()]
 
-    def _add(self, dst: str, src: str) -> None:
+    def load_indices(self) -> None:
+        """Load what indices and predicates are made of, and the register."""
+        for dst, src in (("mask", "predicate"), ("index", "rows"), ("offsets", "columns"), ("scalar", "at")):
+            self.transfer(dst, src)
+        self.program.append(self.load_register())
+
+    def transfer(self, dst: str, src: str) -> None:
+        """Append a DMA of whole tensors."""
+
         def issue(t: dict[str, Any]) -> None:
             nisa.dma_copy(dst=t[dst], src=t[src])
 
@@ -126,6 +138,10 @@ class ModernProgram(GridInstructions, ScalarInstructions, ChangedInstructions):
             self.program.append(each)
 
     def _kinds(self) -> list[Callable[[], Any]]:
+        return [*self.plain_kinds(), *self.grid_kinds(), *self.scalar_kinds(), *self.changed_kinds()]
+
+    def plain_kinds(self) -> list[Callable[[], Instruction]]:
+        """Return what makes an instruction each that every NKI version has."""
         return [
             self.copy,
             self.copy,
@@ -147,9 +163,6 @@ class ModernProgram(GridInstructions, ScalarInstructions, ChangedInstructions):
             self.reshaped,
             self.transposed,
             self.halves,
-            *self.grid_kinds(),
-            *self.scalar_kinds(),
-            *self.changed_kinds(),
         ]
 
     def tile(self) -> str:

@@ -77,7 +77,7 @@ class RanksProgram:
         random = self.ranks[0].random
         for _ in range(3):
             self._apart()
-            random.choice((self._gather, self._reduce, self._permute, self._halves))()
+            random.choice((self._gather, self._reduce, self._permute, self._variable, self._variable))()
 
     def arguments(self) -> list[tuple[Any, ...]]:
         """Return what the kernel is called with on each rank: the rank comes last."""
@@ -108,25 +108,46 @@ class RanksProgram:
             for _ in range(random.randrange(5)):
                 each.draw()
 
-    def _halves(self) -> None:
-        """Each rank sends element 1 to both, where it begins a slot; others stand between the two halves."""
-        group = ncc.ReplicaGroup([list(range(RANKS))])
+    def _variable(self) -> None:
+        """Each rank sends element 1 to both, where it begins a slot: at once, or in halves with others in between."""
+        group, random = ncc.ReplicaGroup([list(range(RANKS))]), self.ranks[0].random
+        name, in_halves = random.choice(("all_to_all_v", "all_gather_v")), random.random() < 0.7
+
+        def operands(t: dict[str, Any]) -> tuple[Any, ...]:
+            return [t["scratch"]], [t["every"]], group, t["counts"]
 
         def prepare(t: dict[str, Any]) -> None:
-            operands = [t["scratch"]], [t["every"]], group, t["counts"]
-            t["prepared"] = ncc.all_to_all_v_prepare(*operands, recv_counts_known=True)
+            t["prepared"] = getattr(ncc, f"{name}_prepare")(*operands(t), recv_counts_known=True)
+
+        def move(t: dict[str, Any]) -> None:
+            if in_halves:
+                getattr(ncc, f"{name}_trigger")(t["prepared"])
+            else:
+                getattr(ncc, name)(*operands(t), recv_counts_known=True)
 
         counted = [Touched(writes=[each.bytes["counts"]], tensor="counts") for each in self.ranks]
-        prepared = [Touched([each.bytes["counts"][:, :2]]) for each in self.ranks]
+        prepared = [Touched([self._metadata(each, name)]) for each in self.ranks]
         for number, each in enumerate(self.ranks):
             each.program.append(Instruction(lambda t: nisa.memset(t["counts"], 1), counted[number]))
-            each.program.append(Instruction(prepare, prepared[number]))
-        self._apart()
+            if in_halves:
+                each.program.append(Instruction(prepare, prepared[number]))
+        if in_halves:
+            self._apart()
         flat = [(each.bytes["scratch"].reshape(-1, 4), each.bytes["every"].reshape(-1, 4)) for each in self.ranks]
         moved = [Touched([src[1]], [dst[:: P * C]], tensor="every") for src, dst in flat]
         for rank, each in enumerate(self.ranks):
-            moved[rank].others = [prepared[rank], *(moved[other] for other in self._others(rank))]
-            each.program.append(Instruction(lambda t: ncc.all_to_all_v_trigger(t["prepared"]), moved[rank]))
+            moved[rank].others = [moved[other] for other in self._others(rank)]
+            if in_halves:
+                moved[rank].others.append(prepared[rank])
+            else:
+                moved[rank].reads += prepared[rank].reads
+            each.program.append(Instruction(move, moved[rank]))
+
+    @staticmethod
+    def _metadata(rank: ModernProgram, name: str) -> Any:
+        """Return the counts and starts that a collective reads: all_gather_v has one of each."""
+        counts = rank.bytes["counts"][:, :2]
+        return counts if name == "all_to_all_v" else counts[:, :, :1]
 
     def _others(self, rank: int) -> list[int]:
         return [other for other in range(RANKS) if other != rank]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import neuronxcc.nki as legacy
@@ -77,3 +78,55 @@ def test_ranks(seed: int) -> None:
     names = [each.name for each in run.instructions]
     assert len(names) == len(steps)
     compare(run, Expected(program.memory, steps), names)
+
+
+# What came with NKI 0.7: the kinds that the random programs draw of it, and the instruction that each one issues.
+NEW_KINDS = {
+    "tiles_in": "dma_copy",
+    "tiles_out": "dma_copy",
+    "between_tiles": "tensor_copy",
+    "blocks": "dma_copy",
+    "tiles_of_a_block": "dma_copy",
+    "rows_with_steps": "dma_copy",
+    "tiles_in_psum": "tensor_copy",
+    "load_scalar": "scalar_load",
+    "load_long_scalar": "scalar_load",
+    "store_scalar": "scalar_store",
+    "at_computed": "tensor_copy",
+    "rows_by_offset": "dma_copy",
+    "columns_by_offset": "tensor_copy",
+    "bounded_loop": "tensor_copy",
+    "fused": "scalar_tensor_tensor",
+    "activated": "activation",
+    "activated_twice": "activate2",
+    "reduced_partitions": "tensor_partition_reduce",
+    "greatest": "max8",
+    "greatest_of_cores": "topk",
+}
+
+
+def test_every_kind_occurs() -> None:
+    """Grids, scalars and changed instructions are drawn as all others are, and issued under their names."""
+    programs = [ModernProgram(seed) for seed in range(100)]
+    drawn = Counter(each.kind for program in programs for each in program.program if each.kind)
+    assert drawn.keys() >= NEW_KINDS.keys()
+    assert set(drawn) == {kind.__name__ for kind in programs[0]._kinds()}
+    assert min(drawn.values()) >= 15
+    seen = set()
+    for program in programs[:25]:
+        run = nkitools.simulate(program.kernel, *program.arguments(), chip=program.chip, rules="off")
+        seen |= {(each.kind, record.name) for each, record in zip(program.program, run.instructions, strict=True)}
+    assert seen >= set(NEW_KINDS.items())
+
+
+def test_what_two_cores_and_ranks_do_occurs() -> None:
+    """Cores exchange tiles and reduce them, ranks meet in whole collectives and in halves of some."""
+    issued = Counter[str]()
+    for seed in range(25):
+        cores, ranks = CoresProgram(seed), RanksProgram(seed)
+        runs = nkitools.simulate(cores.kernel, *cores.arguments(), chip=cores.chip, grid=2, rules="off")
+        talks = nkitools.simulate(ranks.kernel, *ranks.arguments(), chip=ranks.chip, ranks=2, rules="off")
+        issued.update(each.name for run in (runs, talks) for each in run.instructions)
+    variable = [name + half for name in ("all_to_all_v", "all_gather_v") for half in ("", "_prepare", "_trigger")]
+    for name in ("sendrecv", "sendrecv_compute", *variable, "all_gather", "all_reduce", "collective_permute"):
+        assert issued[name] >= 4, name
