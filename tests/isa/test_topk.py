@@ -103,7 +103,7 @@ def test_topk_leaves_the_rest_of_its_destinations_alone() -> None:
 @pytest.mark.parametrize(("adds", "rule"), [(False, "NK621"), (True, "NK401")])
 @pytest.mark.parametrize(("version", "written"), [("0.6", 3), ("0.7", 16)])
 def test_topk_leaves_unwritten_what_it_does_not_write(version: str, written: int, adds: bool, rule: str) -> None:
-    """Of 16 x K elements K = 3 are written, whole positions since NKI 0.7: the others leave the chip by copies alone."""
+    """K = 3 of 16 x 3 elements are written, since NKI 0.7 16 of them: the others leave the chip by copies alone."""
 
     def kernel() -> Any:
         values, best = placed(tile(sample((16, 4), nl.bfloat16))), placed(empty((16, 3), nl.bfloat16))
