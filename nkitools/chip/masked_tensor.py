@@ -1,4 +1,4 @@
-"""MaskedTensor: a view of which an instruction writes some lanes only."""
+"""MaskedTensor: a view with lanes that an instruction writes, and others that it leaves as they are."""
 
 from __future__ import annotations
 

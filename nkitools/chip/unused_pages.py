@@ -1,4 +1,4 @@
-"""Memory that is promised and not taken: most of what addresses could name is never written."""
+"""Memory that is promised and not taken: addresses could name far more than is ever written."""
 
 from __future__ import annotations
 

@@ -25,6 +25,14 @@ ROOMS = {
 
 # Methods whose parameters Python itself declares as object.
 OF_PYTHON = frozenset({"__contains__", "__eq__", "__exit__", "__get__", "__ne__"})
+# Those that a tile refuses, whatever stands beside it.
+REFUSED = frozenset(
+    f"__{name}__"
+    for name in (
+        *("array_ufunc", "ceil", "divmod", "floor", "floordiv", "len", "matmul", "mod", "pos"),
+        *("rdivmod", "rfloordiv", "rmatmul", "rmod", "round", "trunc"),
+    )
+)
 # public place: why it has no type
 EXCEPTIONS = {
     "nkitools.language.grids.NkiGrid.__init__(kwargs)": "AWS's own signature of a class that kernels do not construct",
@@ -89,7 +97,7 @@ def untyped_places(places: Iterable[Place]) -> list[str]:
     return [
         each.where
         for each in found
-        if each.annotation != "object" or each.where.rpartition(".")[2].partition("(")[0] not in OF_PYTHON
+        if each.annotation != "object" or each.where.rpartition(".")[2].partition("(")[0] not in OF_PYTHON | REFUSED
     ]
 
 

@@ -211,7 +211,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "axes": ("0", 1.5, [1.5]),
     "keepdims": ("yes", None, [True], 1.5),
     "transpose_x": ("yes", None, 1.5),
-    "rate": ("0.5", None, [0.5], 1.5, -0.1, True),
+    "rate": ("0.5", None, [0.5], -0.1, True),
     "n": (0, -1, "4", None, True),
     "epsilon": (-1e-6, "0", None),
     "constant": (3, None, [1.0, 2.0], "there is no such file.npy", np.float32(1), np.ones(()), np.ones((0, 4))),

@@ -72,13 +72,13 @@ class PythonForms:
 
     __int__ = __float__ = __complex__ = _no_number
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> object:
         """Compute ``number <operator> tile`` for a scalar of NumPy; refuse the other functions of NumPy (NK601)."""
         reflected = _REFLECTED.get(ufunc) if method == "__call__" and not kwargs else None
-        is_scalar = isinstance(inputs[0], (np.generic, np.ndarray)) and inputs[0].ndim == 0
-        if reflected is None or not is_scalar:
+        number = inputs[0]
+        if reflected is None or not isinstance(number, (np.generic, np.ndarray)) or number.ndim:
             self._no_numpy(ufunc.__name__)
-        return getattr(inputs[1], reflected)(inputs[0][()])
+        return getattr(inputs[1], reflected)(np.asarray(number)[()])
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: dict[str, Any]
