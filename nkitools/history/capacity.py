@@ -29,6 +29,7 @@ _SPILLS = (
     "As it is, the compiler keeps some of them in HBM and reads them back (spilling), which costs the time of those "
     "transfers."
 )
+_WAIT = "As it is, the kernel fits only if the compiler copies each sum out of PSUM as soon as it is complete."
 
 
 class _Memory(NamedTuple):
@@ -54,13 +55,13 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
     for memory in exceeded:
         said: set[Site] = set()
         liveness = Liveness(accesses, of_memories[memory.name])
-        for demand, severity in _demands(liveness, memory.capacity, spills=spills):
+        for demand, severity, remedy in _demands(liveness, memory, spills=spills):
             site = record.site_at(demand.position)
             if len(demand.tensors) == 1 and _beyond_a_limit(reporter):
                 continue  # a tensor beyond a limit of its own is one cause, and has been reported
             if site not in said:
                 said.add(site)
-                _report(record, reporter, memory, demand, severity)
+                _report(record, reporter, memory, demand, severity, remedy)
 
 
 def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip: Generation) -> None:
@@ -102,19 +103,26 @@ def _memories(chip: Generation) -> tuple[_Memory, _Memory]:
     )
 
 
-def _demands(liveness: Liveness, capacity: int, *, spills: bool) -> Iterator[tuple[Demand, str]]:
-    """Yield what is too much, and how grave: one tensor, the operands of one instruction, or all that are alive."""
+def _demands(liveness: Liveness, memory: _Memory, *, spills: bool) -> Iterator[tuple[Demand, str, str]]:
+    """Yield what is too much, how grave, and a remedy: one tensor, the operands of one instruction, or all alive."""
+    capacity = memory.capacity
     alone = liveness.oversized(capacity)
     if alone is None and spills:
         alone = liveness.busiest()
     if alone is not None and alone.nbytes > capacity:
-        yield alone, "error"
+        yield alone, "error", ""
         return
-    for demand in liveness.exceeding(capacity):
-        yield demand, "warning" if spills else "error"
+    exceeding = liveness.exceeding(capacity)
+    if not exceeding:
+        return
+    severity, remedy = ("warning", _SPILLS) if spills else ("error", "")
+    if not spills and memory.name == "PSUM" and liveness.fits_when_emptied_early(capacity):
+        severity, remedy = "warning", _WAIT
+    for demand in exceeding:
+        yield demand, severity, remedy
 
 
-def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand, severity: str) -> None:
+def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand, severity: str, more: str) -> None:
     site = record.site_at(demand.position)
     count = len(demand.tensors)
     what = f"by {count} tensors that are alive together" if count > 1 else "by one tensor"
@@ -124,7 +132,7 @@ def _report(record: Record, reporter: Reporter, memory: _Memory, demand: Demand,
         f"{memory.capacity:,} ({memory.size}): {_listed(record, demand, site)}"
     )
     rule = replace(RULES[memory.rule], severity=severity)
-    remedy = f"{rule.remedy} {_SPILLS}" if severity == "warning" else rule.remedy
+    remedy = f"{rule.remedy} {more}".rstrip()
     report = REPORTER.get() or reporter
     program, loops = record.program_at(demand.position), record.loops(record.states[demand.position])
     with reporter.placed(site, program=program, loops=loops):

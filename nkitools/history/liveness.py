@@ -157,9 +157,16 @@ class Liveness:
             return []
         return [demand for demand in self.peaks(by_element=True) if demand.nbytes > capacity]
 
+    def fits_when_emptied_early(self, capacity: int) -> bool:
+        """Return whether tensors fit that are each copied elsewhere as soon as the last write to them is done."""
+        return all(demand.nbytes <= capacity for demand in self._peaks(*self._filling))
+
     def peaks(self, *, by_element: bool = False) -> Iterator[Demand]:
         """Of each program the first of the instructions at which what is alive takes the most."""
-        tiles, begins, ends = self._element_lives if by_element else self._lives
+        yield from self._peaks(*(self._element_lives if by_element else self._lives))
+
+    def _peaks(self, tiles: Array, begins: Array, ends: Array) -> Iterator[Demand]:
+        """Yield the peaks of some lives."""
         owners = self._owners[tiles]
         for owner in np.unique(owners):
             own = owners == owner
@@ -218,6 +225,15 @@ class Liveness:
         tiles, begins, ends = element_lives(self._all, self._tiles.places_of(self._all.storages))
         counts = ~self._passing[tiles]
         return tiles[counts], begins[counts], ends[counts]
+
+    @cached_property
+    def _filling(self) -> tuple[Array, Array, Array]:
+        """Return lives by element, each only to the last write to its tile."""
+        tiles, begins, ends = self._element_lives
+        accesses, room = self._accesses, len(self._all.columns.heads) + 1
+        writes = (accesses.tiles * room + accesses.positions)[accesses.written]
+        last = writes[np.searchsorted(writes, tiles * room + ends, "right") - 1] % room
+        return tiles, begins, np.maximum(begins, last)
 
     @cached_property
     def _passing(self) -> Array:

@@ -251,6 +251,28 @@ def test_psum_is_counted_in_bytes(count: int, columns: int, fits: bool) -> None:
     assert spoken(run) == ([] if fits else [("NK203", "error", line_of(products, "# sums up"))])
 
 
+@pytest.mark.parametrize(("count", "severities"), [(8, []), (9, ["warning"])])
+def test_sums_that_only_wait_are_a_warning(count: int, severities: list[str]) -> None:
+    """A compiler may copy each sum as soon as it is complete; production kernels rely on that."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        out = nl.ndarray((count, 128, 512), nl.float32, buffer=nl.shared_hbm)
+        left, right = nl.load(a), nl.load(b)
+        sums = [nl.ndarray((128, 512), nl.float32, buffer=nl.psum) for _ in range(count)]
+        for each in sums:
+            for k in range(2):
+                nisa.nc_matmul(dst=each, stationary=left, moving=right, accumulate=k > 0)
+        for n, each in enumerate(sums):
+            nisa.dma_copy(dst=out[n], src=nl.copy(each))
+        return out
+
+    arrays = np.ones((128, 128), np.float32), np.ones((128, 512), np.float32)
+    run = nkitools.simulate(kernel, *arrays)
+    assert [(each.rule, each.severity) for each in run.findings] == [("NK203", each) for each in severities]
+    assert all("as soon as it is complete" in each.remedy for each in run.findings)
+    np.testing.assert_array_equal(run.outputs, np.full((count, 128, 512), 256))
+
+
 # --- the legacy dialect ----------------------------------------------------------------------------------------------
 
 
