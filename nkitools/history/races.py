@@ -297,7 +297,7 @@ def _report_fences(record: Record, reporter: Reporter, storage: int, fences: lis
 
 
 def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
-    """Return whether both programs meet in the last row alone, which is read by gathers only.
+    """Return whether both programs meet in the last row alone, which is read by gathers of those that scatter into it.
 
     Production kernels give padding that row, and the caller cuts it off. Sums in turns gather and scatter it again.
     """
@@ -307,8 +307,9 @@ def _is_dump_row(record: Record, shared: SharedStorage, race: Race) -> bool:
     by_index = all(each.view.part is not None for each in (race.first, race.second))
     if not by_index or len(known.shape) < 2 or race.byte // itemsize < last:
         return False
-    plain = (each.view for each in shared.accesses if not each.written and each.view.part is None)
-    return not any(touched_elements(view, count, itemsize)[last:].any() for view in plain)
+    there = [each for each in shared.accesses if touched_elements(each.view, count, itemsize)[last:].any()]
+    scatters = {each.program for each in there if each.written}
+    return all(each.written or (each.view.part is not None and each.program in scatters) for each in there)
 
 
 def _report_dump_row(record: Record, reporter: Reporter, race: Race) -> None:

@@ -401,3 +401,23 @@ def test_padding_of_several_programs_may_meet_in_a_last_row(row: int, *, sums: b
     assert found == {"NK508" if row == 8 else "NK502"}
     where = [0, 1, 2, 4, 5, 6]
     np.testing.assert_array_equal(run.outputs[where], (1 + sums) * X[where])
+
+
+def test_a_last_row_that_one_program_reads_is_no_padding() -> None:
+    """NK502: program 1 gathers what program 0 scatters into the last row, and scatters nothing itself."""
+
+    @nki.jit
+    def kernel(x: Any, rows: Any) -> Any:
+        out = nl.ndarray((9, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[0:4, :])
+        index = nl.load(rows)
+        if nl.program_id(0) == 0:
+            nisa.dma_copy(dst=out.vector_select(0, index), src=tile)
+        else:
+            nisa.dma_copy(dst=tile, src=out.vector_select(0, index))
+        return out
+
+    rows = np.array([[8], [8], [8], [8]], np.int32)
+    with nkitools.allow_findings("NK403", "NK505", "NK509", reason="four entries name one row of nine"):
+        run = nkitools.simulate(kernel[2], X[:8], rows, chip="trn2", rules="report")
+    assert {each.rule for each in run.findings if not each.rule.startswith("NK7")} == {"NK502"}
