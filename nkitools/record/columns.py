@@ -24,11 +24,7 @@ class Columns:
     @cached_property
     def starts(self) -> Array:
         """Return where each instruction's row begins."""
-        return self._bounds[:-1]
-
-    @cached_property
-    def _bounds(self) -> Array:
-        return self.record.row_bounds()
+        return rows.head_places(self._rows)
 
     @cached_property
     def heads(self) -> Array:
@@ -48,17 +44,19 @@ class Columns:
     @cached_property
     def _rows(self) -> Array:
         # A copy: while NumPy looks at an array.array itself, that cannot grow.
-        return np.array(self.record.row_words, np.int64)
+        return np.frombuffer(self.record.row_words.tobytes(), np.int64)
 
     @cached_property
     def _counts(self) -> Array:
         """Return each instruction's number of operands."""
-        return np.diff(self.first_operands)
+        return self.first_operands[1:] - self.first_operands[:-1]
 
     @cached_property
     def first_operands(self) -> Array:
         """Return the number of the first operand of each instruction, and how many operands there are."""
-        return (self._bounds - np.arange(self._bounds.size)) // rows.OPERAND_WORDS
+        bounds = np.empty(self.starts.size + 1, np.int64)
+        bounds[:-1], bounds[-1] = self.starts, self._rows.size
+        return (bounds - np.arange(bounds.size)) // rows.OPERAND_WORDS
 
     @cached_property
     def positions(self) -> Array:

@@ -126,6 +126,8 @@ class Dependences:
         meetings: dict[tuple[tuple[int, ...], int], dict[int, int]] = {}
         received: list[tuple[tuple[tuple[int, ...], int], int, tuple[int, ...]]] = []
         times: dict[tuple[tuple[int, ...], int], int] = {}
+        if not any(record.beside.transfers for record in self._records):
+            return []
         for record, base in zip(self._records, self._bases, strict=False):
             for each in record.beside.transfers:
                 turn = times[each.members, each.member] = times.get((each.members, each.member), -1) + 1
@@ -170,7 +172,7 @@ def _reads(accesses: Accesses, writers: Edges) -> Array:
     at, sources = writers
     kinds = accesses.kinds & (READS | ADDS)
     reads: Array = (kinds != 0)[at]
-    adds = np.flatnonzero((kinds == ADDS)[at])
+    adds = (kinds == ADDS)[at].nonzero()[0]
     if adds.size:
         storages = accesses.storages[at[adds]]
         reads[adds] = (sources[adds] != UNWRITTEN) | accesses.given(storages)
@@ -203,5 +205,5 @@ def _moved(edges: Edges, targets: int, sources: int) -> Edges:
 def _compressed(edges: Sequence[Edges], count: int) -> CompressedRows:
     found = joined(edges).distinct()
     starts = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(found.targets, minlength=count), out=starts[1:])
+    np.bincount(found.targets, minlength=count).cumsum(out=starts[1:])
     return CompressedRows(starts, found.sources)

@@ -1,8 +1,8 @@
 """The format of the record's rows. No other file packs or unpacks a word of a row by hand.
 
-An instruction is a row of 64-bit words: its head, ``plan << 32 | site``, then two words for each tensor operand,
-``storage << 32 | layout`` and a byte offset. The plan says how many operands there are. All of them are numbers: the
-record keeps no arrays alive.
+An instruction is a row of 64-bit words: its head, ``~plan << 32 | site``, then two words for each tensor operand,
+``storage << 32 | layout`` and a byte offset. Only heads are negative. The plan says how many operands there are. All of
+them are numbers: the record keeps no arrays alive.
 """
 
 from __future__ import annotations
@@ -76,7 +76,12 @@ def with_destination(words: Sequence[int], others: Sequence[int]) -> list[int]:
 
 def plan_of(heads: Words) -> Words:
     """Return the number of the plan in a head, or in each of an array of heads."""
-    return heads >> _HALF
+    return ~(heads >> _HALF)
+
+
+def head_places(words: Array) -> Array:
+    """Return where the row of each instruction begins in the words of all rows."""
+    return (words < 0).nonzero()[0]
 
 
 def site_of(heads: Words) -> Words:
@@ -216,7 +221,7 @@ class Rows:
         if planned is None:
             planned = self.plans[number] = Planned.of(plan, operand_count(operands))
         self.states.append(self.loop)
-        self.row_words.frombytes(planned.packed(number << _HALF | (site & _LOW), *operands))
+        self.row_words.frombytes(planned.packed(~number << _HALF | (site & _LOW), *operands))
         if is_new or (operands and (operands[0] < self._oldest or operands[-2] < self._oldest)):
             self._check_ages(plan, operands)
 
@@ -246,7 +251,7 @@ class Rows:
         lengths = words[columns["plan"]]
         rows = np.empty(int(lengths.sum()), np.int64)
         starts = np.cumsum(lengths) - lengths
-        rows[starts] = columns["plan"] << _HALF | (columns["site"] & _LOW)
+        rows[starts] = ~columns["plan"] << _HALF | (columns["site"] & _LOW)
         of_operands = np.ones(rows.size, np.bool_)
         of_operands[starts] = False
         firsts = columns["storage"] << _HALF | layouts[columns["layout"]]
@@ -263,7 +268,7 @@ class Rows:
         """Return the instruction at ``position``."""
         start = self._start(position)
         head = self.row_words[start]
-        planned = self.plans[head >> _HALF]
+        planned = self.plans[~(head >> _HALF)]
         return Row(position, planned.plan, site_of(head), self.row_words[start + 1 : start + planned.words])
 
     def rows_between(self, first: int = 0, last: int | None = None) -> Iterator[Row]:
@@ -274,7 +279,7 @@ class Rows:
         words, plans, start = self.row_words, self.plans, self._start(first)
         for position in range(first, last):
             head = words[start]
-            planned = plans[head >> _HALF]
+            planned = plans[~(head >> _HALF)]
             end = start + planned.words
             yield Row(position, planned.plan, site_of(head), words[start + 1 : end])
             start = end
@@ -285,7 +290,7 @@ class Rows:
         words, plans, start = self.row_words, self.plans, self._start(first) if first < last else 0
         for position in range(first, last):
             head = words[start]
-            planned = plans[head >> _HALF]
+            planned = plans[~(head >> _HALF)]
             end = start + planned.words
             for at in range(start + 1, end, OPERAND_WORDS):
                 if words[at] < limit:
@@ -295,21 +300,11 @@ class Rows:
 
     def plan_at(self, position: int) -> Any:
         """Return the plan of the instruction at ``position``."""
-        return self.plans[self.row_words[self._start(position)] >> _HALF].plan
+        return self.plans[plan_of(self.row_words[self._start(position)])].plan
 
     def accesses(self, position: int) -> list[Access]:
         """Return where the operands of the instruction at ``position`` lie."""
         return self.row(position).accesses()
-
-    def row_bounds(self) -> Array:
-        """Return where the row of each instruction begins, and where the last one ends."""
-        rows, words = self.row_words, {number: planned.words for number, planned in self.plans.items()}
-        bounds = [0]
-        start = 0
-        for _ in range(self.count):
-            start += words[rows[start] >> _HALF]
-            bounds.append(start)
-        return np.array(bounds, np.int64)
 
     def _start(self, position: int) -> int:
         """Return where the row of an instruction begins."""
@@ -322,5 +317,5 @@ class Rows:
 
     def _walk(self, start: int, steps: int) -> int:
         for _ in range(steps):
-            start += self.plans[self.row_words[start] >> _HALF].words
+            start += self.plans[plan_of(self.row_words[start])].words
         return start

@@ -114,7 +114,7 @@ class Accesses:
         """The distinct views, those of one memory one after the other."""
         memories, starts = self._memories() if self.share_memory else (self.storages, self.byte_offsets)
         columns = memories, self.storages, self.layouts, starts, self.byte_offsets, self.numbers
-        found = distinct((*columns[not self.share_memory : 4], *([self.numbers] if self.parts else [])))
+        found = distinct((*columns[not self.share_memory : 4], *([self.numbers + 1] if self.parts else [])))
         return Views._make([*(each[found[0]] for each in columns), *found[1:]])
 
     def _memories(self) -> tuple[Array, Array]:
@@ -134,8 +134,8 @@ class Accesses:
         """Return the pieces of the views; a piece of one memory has another number than those of the others."""
         count = self.views.memories.size
         known, forms, cuts = dict[bytes, Pieces](), Forms(), list[tuple[int, int, Pieces]]()
-        looks = np.stack((self.views.layouts, self.views.starts, self.views.parts), axis=1)
-        keys, width = looks.tobytes(), looks.strides[0]
+        looks = np.array((self.views.layouts, self.views.starts, self.views.parts)).T
+        keys, width = looks.tobytes(), looks.itemsize * looks.shape[1]
         for first, last in pairwise([*_begins(self.views.memories).nonzero()[0].tolist(), count]):
             if last == first + 1:
                 continue
@@ -239,18 +239,22 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
 
 
 def distinct(columns: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Return where each distinct row of some columns stands first, which of them each row is, and the rows sorted."""
-    joined, room = columns[0], 1
-    if not joined.size:
-        return joined, joined, joined
-    for column in columns:
-        low, high = int(column.min()), int(column.max())
-        if room * (high - low + 1) >= 1 << 62:
+    """Return where each distinct row of some columns stands first, which of them each row is, and the rows sorted.
+
+    No number behind the first column is below 0.
+    """
+    if not columns[0].size:
+        return columns[0], columns[0], columns[0]
+    joined = columns[0] - columns[0].min()
+    room = int(joined.max()) + 1
+    for column in columns[1:]:
+        more = int(column.max()) + 1
+        if room * more >= 1 << 62:
             _, joined = np.unique(joined, return_inverse=True)
             _, column = np.unique(column, return_inverse=True)
-            low, high, room = 0, int(column.max()), int(joined.max()) + 1
-        joined = joined * (high - low + 1) + (column - low) if room > 1 else column - low
-        room *= high - low + 1
+            room, more = int(joined.max()) + 1, int(column.max()) + 1
+        joined = joined * more + column
+        room *= more
     bits = joined.size.bit_length()
     if room << bits <= 1 << 62:
         pairs = np.sort((joined << bits) | np.arange(joined.size))  # faster than the order alone
