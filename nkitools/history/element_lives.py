@@ -1,4 +1,4 @@
-"""The lives of tensors element by element: from each write to the last read of what it has written."""
+"""The lives of tensors element by element: from each write to the last read of the written elements."""
 
 from __future__ import annotations
 

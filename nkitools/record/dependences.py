@@ -205,5 +205,5 @@ def _moved(edges: Edges, targets: int, sources: int) -> Edges:
 def _compressed(edges: Sequence[Edges], count: int) -> CompressedRows:
     found = joined(edges).distinct()
     starts = np.zeros(count + 1, np.int64)
-    np.bincount(found.targets, minlength=count).cumsum(out=starts[1:])
+    np.cumsum(np.bincount(found.targets, minlength=count), out=starts[1:])
     return CompressedRows(starts, found.sources)
