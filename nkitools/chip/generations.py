@@ -89,6 +89,7 @@ class Generation:
     scalar_engine_arithmetic: bool = False  # tensor_scalar runs on the Scalar Engine
     immediate_bias: bool = False  # activation takes a number as bias
     absolute_extremes: bool = False  # nl.abs_max and nl.abs_min: "available only on NeuronCore-v4 (trn3) and newer"
+    squares: bool = False  # tensor_scalar with op0 nl.square or nl.relu: "now accepted as op0 on trn3" (NKI 0.4)
     gpsimd_activation: bool = False  # activation and activate2 run on GpSimd: "NeuronCore-v4 and newer" (NKI 0.7)
     fused_activation: bool = False  # activate2 and exponential: "Available only on NeuronCore-v4 and newer"
     range_select: bool = False  # range_select: "Available only on NeuronCore-v3 and newer"
@@ -224,6 +225,7 @@ V4 = replace(
     microscaling=True,
     scalar_half_width_elements=2,
     absolute_extremes=True,
+    squares=True,
     gpsimd_activation=True,
     fused_activation=True,
     tensor_indirection=True,

@@ -58,6 +58,14 @@ class OutsideRange:
     outside: Array
 
 
+@dataclass(frozen=True, eq=False)
+class LostInteger:
+    """Integers that float32 does not hold: where ``lost`` is true the result should be that of ``wanted`` (float64)."""
+
+    wanted: Array
+    lost: Array
+
+
 @contextmanager
 def noticing(evidence: list[Any] | None) -> Iterator[None]:
     """Let ``evidence`` be that of the program that runs inside; None: nothing is noticed.

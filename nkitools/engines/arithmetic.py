@@ -202,6 +202,33 @@ def working_dtype(operators: tuple[Operator, ...], operands: tuple[Any, ...]) ->
     return np.float64 if fractional or any(each.name in _NOT_INTEGER for each in operators) else np.int64
 
 
+def steps_in_float64(steps: tuple[Step, ...], shape: tuple[int, ...]) -> Callable[..., Array]:
+    """Return the steps in float64, which holds every 32-bit integer; the function returns the results."""
+
+    def compute(data: Array, *operands: Any) -> Array:
+        value: Array = data.astype(np.float64)
+        out = np.empty(shape, np.float64)
+        for step, operand in zip(steps, operands, strict=False):
+            # A float is what float32 makes of it; an integer is meant as it stands.
+            given = np.float32(operand) if isinstance(operand, (float, np.floating)) else operand
+            step(value, None if given is None else column(np.asarray(given, np.float64), len(shape)), out)
+            value = out
+        return out
+
+    return compute
+
+
+def in_float64(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Array]:
+    """Return ``function(*operands, out=)`` in float64."""
+
+    def compute(*operands: Array) -> Array:
+        out = np.empty(shape, np.float64)
+        function(*(like(each, shape).astype(np.float64) for each in operands), out=out)
+        return out
+
+    return compute
+
+
 def steps_on_bits(steps: tuple[Step, ...], dtype: DType, shape: tuple[int, ...]) -> Callable[..., None]:
     """Return the steps on bits."""
 

@@ -1,8 +1,8 @@
 """Math operators and activation functions: what a token such as ``nl.add`` means to an engine.
 
 Source: NKI ISA API common fields, tables "Supported Math Operators" and "Supported Activation Functions" (NKI 0.6).
-``divide`` is in neither table, but ``nl.divide`` is documented, so the Vector Engine must have it; it is accepted
-wherever an arithmetic operator is. Arithmetic operators compute in float32 and comparisons give 1.0 or 0.0.
+``divide`` is in neither table, though ``nl.divide`` has a page: the release notes call it unsupported (NK615). It is
+computed wherever an arithmetic operator is. Arithmetic operators compute in float32 and comparisons give 1.0 or 0.0.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _shifted(shift: Compute, x: Array, y: Array, out: Array) -> Array:
     return out
 
 
-_COMPARISONS = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
+COMPARISONS = ("equal", "not_equal", "greater_equal", "greater", "less_equal", "less")
 _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "add": (np.add, _reducer(np.add)),
     "subtract": (np.subtract, _subtract_reduce),
@@ -141,7 +141,7 @@ _ARITHMETIC: dict[str, tuple[Compute, Compute | None]] = {
     "divide": (np.divide, None),
     "maximum": (np.maximum, _reducer(np.maximum)),
     "minimum": (np.minimum, _reducer(np.minimum)),
-    **{name: (getattr(np, name), None) for name in _COMPARISONS},
+    **{name: (getattr(np, name), None) for name in COMPARISONS},
     "logical_and": (_logical(np.logical_and), _logical_reduce(np.logical_and)),
     "logical_or": (_logical(np.logical_or), _logical_reduce(np.logical_or)),
     "logical_xor": (_logical(np.logical_xor), _logical_reduce(np.logical_xor)),
@@ -164,14 +164,17 @@ _BITVEC: dict[str, tuple[Compute, Compute | None]] = {
     "left_shift": (partial(_shifted, np.left_shift), None),
     "right_shift": (partial(_shifted, np.right_shift), None),
 }
-_NEEDS = {"abs_max": "absolute_extremes", "abs_min": "absolute_extremes"}
+_NEEDS = {"abs_max": "absolute_extremes", "abs_min": "absolute_extremes", "square": "squares", "relu": "squares"}
 
 OPERATORS: dict[str, Operator] = {
     **{
         name: Operator(name, "arithmetic", compute, reduce=reduce, needs=_NEEDS.get(name, ""))
         for name, (compute, reduce) in _ARITHMETIC.items()
     },
-    **{name: Operator(name, "arithmetic", compute, unary=True) for name, compute in _ARITHMETIC_UNARY.items()},
+    **{
+        name: Operator(name, "arithmetic", compute, unary=True, needs=_NEEDS.get(name, ""))
+        for name, compute in _ARITHMETIC_UNARY.items()
+    },
     **{name: Operator(name, "bitvec", compute, reduce=reduce) for name, (compute, reduce) in _BITVEC.items()},
     "invert": Operator("invert", "bitvec", np.invert, unary=True),
 }

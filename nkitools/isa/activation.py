@@ -11,12 +11,13 @@ from nkitools.chip.dtypes import float32, tfloat32
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines import lost_integers
 from nkitools.engines.activation_ranges import watched
 from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import Compute, OperatorToken
+from nkitools.engines.operators import ACTIVATIONS, Compute, OperatorToken
 from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, Rule
@@ -25,6 +26,7 @@ from nkitools.issue.plan import Value
 from nkitools.issue.reduce_registers import COMMANDS, Lanes, kept_apart, register_elements, result_tile
 from nkitools.rules.finding import report
 
+_OF_INTEGERS = tuple(ACTIVATIONS[name].compute for name in ("copy", "abs", "relu", "sign", "square"))
 _REDUCING = (reduce_cmds.reduce, reduce_cmds.reset_reduce)
 
 Activate = Callable[..., Array]  # (destination, data, bias, scale), and no place for a reduction
@@ -151,7 +153,15 @@ def _activate(function: Compute, dst: NkiTensor, data: NkiTensor) -> Activate:
             put(destination, out, dtype)
         return out
 
-    return activate
+    if function not in _OF_INTEGERS:
+        return activate
+
+    def exactly(values: Array, bias: Value, scale: Value, *rest: Any) -> Array:
+        value = values.astype(np.float64) * _column(scale, ndim) + _column(bias, ndim)
+        function(value, out=value)
+        return np.asarray(value)
+
+    return lost_integers.watched(activate, exactly, dtype, (data.dtype,))
 
 
 def _column(operand: Value, ndim: int) -> Any:

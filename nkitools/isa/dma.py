@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,8 +42,7 @@ def dma_transpose(
 ) -> Plan:
     """``dst = src`` by DMA with its dimensions permuted: 2-D (1, 0), 3-D (2, 1, 0), 4-D (3, 1, 2, 0); bit-accurate.
 
-    ``src`` in HBM or SBUF, ``dst`` in SBUF with ``src``'s last dimension as its partitions and as many elements in each
-    as ``src``'s other dimensions have; equal dtypes.
+    ``src`` in HBM or SBUF, ``dst`` in SBUF with the shape of the transposed ``src``; equal dtypes.
     Direct, ``dge_mode`` is unknown or hwdge, and none beyond the documents (NK621); hwdge takes 2-byte dtypes, a last
     dimension of at most 128, and a first dimension of 16 (2-D), or one of 1, 2, 4, 8, 16 that makes a multiple of 16
     with the last but one (3-D, 4-D). The DGE guide, which is older, allows none here as well and asks of hwdge a first
@@ -89,12 +87,12 @@ def _order(check: Check, src: NkiTensor, axes: Sequence[int] | None) -> tuple[in
 
 
 def _check_transposed(check: Check, dst: NkiTensor, src: NkiTensor, order: tuple[int, ...]) -> None:
-    """NK109: the destination has the shape of the transposed source, up to how its free dimensions are grouped."""
+    """NK109: the destination has the shape of the transposed source, "exactly, including rank" (NKI 0.4)."""
     shape = tuple(src.shape[axis] for axis in order)
-    if (dst.shape[0], dst.layout.free_elements) != (shape[0], math.prod(shape[1:])):
-        check.refuse(
-            "NK109", f"`src`, {describe(src)}, transposes to {list(shape)}; `dst` is {describe(dst)}", dst, src
-        )
+    if dst.shape != shape:
+        remedy = "Give both as many dimensions, with expand_dim, reshape_dim or ap: the compiler pads neither of them."
+        message = f"`src`, {describe(src)}, transposes to {list(shape)}; `dst` is {describe(dst)}"
+        check.refuse("NK109", message, dst, src, remedy=remedy)
 
 
 def _check_direct(check: Check, src: NkiTensor, mode: dge_modes, oob: oob_modes) -> None:
@@ -187,7 +185,7 @@ def dma_compute(
         guards.not_packed(check, **{role: tensor})
     guards.sizes(check, *operands)
     _check_elements_match(check, operands)
-    _check_indirect(check, dst, srcs, unique_indices, operands)
+    _check_indirect(check, dst, srcs, unique_indices, oob_mode, operands)
 
     shape, dtype = dst.shape, dst.dtype
 
@@ -228,7 +226,12 @@ def _check_elements_match(check: Check, operands: list[tuple[str, NkiTensor]]) -
 
 
 def _check_indirect(
-    check: Check, dst: NkiTensor, srcs: list[NkiTensor], unique_indices: bool, operands: list[tuple[str, NkiTensor]]
+    check: Check,
+    dst: NkiTensor,
+    srcs: list[NkiTensor],
+    unique_indices: bool,
+    oob: oob_modes,
+    operands: list[tuple[str, NkiTensor]],
 ) -> None:
     """NK609, NK201: which run-time addresses there may be, and what a read-modify-write looks like."""
     for role, tensor in operands:
@@ -241,6 +244,8 @@ def _check_indirect(
     if not isinstance(unique_indices, bool):
         check.refuse("NK609", f"`unique_indices` must be True or False, it is {unique_indices!r}")
     if not any(isinstance(tensor, VectorTensor) for _, tensor in operands):
+        if oob is oob_modes.skip:
+            check.refuse("NK609", f"`oob_mode`={oob} goes with a vector_offset only, and no operand has one")
         return
     dma_descriptors.one_index_each(check, **dict(operands))
     if not unique_indices:

@@ -12,11 +12,11 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.engines import arithmetic
+from nkitools.engines import arithmetic, lost_integers
 from nkitools.engines.cast_on_write import in_float32, widened
 from nkitools.engines.costs import elements_per_cycle, streaming, two_tiles
 from nkitools.engines.enums import engine as engines
-from nkitools.engines.operators import Operator, OperatorToken
+from nkitools.engines.operators import COMPARISONS, Operator, OperatorToken
 from nkitools.issue import guards, scalar_operands
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import BROADCAST, SAME
@@ -47,10 +47,11 @@ def tensor_tensor(
     nothing in PSUM on the GpSimd Engine, which does ``nl.power`` and, by default, int32 and uint32. Arithmetic runs in
     float32 and is cast once to ``dst.dtype``; int32/uint32 throughout is exact on the GpSimd Engine; bitvec operators
     need integers.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615.
     Source: nki.isa.tensor_tensor (NKI 0.6).
     """
     operator = guards.binary_operator(check, "op", op)
+    guards.in_simulation_only(check, "op", operator)
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst, data1=data1, data2=data2)
     guards.same_elements(check, ("data1", data1), ("data2", data2))
@@ -93,7 +94,10 @@ def _two_tiles(
         return arithmetic.exact(operator, dst.dtype, data1.shape)
     if in_float32(dst.dtype, data1.dtype, data2.dtype) and dst.shape == data1.shape == data2.shape:
         return arithmetic.direct(operator)
-    return arithmetic.converted(operator, dst.dtype, data1.shape)
+    compute = arithmetic.converted(operator, dst.dtype, data1.shape)
+    exactly = arithmetic.in_float64(operator.compute, data1.shape)
+    inputs, compares = (data1.dtype, data2.dtype), operator.name in COMPARISONS
+    return lost_integers.watched(compute, exactly, dst.dtype, inputs, compares=compares)
 
 
 @instruction
@@ -117,12 +121,15 @@ def tensor_scalar(
     (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine does rsqrt. int32 and uint32 vector
     operands are taken where ``data`` and ``dst`` are of such a dtype too, and then computed exactly: the docstring
     mentions that address-arithmetic form without describing it.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615.
     Source: nki.isa.tensor_scalar (NKI 0.6).
     """
     first = guards.operator(check, "op0", op0)
     second = None if op1 is None else guards.operator(check, "op1", op1)
     _operand_forms(check, first, operand0, second, operand1)
+    guards.in_simulation_only(check, "op0", first)
+    if second is not None:
+        guards.in_simulation_only(check, "op1", second)
     guards.tiles(check, dst=dst, data=data)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data)
@@ -215,7 +222,9 @@ def _stepwise(
         return arithmetic.steps_in_integers(steps, dst.dtype, data.shape, working)
     if in_float32(dst.dtype, data.dtype) and dst.shape == data.shape:
         return arithmetic.steps_in_place(steps, data.ndim)
-    return arithmetic.steps_in_float32(steps, dst.dtype, data.shape)
+    compute = arithmetic.steps_in_float32(steps, dst.dtype, data.shape)
+    exactly, compares = arithmetic.steps_in_float64(steps, data.shape), operators[-1].name in COMPARISONS
+    return lost_integers.watched(compute, exactly, dst.dtype, (data.dtype,), compares=compares)
 
 
 def _has_integer_vectors(check: Check, dst: NkiTensor, data: NkiTensor, operands: tuple[Any, ...]) -> bool:

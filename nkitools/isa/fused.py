@@ -56,7 +56,7 @@ def scalar_tensor_tensor(
     ``reduce_op`` (here add) nor what reduces without ``reduce_res``: here ``reduce_cmd=reduce`` alone, so that a call
     of before 0.7 leaves the registers alone. ``dtype`` is not in the signature of NKI 0.6, and a public production
     kernel passes it: the result takes it on the way to ``dst.dtype``.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.7).
     """
     first = scalar_operands.arithmetic_operator(check, "op0", op0)
@@ -162,7 +162,7 @@ def tensor_scalar_reduce(
     receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. NKI 0.7 states at
     most 4 dimensions of ``dst`` and ``data``. Memory: SBUF or PSUM. Cost: SDK 2.26; reading the registers out is 64
     cycles of it.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615.
     Source: nki.isa.tensor_scalar_reduce (NKI 0.7).
     """
     operator = scalar_operands.arithmetic_operator(check, "op0", op0)
@@ -255,7 +255,7 @@ def tensor_scalar_cumulative(
     write. With subtract the result before is the right side, so the pseudo code. That also has a ``reverse0``, which
     the signature does not. Dtypes: bfloat16, float16, float32, float8, (u)int8, (u)int16. Memory: SBUF or PSUM. Cost:
     not published; we take one element per cycle.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615.
     Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
     """
     operator = scalar_operands.arithmetic_operator(check, "op0", op0)
@@ -329,7 +329,7 @@ def tensor_tensor_scan(
     arithmetic; ``reverse0``/``reverse1`` swap their sides. The state stays in float32 between the elements, in order
     over all free dimensions, and is cast to ``dst.dtype`` on write. Equal partitions and elements per partition.
     Memory: SBUF or PSUM, ``data0`` and ``data1`` not both in PSUM. Cost: SDK 2.26.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609, NK615.
     Source: nki.isa.tensor_tensor_scan (NKI 0.6).
     """
     first = scalar_operands.arithmetic_operator(check, "op0", op0, binary=True)

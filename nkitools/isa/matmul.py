@@ -81,7 +81,7 @@ def nc_matmul(
         lanes="product",
         wants_fresh=True,
         adds_always=adds,
-        adds_to_matmuls_only=adds and not check.chip.accumulates_on_any_value,
+        adds_to_matmuls_only=accumulates is not False and not check.chip.accumulates_on_any_value,
         passes=passes,
         tiled=array != (check.chip.partitions, check.chip.stationary_fmax),
     )

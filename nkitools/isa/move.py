@@ -14,6 +14,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast, put_floats, through_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import constant, note_unfit
 from nkitools.engines.costs import GPSIMD_START, dma, elements_per_cycle, is_half, streaming
 from nkitools.engines.enums import dge_mode as dge_modes
@@ -46,7 +47,9 @@ def _copying(dst: NkiTensor, src: NkiTensor, *, exact: bool = True) -> Callable[
         else:
             np.copyto(destination, values.reshape(destination.shape))
 
-    return compute
+    if same_dtype:
+        return compute
+    return lost_integers.watched(compute, lambda source: source.astype(np.float64), dtype, (src.dtype,))
 
 
 @instruction
@@ -71,8 +74,8 @@ def dma_copy(
     run-time address. An index out of bounds is NK402; with ``oob_mode=skip`` its row (with a single index: the
     transfer) is left out. The table of the DGE guide says "indirect: v3+" of swdge; its text has that for the
     transpose only, and SDK 2.26 documents gathers for trn1: all chips have them here. Errors: NK101, NK107, NK109,
-    NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609. Source: nki.isa.dma_copy (NKI 0.6); nki-dge;
-    release notes of NKI 0.3 (hwdge converts nothing).
+    NK110 (of ``src``), NK201, NK206, NK301, NK401, NK402, NK606, NK609, NK621. Source: nki.isa.dma_copy (NKI 0.6);
+    nki-dge; release notes of NKI 0.3 (hwdge converts nothing).
     """
     dge_mode = dma_descriptors.mode_of(dge_mode)
     dma_descriptors.modes(check, priority, dge_mode, oob_mode)
@@ -80,6 +83,7 @@ def dma_copy(
     guards.dma_ends(check, dst, src)
     dma_descriptors.addresses(check, dge_mode, dst=dst, src=src)
     dma_descriptors.one_index_each(check, dst=dst, src=src)
+    dma_descriptors.skips_indices(check, oob_mode, dst, src)
     if dst.size != src.size:
         message = f"`dst`, {describe(dst)}, has {dst.size} elements and `src`, {describe(src)}, has {src.size}"
         check.refuse("NK109", message, dst, src)

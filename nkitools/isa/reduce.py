@@ -12,6 +12,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines import lost_integers
 from nkitools.engines.arithmetic import bits, negate, put_bits
 from nkitools.engines.cast_on_write import in_float32, put
 from nkitools.engines.costs import is_bfloat16, streaming
@@ -87,7 +88,7 @@ def tensor_reduce(
     if plain and in_float32(dst.dtype, data.dtype):
         compute = _reducing_directly(operator.compute, axes, dst.shape == with_ones, negated=bool(negate))
     else:
-        compute = reducing(operator, axes, dst.dtype, np.negative if negate else None)
+        compute = reducing(operator, axes, dst.dtype, data.dtype, np.negative if negate else None)
 
     factor = 0.5 if is_bfloat16(dst, data) and operator.name in ("add", "maximum") else 1
     elements = made(dst={"data": Axes(axes)})
@@ -107,7 +108,11 @@ def _reducing_directly(function: Any, axes: tuple[int, ...], keepdims: bool, *, 
 
 
 def reducing(
-    operator: Operator, axes: tuple[int, ...], dtype: DType, finish: Callable[[Array], Array] | None = None
+    operator: Operator,
+    axes: tuple[int, ...],
+    dtype: DType,
+    given: DType,
+    finish: Callable[[Array], Array] | None = None,
 ) -> Callable[[Array, Array], None]:
     """Return a reduction on bits, or in float32 and then by way of ``finish``, cast once into ``dtype``."""
     reduce, bitvec = operator.reduce, operator.kind == "bitvec"
@@ -120,4 +125,8 @@ def reducing(
         result = reduce(to_float32(values), axes, False)
         put(destination, result if finish is None else finish(result), dtype)
 
-    return on_bits if bitvec else in_float32
+    def exactly(values: Array) -> Array:
+        result = reduce(values.astype(np.float64), axes, False)
+        return np.asarray(result if finish is None else finish(result))
+
+    return on_bits if bitvec else lost_integers.watched(in_float32, exactly, dtype, (given,))

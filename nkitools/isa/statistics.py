@@ -123,7 +123,7 @@ def tensor_partition_reduce(check: Check, dst: Dst, op: OperatorToken, data: Src
         guards.integers(check, dst=dst, data=data)
 
     share = np.float32(data.shape[0])
-    compute = reducing(operator, (0,), dst.dtype, (lambda total: total / share) if is_average else None)
+    compute = reducing(operator, (0,), dst.dtype, data.dtype, (lambda total: total / share) if is_average else None)
 
     cycles = GPSIMD_START + elements * min(data.shape[0], PARTITIONS_PER_CORE)
     return Plan("gpsimd", cycles, compute, made(dst={"data": Axes((0,))}))

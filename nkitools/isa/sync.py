@@ -62,8 +62,9 @@ def core_barrier(
     ``data``: a tensor in shared HBM, the same one on both cores; the barrier orders accesses to it (to the whole of
     the tensor that a view belongs to) and to nothing else, as the other engines of a core do not wait. ``cores``:
     (0, 1); (0,) or 0, undocumented but in public kernels for a launch on one core, waits for no other core. ``data``
-    in SBUF, in public kernels too, lets the cores wait for each other and orders no accesses. ``engine``: who waits;
-    it changes no result. A core that waits in vain is NK504. Errors: NK201, NK206, NK504, NK606, NK609, NK613.
+    in SBUF, in public kernels too, lets the cores wait for each other and orders no accesses (NK621). ``engine``: who
+    waits; it changes no result. A core that waits in vain is NK504. Errors: NK201, NK206, NK504, NK606, NK609, NK613,
+    NK621.
     Source: nki.isa.core_barrier (NKI 0.6). No cost is published: that of the shortest instruction, without the wait.
     """
     core = current_core("nisa.core_barrier")
@@ -97,13 +98,19 @@ def _checked_cores(check: Check, cores: Any) -> tuple[int, ...]:
 
 
 def _check_data(check: Check, core: Core, data: Any) -> None:
-    """NK609, NK201: data that both cores reach. On one core every HBM tensor is its own."""
+    """NK609, NK201, NK621: data that both cores reach. On one core every HBM tensor is its own."""
     if not isinstance(data, NkiTensor):
         check.refuse("NK609", f"`data` must be a tensor, it is {type(data).__name__}")
     private = (MemoryRegion.private_hbm,) if len(core.team) < 2 else ()
     if data.buffer not in (MemoryRegion.shared_hbm, MemoryRegion.sbuf, *private):
         message = f"`data` must be in shared HBM, which both cores reach; it is {describe(data)}"
         check.fail("NK201", message, data, remedy="Allocate it with buffer=nl.shared_hbm.")
+    elif data.buffer is MemoryRegion.sbuf:
+        message = (
+            f"`data`, {describe(data)}, lies in the SBUF of this core; the documents have data in shared HBM only. The "
+            "cores wait for each other, and no accesses are ordered"
+        )
+        check.goes_beyond(message, data, remedy="Name the tensor in shared HBM that both cores access.")
 
 
 def _meet_at(core: Core, data: NkiTensor) -> None:
@@ -140,8 +147,6 @@ def sendrecv(
     waits at each call: two that use two pipes in opposite orders are NK504, though the reference lets pipes progress
     independently. ``send_to_rank`` and ``recv_from_rank`` are the other core, 0 or 1; what a core would send to itself
     is NK607. ``dma_engine=gpsimd_dma`` moves at most 256 elements of each partition, 1024 bytes.
-    The docstring asks for the same shape, and again for the same partitions and elements of each: the latter is what is
-    checked.
     Errors: NK101, NK102, NK107, NK109, NK110, NK201, NK301, NK401, NK504, NK606, NK607, NK609, NK613.
     Source: nki.isa.sendrecv (NKI 0.6). No cost is published: that of a DMA transfer of these bytes, without the wait.
     """
@@ -224,6 +229,9 @@ def _check_tiles(check: Check, src: NkiTensor, dst: NkiTensor) -> None:
     """NK101, NK102, NK107, NK109, NK110, NK301: two tiles of one size and dtype."""
     guards.sizes(check, ("src", src), ("dst", dst))
     guards.same_elements(check, ("dst", dst), ("src", src))
+    if dst.shape != src.shape:
+        remedy = "Reshape one of them: src and dst must have the same shape and layout."
+        check.fail("NK109", f"`dst` is {describe(dst)} and `src` is {describe(src)}", dst, src, remedy=remedy)
     instruction_guards.same_dtype(check, ("dst", dst), ("src", src))
 
 

@@ -2,8 +2,8 @@
 
 NK503: on NeuronCore-v2 and v3 a matmul may add only to results of matmuls. Source: nki.isa.nc_matmul, Accumulation
 mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is undefined
-behavior on hardware". We judge ``accumulate=True`` only: with ``accumulate=None`` a tile of zeros that matmuls are
-added to is an idiom of AWS's own examples.
+behavior on hardware". With ``accumulate=None`` a tile of zeros that matmuls are added to is an idiom of AWS's own
+examples, and both readings agree: other values are judged.
 
 NK506: the sums of matmuls are overwritten, and no instruction has read any of them. A write in part (a mask, a
 predicate, tensor indirection) is not judged, nor is one by another instruction than a matmul unless it overwrites all.
@@ -21,7 +21,7 @@ import numpy as np
 from nkitools.chip.core import current_core
 from nkitools.chip.memory import LAYOUTS, Claim
 from nkitools.chip.numerics import Array
-from nkitools.chip.taken_bytes import Region
+from nkitools.chip.taken_bytes import Region, common
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe, described
 from nkitools.issue.plan import Plan
@@ -85,6 +85,17 @@ def _within(inner: Region, outer: Region) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1] and outer[2] <= inner[2] and inner[3] <= outer[3]
 
 
+def _without(region: Region, taken: Region) -> list[Region]:
+    """Return the rest of a region, in boxes: above and below, before and behind what is taken."""
+    both = common(region, taken)
+    if both is None:
+        return [region]
+    first, end, byte, last = region
+    above, below = (first, both[0], byte, last), (both[1], end, byte, last)
+    before, behind = (both[0], both[1], byte, both[2]), (both[0], both[1], both[3], last)
+    return [each for each in (above, below, before, behind) if each[0] < each[1] and each[2] < each[3]]
+
+
 def note_accesses(plan: Plan, operands: Sequence[Any]) -> None:
     """Remember an instruction's reads and writes in PSUM; NK506 where it overwrites an unread sum.
 
@@ -117,9 +128,9 @@ def _note_writer(plan: Plan, tensor: NkiTensor) -> None:
         here = _region(tensor)
         if here not in foreign:
             foreign.append(here)
-    elif plan.overwrites and foreign:
+    elif foreign and not plan.adds_always:  # it overwrites, or it added to zeros
         here = _region(tensor)
-        foreign[:] = [each for each in foreign if not _within(each, here)]
+        foreign[:] = [rest for each in foreign for rest in _without(each, here)]
 
 
 def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
@@ -165,13 +176,24 @@ def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
     report("NK506", message, about=(tensor,))
 
 
-def check_addition(plan: Plan, tensor: NkiTensor) -> None:
-    """NK503: the matmul adds to elements that another instruction wrote."""
+def check_addition(plan: Plan, tensor: NkiTensor, missing: Array | None = None) -> None:
+    """NK503: the matmul adds to elements that another instruction wrote; with accumulate=None to others than zeros.
+
+    ``missing``: the elements that were never written, which it does not add to.
+    """
     here = _region(tensor)
-    if plan.adds_to_matmuls_only and any(_overlap(each, here) for each in tensor.storage.foreign or ()):
-        message = (
-            f"{plan.name}: accumulate=True adds to elements of {describe(tensor)} that an instruction other than a "
-            "matmul has written"
-        )
+    if not plan.adds_to_matmuls_only or not any(_overlap(each, here) for each in tensor.storage.foreign or ()):
+        return
+    if plan.adds_always:
         remedy = "Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out."
+        message = f"accumulate=True adds to elements of {describe(tensor)} that an instruction other than a matmul has"
+        report("NK503", f"{plan.name}: {message} written", about=(tensor,), remedy=remedy)
+        return
+    values = tensor.read() != 0
+    if (values if missing is None else values & ~missing).any():
+        message = (
+            f"{plan.name}: without accumulate=False it adds to {describe(tensor)}, where an instruction other than a "
+            "matmul has written values that are not zero; before NeuronCore-v4 that is undefined"
+        )
+        remedy = "Pass accumulate=False to the first matmul of a sum, and add other values after copying PSUM out."
         report("NK503", message, about=(tensor,), remedy=remedy)

@@ -224,4 +224,6 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
             "matmul into a PSUM tile must overwrite"
         )
         report("NK503", message, about=(tensor,), remedy="Pass accumulate=(i > 0), or leave accumulate out.")
+    elif not missing.all():
+        check_addition(plan, tensor, missing)
     return True if missing.all() else missing

@@ -9,6 +9,7 @@ import numpy as np
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.dialects.versions import MODERN
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import oob_mode as oob_modes
@@ -69,6 +70,16 @@ def addresses(check: Check, dge_mode: dge_modes, **tensors: NkiTensor) -> None:
                 "address that is known only then"
             )
             check.fail("NK609", message, tensor, remedy="Leave dge_mode out, or pass nisa.dge_mode.swdge or hwdge.")
+
+
+def skips_indices(check: Check, oob_mode: oob_modes, dst: NkiTensor, src: NkiTensor) -> None:
+    """NK621: indices out of bounds are skipped, and no address is decided while the kernel runs.
+
+    Validation of dma_compute, which "mirrors" this one, "ensures oob_mode.skip is used only with indirect indexing".
+    """
+    if oob_mode is oob_modes.skip and not (dst.is_indirect() or src.is_indirect()) and check.language.dialect == MODERN:
+        message = "`oob_mode`=skip goes with addresses that are decided while the kernel runs; here both are known"
+        check.goes_beyond(message, dst, src, remedy="Leave oob_mode out.")
 
 
 def one_index_each(check: Check, **tensors: NkiTensor) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from nkitools.chip.tensor import NkiTensor
 from nkitools.issue.accumulation import note_accesses
 from nkitools.issue.commit import commit_lines
-from nkitools.issue.form import is_classed
+from nkitools.issue.form import is_classed, may_be_sequence
 from nkitools.issue.instruction_names import label
 from nkitools.issue.plan import DATA, DST, LABEL, OPTIONAL_DST, SOURCES, SRC, STATIC, WRITTEN
 from nkitools.issue.value_rules import judge_call
@@ -114,6 +114,10 @@ def _key(named: list[tuple[Parameter, int]]) -> list[str]:
             if is_classed(parameter):
                 key.append(f"{parameter.name}.__class__")
             key.append(parameter.name)
+            if may_be_sequence(parameter):
+                key.append(
+                    f"repr({parameter.name}) if {parameter.name}.__class__ is tuple and {parameter.name} else None"
+                )
         else:
             assert role == LABEL
     return key

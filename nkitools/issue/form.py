@@ -38,6 +38,7 @@ class InstructionForm:
         self.roles = tuple(_role(parameter) for parameter in self.form)
         self.exchanges = "recv_from_rank" in self.parameters  # it takes both cores, and waits for the other one
         self._classed = tuple(is_classed(parameter) for parameter in self.form)
+        self._sequences = tuple(may_be_sequence(parameter) for parameter in self.form)
 
     def check(self, core: Core, kind: type[AnyCheck]) -> AnyCheck:
         """Return what guards of this instruction talk to."""
@@ -63,13 +64,15 @@ class InstructionForm:
     def key(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the key of a call's plan: the fast path's; of a list also which tensors are the destination."""
         key: list[Any] = [self]
-        for value, role, classed in zip(values, self.roles, self._classed, strict=True):
+        for value, role, classed, sequence in zip(values, self.roles, self._classed, self._sequences, strict=True):
             if role == SOURCES:
                 key.append(tuple((each.form, each.same_place(values[0])) for each in value))
             elif role in DATA:
                 key.append(value.form if isinstance(value, NkiTensor) else type(value))
             elif role == STATIC:
                 key += (type(value), value) if classed else (value,)
+                if sequence:
+                    key.append(repr(value) if type(value) is tuple and value else None)
         return tuple(key)
 
     def frozen(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -97,6 +100,14 @@ def is_classed(parameter: inspect.Parameter) -> bool:
     Operator tokens and enum members have no such twins.
     """
     return not (isinstance(parameter.default, Enum) or parameter.name.startswith(("op", "reduce_op")))
+
+
+def may_be_sequence(parameter: inspect.Parameter) -> bool:
+    """Return whether a static argument may be a tuple: the text of one that is not empty is part of the key.
+
+    (1, 2) and (1.0, 2) are equal, and not the same argument either.
+    """
+    return re.search(r"Sequence|tuple|Pattern", str(parameter.annotation)) is not None
 
 
 def _freeze(value: Any) -> Any:

@@ -11,6 +11,7 @@ from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES, describe
+from nkitools.dialects.versions import MODERN
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, OperatorToken, token_name
 from nkitools.issue.instruction import Check
@@ -217,6 +218,13 @@ def gpsimd_reaches(check: Check, chosen: engine, **tensors: OptionalOperand) -> 
 
 def operator(check: Check, role: str, token: OperatorToken) -> Operator:
     """NK306, NK606: the math operator that a token stands for, on this chip."""
+    found = _operator(check, role, token)
+    if found.needs:
+        came_later(check, found.needs, f"`{role}`={found}")
+    return found
+
+
+def _operator(check: Check, role: str, token: OperatorToken) -> Operator:
     found = token if isinstance(token, Operator) else None
     name = token_name(token)
     if found is None and name is not None:
@@ -227,17 +235,22 @@ def operator(check: Check, role: str, token: OperatorToken) -> Operator:
         )
     if found is None:
         check.refuse("NK306", f"`{role}`={token!r} is not a math operator of NKI")
-    if found.needs:
-        came_later(check, found.needs, f"`{role}`={found}")
     return found
+
+
+def in_simulation_only(check: Check, role: str, found: Operator) -> None:
+    """NK615: an operator that no engine has, where the instruction takes operators of all kinds."""
+    if found.name == "divide" and check.language.dialect == MODERN:
+        message = f"`{role}`=nl.divide works in simulation only: division is not available as a hardware instruction"
+        remedy = "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))."
+        check.goes_beyond(message, remedy=remedy, rule="NK615")
 
 
 def binary_operator(check: Check, role: str, token: OperatorToken) -> Operator:
     """NK306, NK606: a math operator of two operands."""
-    found = operator(check, role, token)
-    if found.unary:
-        check.refuse("NK306", f"`{role}`={found} takes one operand, two are given")
-    return found
+    if _operator(check, role, token).unary:
+        check.refuse("NK306", f"`{role}`={_operator(check, role, token)} takes one operand, two are given")
+    return operator(check, role, token)
 
 
 def reduction_operator(check: Check, role: str, token: OperatorToken) -> Operator:

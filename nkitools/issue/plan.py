@@ -74,7 +74,7 @@ class Plan(RecordedPlan):
     # chip is only what an instruction documents as not modified (NK621).
     lanes: str = "use"
     addresses: tuple[str, ...] = ()  # names of the operands that say where others lie: undefined ones are a use
-    adds_to_matmuls_only: bool = False  # so are lanes of the destination that no matmul wrote (NK401)
+    adds_to_matmuls_only: bool = False  # values that another instruction wrote are not added to (NK503)
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
     operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
     registers: tuple[str, ...] = ()  # names of the arguments that are registers
@@ -120,11 +120,14 @@ class Check:
                 tensor.storage.excused |= {rule}
         self.said = report(rule, f"{self.instruction}: {sentence}", about=about, remedy=self._remedy(rule, remedy))
 
-    def goes_beyond(self, sentence: str, *about: NkiTensor, remedy: str) -> None:
-        """Report a form that the documents exclude and compilers have taken (NK621); later guards check it further."""
+    def goes_beyond(self, sentence: str, *about: NkiTensor, remedy: str, rule: str = "NK621") -> None:
+        """Report a form that the documents exclude, and that is computed; later guards check the call further.
+
+        NK621: compilers have taken it. NK615: they refuse it.
+        """
         self.is_beyond = True
         if not self.broken:
-            report("NK621", f"{self.instruction}: {sentence}", about=about, remedy=remedy)
+            report(rule, f"{self.instruction}: {sentence}", about=about, remedy=remedy)
 
     @property
     def keeps_plan(self) -> bool:

@@ -1,4 +1,4 @@
-"""Rules about values: what the evidence that an instruction has left behind means (NK304, NK305, NK404)."""
+"""Rules about values: what the evidence that an instruction has left behind means (NK304, NK305, NK307, NK404)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip.argument_types import Number
 from nkitools.chip.core import Core
-from nkitools.chip.numeric_flags import OutsideRange, Product, Saturated, Unfit
+from nkitools.chip.numeric_flags import LostInteger, OutsideRange, Product, Saturated, Unfit
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import BEYOND, LOST, picture_of
 from nkitools.chip.tensor import NkiTensor
@@ -63,6 +63,8 @@ def judge(core: Core, plan: Plan, operands: Sequence[Operand], settings: dict[st
     for each in evidence:
         if isinstance(each, OutsideRange):
             _report_range(call, each)
+        elif isinstance(each, LostInteger) and not any(told):
+            _report_integers(call, each)
     if any(told) or unfit:
         # Infinities among them have been reported, and so have their consequences.
         core.has_infinities = core.has_infinities or call.outputs[0].value.dtype.is_float
@@ -134,6 +136,24 @@ def _report_range(call: Call, range_: OutsideRange) -> None:
                 f"{_shown(value)} (it writes {describe(output.value)})"
             )
             report("NK305", message, about=(output.value,), picture=partial(picture_of, outside, BEYOND))
+        return
+
+
+def _report_integers(call: Call, integers: LostInteger) -> None:
+    """NK307: results that differ from those of integers, since float32 does not hold all of them."""
+    for output in call.outputs:
+        if output.array.size != integers.lost.size:
+            continue
+        lost = integers.lost.reshape(output.array.shape)
+        lost = lost if output.where is None else lost & output.where
+        if lost.any():
+            first = first_of(lost)
+            wanted, became = integers.wanted.reshape(lost.shape)[first], output.array[first]
+            message = (
+                f"{call.plan.name}: {_counted(lost)} of {describe(output.value)} lose their low bits in float32, which "
+                f"holds integers up to 2**24; the first at {list(first)}: {int(wanted)} becomes {_shown(became)}"
+            )
+            report("NK307", message, about=(output.value,), picture=partial(picture_of, lost, LOST))
         return
 
 

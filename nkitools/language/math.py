@@ -139,8 +139,8 @@ def _described(function: Function, name: str, sentence: str) -> Function:
     function.__doc__ = (
         f"{sentence} Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result "
         "is in SBUF, of the tiles' dtype (promoted where they differ) unless ``dtype`` is given. An operator token. "
-        "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609. "
-        f"Source: nki.language.{name} (NKI 0.6)."
+        "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609"
+        f"{', NK615' if name == 'divide' else ''}. Source: nki.language.{name} (NKI 0.6)."
     )
     return token(name)(function)
 

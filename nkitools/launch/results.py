@@ -41,10 +41,13 @@ def tensors_of(result: Argument) -> list[NkiTensor]:
     return list(found.values())
 
 
-def check_results(result: Result, record: Record, reporter: Reporter, *, on_chip: bool = False) -> None:
+def check_results(
+    result: Result, record: Record, reporter: Reporter, *, on_chip: bool = False, is_modern: bool = True
+) -> None:
     """NK201 for a result that is not in HBM (unless it may be ``on_chip``), NK403 for elements that nothing wrote.
 
-    NK601 for a function that makes a generator or coroutine: calling it has run nothing of it.
+    NK621 for one that a kernel of the modern dialect has made in private HBM. NK601 for a function that makes a
+    generator or coroutine: calling it has run nothing of it.
     """
     if isinstance(result, (Generator, Coroutine)):
         result.close()
@@ -61,6 +64,8 @@ def check_results(result: Result, record: Record, reporter: Reporter, *, on_chip
             tensor.storage.poison_unwritten()
             if "NK403" not in tensor.storage.excused:
                 _report_unwritten(tensor, missing, record, reporter)
+        elif is_modern and tensor.buffer is MemoryRegion.private_hbm and not _is_given(tensor, record):
+            _report_private(tensor, record, reporter)
 
 
 def check_effect(results: list[Any], inputs: Iterable[int], record: Record, reporter: Reporter) -> None:
@@ -83,6 +88,19 @@ def check_effect(results: list[Any], inputs: Iterable[int], record: Record, repo
             "NK408",
             f"the kernel returns nothing: {whose}, {storage.dtype} {list(storage.shape)}), which it writes, is lost",
         )
+
+
+def _is_given(tensor: NkiTensor, record: Record) -> bool:
+    return record.storages[tensor.storage.id].is_given
+
+
+def _report_private(tensor: NkiTensor, record: Record, reporter: Reporter) -> None:
+    with reporter.placed(record.sites[tensor.storage.site]):
+        message = (
+            f"output {describe(tensor)} is in private HBM; the documents say that using nl.hbm for results fails to "
+            "compile, and AWS's own examples do it"
+        )
+        report("NK621", message, about=(tensor,), remedy="Allocate it with buffer=nl.shared_hbm.")
 
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:

@@ -215,6 +215,7 @@ COMPUTE: dict[str, tuple[str, Callable[[], Any]]] = {
     "another size": ("NK109", computed(empty((4, 8)), plain(4, 8), plain(4, 9))),
     "packed": ("NK301", computed(empty((4, 8)), tile(bits((4, 8), nl.float8_e4m3fn_x4), HBM, nl.float8_e4m3fn_x4))),
     "unwritten": ("NK401", computed(empty((4, 8)), plain(4, 8), empty((4, 8), memory=HBM))),
+    "skip without indices": ("NK609", computed(empty((4, 8)), plain(4, 8), oob_mode=SKIP)),
     "another oob_mode": ("NK609", computed(empty((4, 8)), plain(4, 8), oob_mode="skip")),
     "unique_indices as a number": ("NK609", computed(empty((4, 8)), plain(4, 8), unique_indices=1)),
     "a register decides the address": ("NK609", moved()),

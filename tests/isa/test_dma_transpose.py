@@ -47,13 +47,29 @@ def test_transpose_moves_bits(dtype: Any) -> None:
 
 
 def test_transpose_of_views_and_in_place() -> None:
-    """Strided ends, free dimensions grouped otherwise, a tile onto itself."""
+    """Strided ends, a tile onto itself."""
     x = words((8, 3, 10), U16)
-    got = issue(nisa.dma_transpose, empty((5, 24), U16), tile(x, HBM, view=lambda t: t[:, :, ::2])).dst
-    np.testing.assert_array_equal(got, x[:, :, ::2].transpose(2, 1, 0).reshape(5, 24))
+    got = issue(nisa.dma_transpose, empty((5, 3, 8), U16), tile(x, HBM, view=lambda t: t[:, :, ::2])).dst
+    np.testing.assert_array_equal(got, x[:, :, ::2].transpose(2, 1, 0))
     square = words((16, 16), U16)
     there = tile(square)
     np.testing.assert_array_equal(issue(nisa.dma_transpose, there, there).dst, square.T)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [
+        ((1, 2, 8, 64), (64, 2, 8)),  # another rank
+        ((1, 2, 8, 64), (64, 16)),
+        ((1, 2, 8, 64), (64, 8, 2, 1)),  # as many elements, in another order
+        ((2, 8, 64), (64, 16)),
+        ((8, 64), (64, 2, 4)),
+    ],
+)
+def test_a_destination_of_another_shape_is_refused(source: tuple[int, ...], destination: tuple[int, ...]) -> None:
+    """NK109: the destination has the shape of the transposed source "exactly, including rank" (NKI 0.4)."""
+    finding = refusal(nisa.dma_transpose, empty(destination, U16), ones(*source, memory=HBM))
+    assert (finding.rule, str(list(destination)) in finding.message) == ("NK109", True)
 
 
 def test_transpose_by_the_hardware() -> None:
@@ -85,7 +101,7 @@ def test_a_part_that_was_not_written_is_found() -> None:
 @pytest.mark.parametrize(("memory", "efficiency"), [(HBM, 0.9), ("sbuf", 0.5)])
 def test_cost_of_a_transpose(memory: str, efficiency: float) -> None:
     """ "Up to 90%" of the DMA bandwidth from HBM, "up to 50%" within SBUF, and the completion."""
-    issued = issue(nisa.dma_transpose, empty((128, 512), U16), ones(128, 4, 128, memory=memory))
+    issued = issue(nisa.dma_transpose, empty((128, 4, 128), U16), ones(128, 4, 128, memory=memory))
     nanoseconds = 128 * 512 * 2 / generation_of("trn2").dma_bytes_per_second * 1e9 / efficiency + 1300
     assert (issued.instruction.engine, issued.instruction.cycles) == ("dma", pytest.approx(nanoseconds))
 

@@ -133,7 +133,7 @@ def test_every_argument_of_dma_copy() -> None:
     x = sample((8, 8))
     hwdge = {"dge_mode": nisa.dge_mode.hwdge}
     for chip, keywords in (
-        ("trn1", {"dge_mode": nisa.dge_mode.swdge, "oob_mode": nisa.oob_mode.skip}),
+        ("trn1", {"dge_mode": nisa.dge_mode.swdge, "oob_mode": nisa.oob_mode.error}),
         ("trn1", {"dge_mode": nisa.dge_mode.none}),
         ("trn1", {"dge_mode": 3}),  # the value of a member, as production kernels pass it
         ("trn2", {**hwdge, "engine": nisa.engine.sync}),
@@ -142,6 +142,14 @@ def test_every_argument_of_dma_copy() -> None:
         ("trn3", {"priority": np.int32(3)}),
     ):
         np.testing.assert_array_equal(issue(nisa.dma_copy, empty((8, 8)), tile(x, "hbm"), **keywords, chip=chip).dst, x)
+
+
+def test_nothing_is_skipped_where_addresses_are_known() -> None:
+    """NK621: dma_compute "ensures oob_mode.skip is used only with indirect indexing", "mirroring" dma_copy."""
+    x = sample((8, 8))
+    issued = issue(nisa.dma_copy, empty((8, 8)), tile(x, "hbm"), oob_mode=nisa.oob_mode.skip)
+    assert [(each.rule, each.severity) for each in issued.findings] == [("NK621", "hint")]
+    np.testing.assert_array_equal(issued.dst, x)
 
 
 X = np.ones((32, 8), np.float32)

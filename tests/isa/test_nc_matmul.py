@@ -295,7 +295,10 @@ def _continued(first: str, accumulate: Any) -> Any:
         ("memset", True, "trn1", ["NK503"]),
         ("memset", True, "trn2", ["NK503"]),
         ("memset", True, "trn3", []),
-        ("memset", None, "trn2", []),
+        ("memset", None, "trn1", ["NK503"]),
+        ("memset", None, "trn2", ["NK503"]),
+        ("memset", None, "trn3", []),
+        ("memset and matmul", None, "trn2", []),
         ("matmul", True, "trn2", []),
         ("memset and matmul", True, "trn2", []),
     ],
@@ -306,6 +309,28 @@ def test_adding_to_what_no_matmul_wrote(first: str, accumulate: Any, chip: str, 
     run = nkitools.simulate(_continued(first, accumulate), x, chip=chip, rules="report")
     assert [finding.rule for finding in run.findings] == rules
     np.testing.assert_array_equal(run.outputs, (1 + x) if first == "memset" else 2 * x)
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_a_part_that_a_matmul_has_written_may_be_added_to(value: float) -> None:
+    """A memset of a whole bank counts for the columns that no matmul has overwritten; zeros are an idiom everywhere."""
+
+    def kernel(x: Any) -> Any:
+        tile = nl.load(x)
+        bank = nl.ndarray((16, 512), nl.float32, buffer=nl.psum)
+        nisa.memset(bank, value)
+        nisa.nc_matmul(bank[:, 0:16], tile, tile, accumulate=None if value == 0 else False)
+        for accumulate in (None, True):
+            nisa.nc_matmul(bank[:, 0:16], tile, tile, accumulate=accumulate)
+        nisa.nc_matmul(bank[:, 16:32], tile, tile)
+        out = nl.ndarray((16, 32), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.copy(bank[:, 0:32]))
+        return out
+
+    x = np.eye(16, dtype=np.float32)
+    run = nkitools.simulate(kernel, x, rules="report")
+    assert [each.rule for each in run.findings] == ([] if value == 0 else ["NK503"])
+    np.testing.assert_array_equal(run.outputs, np.hstack([3 * x, value + x]))
 
 
 def test_a_neighbouring_region_does_not_matter() -> None:

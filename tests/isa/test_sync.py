@@ -99,20 +99,6 @@ class TestSendrecv:
         assert f"pipe_id=3 program 0 exchanges {dtypes[0]} {list(shapes[0])} at talking.py" in found.message
         assert f"program 1 {dtypes[1]} {list(shapes[1])} at talking.py" in found.message
 
-    def test_equal_elements_of_each_partition_are_enough(self) -> None:
-        """[4, 2, 3] goes into [4, 6], element by element."""
-
-        def kernel() -> Any:
-            out = hbm((2, 4, 6))
-            mine, theirs = sbuf((4, 2, 3)), sbuf((4, 6))
-            nisa.iota(mine, [[1, 6]], offset=100 * nl.program_id(0), channel_multiplier=10)
-            exchange(mine, theirs)
-            nisa.dma_copy(dst=out[nl.program_id(0)], src=theirs)
-            return out
-
-        table = np.add.outer(10 * np.arange(4), np.arange(6))
-        np.testing.assert_array_equal(nkitools.simulate(kernel, grid=2).outputs, [table + 100, table])
-
 
 FLOATS = np.ones((4, 8), np.float32)
 WIDE = np.ones((4, 257), np.float32)
@@ -123,6 +109,7 @@ REFUSED: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
     "another dtype": ("NK301", tile(FLOATS), empty((4, 8), nl.bfloat16), TO),
     "other partitions": ("NK102", tile(FLOATS), empty((2, 8)), TO),
     "other elements": ("NK109", tile(FLOATS), empty((4, 4)), TO),
+    "another layout": ("NK109", tile(FLOATS), empty((4, 2, 4)), TO),
     "rank 2": ("NK609", tile(FLOATS), empty((4, 8)), {**TO, "send_to_rank": 2}),
     "a rank that is no number": ("NK609", tile(FLOATS), empty((4, 8)), {**TO, "recv_from_rank": "1"}),
     "a pipe that is no number": ("NK609", tile(FLOATS), empty((4, 8)), {**TO, "pipe_id": None}),
@@ -245,6 +232,7 @@ class TestBarrier:
 
         run = nkitools.simulate(kernel, grid=2)
         assert [each.name for each in run.instructions] == ["memset", "memset", "core_barrier", "core_barrier"]
+        assert [(each.rule, each.severity) for each in run.findings] == [("NK621", "hint")] * 2
 
     @pytest.mark.parametrize(
         ("rule", "call"),

@@ -70,8 +70,20 @@ def test_each_binary_operator_takes_numbers_and_vectors_on_either_side(name: str
 def test_each_unary_operator_takes_no_operand(name: str, operand: Any) -> None:
     """Its operand is None or 0, and is not looked at."""
     x = np.abs(sample((64, 10))) + np.float32(0.25) if name == "rsqrt" else sample((64, 10))
-    result = issue(nisa.tensor_scalar, empty(x.shape), tile(x), getattr(nl, name), operand).dst
+    chip = "trn3" if name in ("square", "relu") else "trn2"
+    result = issue(nisa.tensor_scalar, empty(x.shape), tile(x), getattr(nl, name), operand, chip=chip).dst
     np.testing.assert_array_max_ulp(result, rounded(UNARY[name](float64(x))), 2)
+
+
+@pytest.mark.parametrize("instruction", [nisa.tensor_scalar, nisa.tensor_scalar_reduce])
+@pytest.mark.parametrize("name", ["square", "relu"])
+@pytest.mark.parametrize("chip", ["trn1", "trn2"])
+def test_operators_that_came_with_the_fourth_core(instruction: Any, name: str, chip: str) -> None:
+    """NK606: nl.square and nl.relu "are now accepted as op0 on trn3" (release notes of NKI 0.4)."""
+    more = {} if instruction is nisa.tensor_scalar else {"reduce_op": nl.add, "reduce_res": empty((64, 1))}
+    x = tile(sample((64, 10)))
+    finding = refusal(instruction, empty((64, 10)), x, op0=getattr(nl, name), operand0=None, chip=chip, **more)
+    assert (finding.rule, f"nl.{name}" in finding.message) == ("NK606", True)
 
 
 @pytest.mark.parametrize("reverse", [False, True])

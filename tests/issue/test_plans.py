@@ -184,3 +184,32 @@ def test_one_cause_is_one_finding_along_a_chain_of_instructions() -> None:
     run = nkitools.simulate(kernel, rules="report")
     assert [finding.rule for finding in run.findings] == ["NK101"]
     assert "`data`" in run.findings[0].message
+
+
+SEQUENCES: dict[str, Any] = {
+    "shuffle_mask": lambda n: nisa.nc_stream_shuffle(placed(empty((32, 16))), placed(tile(X)), n * 32),
+    "pattern": lambda n: nisa.iota(placed(empty((32, 4), nl.int32)), type(n)([type(n)([*n, 4])])),
+    "tile_position": lambda n: nisa.nc_matmul(
+        placed(empty((16, 16), memory="psum")),
+        placed(tile(X)),
+        placed(tile(X)),
+        tile_position=n * 2,
+        tile_size=(32, 32),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("good_first", [False, True])
+def test_sequences_that_only_compare_equal_have_plans_of_their_own(kind: Any, name: str, good_first: bool) -> None:
+    """NK609 for 0.0 where integers belong, whether or not the same call with 0 came before."""
+
+    def body() -> None:
+        for _ in range(3 * good_first):
+            SEQUENCES[name](kind([0]))
+        with pytest.raises(nkitools.KernelError) as raised:
+            SEQUENCES[name](kind([0.0]))
+        assert raised.value.finding.rule == "NK609"
+
+    inside(body)

@@ -10,7 +10,7 @@ from nkitools.lint.context import Context
 from nkitools.lint.return_types import Arguments, parts
 from nkitools.rules.catalogue import removed_memory
 
-_SIMULATED = ("fmod", "mod")
+_SIMULATED = ("divide", "fmod", "mod")
 _MEMORIES = frozenset({"hbm", "private_hbm", "psum", "sbuf", "shared_hbm"})
 
 

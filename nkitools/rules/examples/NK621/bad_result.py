@@ -1,0 +1,13 @@
+import nki
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.hbm)  # NK621
+    nl.store(out, nl.load(x))
+    return out
+
+
+inputs = (np.ones((128, 64), np.float32),)
