@@ -150,7 +150,7 @@ def test_every_function_of_the_reference_is_called_here() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_runs_as_documented(name: str) -> None:
-    """By keyword and by position, without a finding but that no chip has divide, mod and fmod, and that nothing is returned.
+    """By keyword and by position; found are only divide, mod and fmod, which no chip has, and that nothing is returned.
 
     A name that is to go is NK618 at each line.
     """
