@@ -124,7 +124,7 @@ def _with_replicated(accesses: list[SharedAccess], programs: list[Program]) -> l
     """Return the accesses, with those marked by which all programs write the same values to one view."""
     values: dict[View, dict[Program, list[tuple[int, ...]]]] = {}
     for each in accesses:
-        if each.written and each.view.part is None:
+        if each.written:
             values.setdefault(each.view, {}).setdefault(each.program, []).append(each.values)
     same = {
         view

@@ -76,6 +76,8 @@ def shared_storages(record: Record, columns: Columns) -> Iterator[SharedStorage]
 
 def _access(record: Record, storage: int, position: int, view: View, written: bool, stretch: int) -> SharedAccess:
     program, values = record.program_at(position), list[int]()
-    if written and view.part is None:
-        values = record.values.get((stretch, program, Access(storage, view.layout, view.byte, written=True)), [])
+    if written:
+        layout = view.layout if view.part is None else view.part.layout
+        place = Access(storage, layout, view.byte, written=True)
+        values = record.values.get((stretch, program, place, view.part), [])
     return SharedAccess(program, position, view, written, tuple(values))

@@ -51,8 +51,7 @@ def nc_matmul(
     row and column sizes 64 (32 from v3 on) and 128.
     Errors: NK102 to NK109, NK201, NK301, NK302, NK303, NK503, NK606, NK609. Source: nki.isa.nc_matmul (NKI 0.6).
     """
-    guards.one_of(check, "perf_mode", perf_mode, matmul_perf_mode)
-    double_row = perf_mode is matmul_perf_mode.double_row
+    double_row = guards.mode(check, "perf_mode", perf_mode, matmul_perf_mode) is matmul_perf_mode.double_row
     array = array_tile(check, tile_position, tile_size)
     _check_double_row(check, double_row, array, bool(is_transpose))
     accumulates = accumulation(check, accumulate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ PSUM = MemoryRegion.psum
 ON_CHIP = (SBUF, PSUM)
 HBM = (MemoryRegion.private_hbm, MemoryRegion.shared_hbm)
 MAX_DIMENSIONS = 5  # a view has up to five dimensions (NKI Language Guide, Tensor Values)
+
+Mode = TypeVar("Mode", bound=Enum)
 
 _BRING = {
     SBUF: "Bring it to SBUF first: nisa.dma_copy or nl.load from HBM, nisa.tensor_copy from PSUM.",
@@ -191,6 +193,16 @@ def one_of(check: Check, role: str, value: Enum | None, kind: type, allowed: tup
         names = ", ".join(str(member) for member in allowed)
         rule = "NK206" if kind is engine else "NK609"
         check.fail(rule, f"`{role}`={value} is not possible here; possible are {names}")
+
+
+def mode(check: Check, role: str, value: Enum | str, kind: type[Mode]) -> Mode:
+    """Return a member of an enum that may be given by name beyond the documents (NK621); else NK609."""
+    if isinstance(value, str) and value in kind.__members__:
+        message = f"`{role}`={value!r} is a string; the documents have nki.isa.{kind.__name__}.{value}"
+        check.goes_beyond(message, remedy=f"Pass {role}=nisa.{kind.__name__}.{value}.")
+        return kind[value]
+    one_of(check, role, value, kind)  # type: ignore[arg-type]
+    return value  # type: ignore[return-value]
 
 
 def came_later(check: Check, ability: str, what: str, remedy: str = "") -> None:

@@ -43,6 +43,12 @@ class Part:
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), count=self.layout.elements)
         return flags.view(np.bool_).reshape(self.layout.shape)
 
+    def of(self, array: Array) -> Array:
+        """Return the touched elements of an array that has all of the layout's."""
+        if self.rows is not None:
+            return array[self.rows]
+        return array[self.lanes] if self.columns is None else array[:, self.columns]
+
     @property
     def is_empty(self) -> bool:
         """Return whether no element is touched."""

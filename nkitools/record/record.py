@@ -27,6 +27,7 @@ from nkitools.record.while_tests import is_while_test
 
 if TYPE_CHECKING:
     from nkitools.chip.tensor import NkiTensor
+    from nkitools.record.beside_rows import Part
     from nkitools.record.watch.written import Written
 
 
@@ -103,8 +104,8 @@ class Record(OpenRows):
         self.meetings: list[Meeting] = []
         self.keeps_parts = False  # what data choose, too: several programs are watched for races, or a loop's turns
         self.keeps_all_parts = False  # on chip too
-        # By number of meetings, program and view: checksums of the values written there one after the other.
-        self.values: dict[tuple[int, tuple[int, ...], Access], list[int]] = {}
+        # By number of meetings, program, view and part: checksums of the values written there one after the other.
+        self.values: dict[tuple[int, tuple[int, ...], Access, Part | None], list[int]] = {}
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
         self.loop_states = LoopStates()

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from zlib import crc32
 
 from nkitools.chip.memory import MemoryRegion, Storage
+from nkitools.record.beside_rows import Part
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
 
@@ -27,16 +28,20 @@ class SharedValues(Observer):
 
     def issued(self, record: Record, row: Row) -> None:
         """Keep a checksum of each view of shared HBM that the instruction has written."""
-        for access in row.writes():
-            storage = self._shared.get(access.storage)
+        if row.plan.names_only:
+            return
+        for operand, is_written in enumerate(row.plan.written):
+            access = row.access(operand)
+            storage = self._shared.get(access.storage) if is_written else None
             if storage is not None:
-                _keep(record, storage, access)
+                _keep(record, storage, access, record.beside.part_as_run(row.position, operand))
 
 
-def _keep(record: Record, storage: Storage, access: Access) -> None:
-    layout = access.layout
+def _keep(record: Record, storage: Storage, access: Access, part: Part | None) -> None:
+    layout = access.layout if part is None else part.layout
     array = storage.window(layout.shape, layout.dtype, access.byte_offset, layout.strides)
-    written = record.values.setdefault((len(record.meetings), record.programs[-1][1], access), [])
-    checksum = crc32(array.tobytes())
+    place = Access(storage.id, layout, access.byte_offset, written=True)
+    written = record.values.setdefault((len(record.meetings), record.programs[-1][1], place, part), [])
+    checksum = crc32((array if part is None else part.of(array)).tobytes())
     if not written or written[-1] != checksum:
         written.append(checksum)

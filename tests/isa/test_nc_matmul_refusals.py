@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[str, str, tuple[Any, ...], dict[str, Any]]] = {
         (bank((4, 4)), f8(32, 2, 4), f8(32, 2, 4)),
         {**DOUBLE, "is_transpose": True},
     ),
-    "mode of text": ("NK609", "`perf_mode`", (bank((8, 8)), f32(32, 8), f32(32, 8)), {"perf_mode": "double_row"}),
+    "mode of text": ("NK609", "`perf_mode`", (bank((8, 8)), f32(32, 8), f32(32, 8)), {"perf_mode": "double_rows"}),
     "accumulate of a number": ("NK609", "`accumulate`", (bank((8, 8)), f32(32, 8), f32(32, 8)), {"accumulate": 1}),
     "no tensor": ("NK609", "`moving`", (bank((8, 8)), f32(32, 8), 1.0), {}),
 }

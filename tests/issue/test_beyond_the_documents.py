@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import nki
 import nki.isa as nisa
 import nki.language as nl
@@ -292,6 +293,28 @@ def test_a_dma_transposes_without_generated_descriptors() -> None:
     np.testing.assert_array_equal(output, X.T)
 
 
+def test_a_mode_of_matmuls_may_be_a_string() -> None:
+    """perf_mode="double_row" is NK621 at each line, and multiplies as the member of the enum does."""
+
+    @nki.jit
+    def kernel(x: Any, y: Any, mode: Any) -> Any:
+        out = nl.ndarray((16, 24), dtype=nl.float32, buffer=nl.shared_hbm)
+        sums = nl.ndarray((16, 24), dtype=nl.float32, buffer=nl.psum)
+        left, right = nl.load(x), nl.load(y)
+        for turn in range(3):
+            nisa.nc_matmul(dst=sums, stationary=left, moving=right, perf_mode=mode, accumulate=turn > 0)
+        nl.store(out, nl.copy(sums))
+        return out
+
+    rng = np.random.default_rng(2)
+    x, y = (rng.integers(-4, 5, (32, 2, width)).astype(ml_dtypes.float8_e4m3) for width in (16, 24))
+    for mode, rules in (("double_row", ["NK621"]), (nisa.matmul_perf_mode.double_row, [])):
+        output, findings = done(kernel, x, y, mode)
+        assert sorted({each.rule for each in findings}) == rules
+        rows = (each.astype(np.float32).reshape(64, -1) for each in (x, y))
+        np.testing.assert_array_equal(output, 3 * (next(rows).T @ next(rows)))
+
+
 def test_an_argument_that_was_given_is_true() -> None:
     """Under both versions, with NK621, also where the kernel made it; a slice of it and a tile are NK602."""
 
@@ -421,3 +444,28 @@ def test_a_last_row_that_one_program_reads_is_no_padding() -> None:
     with nkitools.allow_findings("NK403", "NK505", "NK509", reason="four entries name one row of nine"):
         run = nkitools.simulate(kernel[2], X[:8], rows, chip="trn2", rules="report")
     assert {each.rule for each in run.findings if not each.rule.startswith("NK7")} == {"NK502"}
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_programs_that_scatter_the_same_values_do_redundant_work(*, differs: bool) -> None:
+    """Both programs fill a table with zeros and scatter into it: NK508; with other values NK502."""
+
+    @nki.jit
+    def kernel(x: Any, rows: Any) -> Any:
+        out = nl.ndarray((16, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        index, tile = nl.load(rows), nl.load(x)
+        if differs:
+            nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=float(nl.program_id(0)))
+        for part in range(2):
+            nisa.dma_copy(dst=out[8 * part : 8 * part + 8, :], src=nl.zeros((8, 64), x.dtype))
+            nisa.dma_copy(dst=out.vector_select(0, index[:, part : part + 1]), src=tile)
+        return out
+
+    rows = np.array([[5, 9], [2, 8], [7, 14], [0, 11]], np.int32)
+    run = nkitools.simulate(kernel[2], X[:4], rows, chip="trn2", rules="report")
+    found = {each.rule for each in run.findings if not each.rule.startswith("NK7")}
+    assert found == ({"NK502", "NK508"} if differs else {"NK508"})
+    if not differs:
+        expected = np.zeros((16, 64), np.float32)
+        expected[rows] = X[:4, None]
+        np.testing.assert_array_equal(run.outputs, expected)
