@@ -8,9 +8,10 @@ from pathlib import Path
 
 from nkitools import options
 from nkitools.dialects import versions
+from nkitools.lint.changed_results import changed_results
 from nkitools.lint.context import Interface
 from nkitools.lint.engine import lint
-from nkitools.lint.module import Module, parse
+from nkitools.lint.module import Module, Unreadable, parse
 from nkitools.lint.project import Project
 from nkitools.lint.rewriting import line_to_write
 from nkitools.lint.scope import LEGACY
@@ -41,7 +42,29 @@ def migration(paths: Sequence[Path], interface: Interface) -> list[Finding]:
     kept = [each for each in found if each.rule in _ALWAYS or _place(each) not in before]
     texts = {file: Path(file).read_text(encoding="utf-8") for file in {each.file for each in kept}}
     written = [replace(each, remedy=_written(each, texts[each.file]) or each.remedy) for each in kept]
+    written += [each for path in paths for each in _other_results(path)]
     return sorted(written, key=lambda each: (each.file, each.line, each.column or 0, each.rule))
+
+
+def _other_results(path: Path) -> list[Finding]:
+    """Return a hint at each line of a modern file that the newest version takes, with another result."""
+    try:
+        module = Project().module(path)
+    except Unreadable:  # a finding of its own
+        return []
+    if "modern" not in module.dialects:
+        return []
+    return [
+        Finding.of(
+            "NK618",
+            each.message,
+            (module.path, each.node.lineno, ""),
+            remedy=each.remedy,
+            severity="hint",
+            column=module.column(each.node),
+        )
+        for each in changed_results(module)
+    ]
 
 
 def _under(version: str, paths: Sequence[Path], interface: Interface) -> list[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -43,11 +42,16 @@ def line_to_write(text: str, path: str, line: int) -> str:
     """Return what a line becomes that is rewritten alone, '' for one that stays or that takes several lines."""
     found = [each for each in edits(parse(text, path)) if each.line == each.end_line == line and "\n" not in each.text]
     after = "".join(f"`, and behind the block `{each.after}" for each in found if each.after)
-    return _applied(text, found).splitlines()[line - 1].strip() + after if found else ""
+    return line_after(text, found, line) + after if found else ""
+
+
+def line_after(text: str, found: list[Edit], line: int) -> str:
+    """Return what a line becomes by some edits, without the space around it."""
+    return _applied(text, found).splitlines()[line - 1].strip()
 
 
 def edits(module: Module) -> Iterator[Edit]:
-    """Yield the edits of a file of the modern dialect: names, memories as texts, loops over nl.dynamic_range."""
+    """Yield the edits of a file of the modern dialect: names, memories as texts, kinds of dependencies, loops."""
     if "legacy" in module.dialects:
         return
     loops: list[Edit] = []  # of one loop at a time: loops in loops may end at one place
@@ -57,8 +61,10 @@ def edits(module: Module) -> Iterator[Edit]:
                 yield from _name(scope, node)
             elif isinstance(node, ast.Call):
                 yield from _memories(scope, node)
-            elif isinstance(node, ast.For) and not loops:
-                loops = list(_loop(module, scope, node))
+                yield from _dependency(module, scope, node)
+            elif isinstance(node, ast.For | ast.While) and not loops:
+                make = _counted_loop if isinstance(node, ast.For) else _loop_of_register
+                loops = list(make(module, scope, node))  # type: ignore[arg-type]
                 yield from loops
 
 
@@ -82,27 +88,80 @@ def _memories(scope: Scope, node: ast.Call) -> Iterator[Edit]:
             yield _replaced(each.value, f"{ast.unparse(node.func.value)}.{value}")
 
 
-def _loop(module: Module, scope: Scope, node: ast.For) -> Iterator[Edit]:
+def _dependency(module: Module, scope: Scope, node: ast.Call) -> Iterator[Edit]:
+    """``second.depends_on(first)``, whose kind was a wait on the hardware."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "depends_on" or not node.args:
+        return
+    isa = _imported(scope, "nki.isa")
+    if isa and not any(each.arg in (None, "kind") for each in node.keywords):
+        yield argument(module, node, f"kind={isa}.dependency.runtime")
+
+
+def argument(module: Module, node: ast.Call, text: str) -> Edit:
+    """Return the edit that gives a call another argument as the last one."""
+    line, column = node.end_lineno or node.lineno, (node.end_col_offset or 0) - 1
+    before = "".join([*module.lines[: line - 1], module.lines[line - 1].encode()[:column].decode()]).rstrip()
+    return Edit(line, column, line, column, text if before.endswith((",", "(")) else f", {text}")
+
+
+def _imported(scope: Scope, module: str) -> str:
+    """Return the name of a module of NKI in a scope, '' where it has none."""
+    names = (name for each in (scope, scope.module) for name in each.imports)
+    return next((name for name in names if scope.named(name) == module), "")
+
+
+def _counted_loop(module: Module, scope: Scope, node: ast.For) -> Iterator[Edit]:
     """``for i in nl.dynamic_range(n):`` as a function and nl.fori_loop, where each turn stands for itself."""
     call = node.iter
-    if not isinstance(call, ast.Call) or scope.qualified(call.func) != _DYNAMIC or not isinstance(scope.node, Function):
-        return
-    if not isinstance(node.target, ast.Name) or not _stands_for_itself(scope, node):
+    if (
+        not isinstance(call, ast.Call)
+        or scope.qualified(call.func) != _DYNAMIC
+        or not isinstance(node.target, ast.Name)
+    ):
         return
     bounds = _bounds(call)
-    first = module.lines[node.lineno - 1]
-    if bounds is None or not isinstance(call.func, ast.Attribute) or node.body[0].lineno == node.lineno:
+    if bounds is None or not isinstance(call.func, ast.Attribute) or not _stands_for_itself(scope, node):
         return
-    name = _new_name(scope, f"{node.target.id.strip('_') or 'loop'}_body")
-    indent = re.match(r"\s*", first)
-    assert indent is not None
+    lower, upper, step = bounds
+    language = ast.unparse(call.func.value)
+    arguments = f"{lower}, {upper}, {{name}}{step}"
+    yield from _as_function(module, scope, node, node.target.id, f"{language}.fori_loop({arguments})")
+
+
+def _loop_of_register(module: Module, scope: Scope, node: ast.While) -> Iterator[Edit]:
+    """``while register:`` as a function that returns the register, and nl.while_loop."""
+    language = _imported(scope, "nki.language")
+    if not language or not isinstance(node.test, ast.Name) or not _stands_for_itself(scope, node):
+        return
+    (made, *others) = scope.variables.get(node.test.id, []) or [None]
+    if others or not isinstance(made, ast.Call) or scope.qualified(made.func) != "nki.isa.register_alloc":
+        return
+    register = node.test.id
+    after = f"{language}.while_loop({register}, {{name}})"
+    yield from _as_function(module, scope, node, "_", after, f"return {register}")
+
+
+def _as_function(
+    module: Module, scope: Scope, node: ast.For | ast.While, parameter: str, after: str, end: str = ""
+) -> Iterator[Edit]:
+    """Yield the edits that make a loop a function of one parameter; ``after`` follows, ``end`` ends its body."""
+    if not isinstance(scope.node, Function) or node.body[0].lineno == node.lineno:
+        return
+    stem = node.test.id if isinstance(node, ast.While) and isinstance(node.test, ast.Name) else parameter
+    name = _new_name(scope, f"{stem.strip('_') or 'loop'}_body")
+    indent, inner = (" " * _indent(module.lines[each.lineno - 1]) for each in (node, node.body[0]))
     last = node.end_lineno or node.lineno
-    end = len(module.lines[last - 1].encode())
-    after = f"{ast.unparse(call.func.value)}.fori_loop({bounds[0]}, {bounds[1]}, {name}{bounds[2]})"
+    column = len(module.lines[last - 1].encode())
+    written = after.format(name=name)
     header_end = _end_of_header(module, node)
     if header_end is not None:
-        yield Edit(node.lineno, node.col_offset, *header_end, f"def {name}({node.target.id}):", after)
-        yield Edit(last, end, last, end, f"\n\n{indent[0]}{after}")
+        yield Edit(node.lineno, node.col_offset, *header_end, f"def {name}({parameter}):", written)
+        tail = f"\n{inner}{end}" if end else ""
+        yield Edit(last, column, last, column, f"{tail}\n\n{indent}{written}")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _bounds(call: ast.Call) -> tuple[str, str, str] | None:
@@ -114,23 +173,25 @@ def _bounds(call: ast.Call) -> tuple[str, str, str] | None:
     return lower, upper, f", step={given['step']}" if "step" in given else ""
 
 
-def _end_of_header(module: Module, node: ast.For) -> tuple[int, int] | None:
+def _end_of_header(module: Module, node: ast.For | ast.While) -> tuple[int, int] | None:
     """Return line and column behind the colon, None where a comment may hide it."""
-    line, column = node.iter.end_lineno or node.lineno, node.iter.end_col_offset or 0
+    steered = node.iter if isinstance(node, ast.For) else node.test
+    line, column = steered.end_lineno or node.lineno, steered.end_col_offset or 0
     rest = module.lines[line - 1].encode()[column:]
     colon = rest.find(b":")
     return None if colon < 0 or b"#" in rest[:colon] else (line, column + colon + 1)
 
 
-def _stands_for_itself(scope: Scope, node: ast.For) -> bool:
+def _stands_for_itself(scope: Scope, node: ast.For | ast.While) -> bool:
     """Return whether a loop's body leaves nothing behind in Python, and is not left before its end."""
     inside = list(own_nodes(node.body))
     if node.orelse or any(isinstance(each, _LEAVING) for each in inside):
         return False
     bound = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    within = {id(each) for part in (*node.body, node.target) for each in ast.walk(part)}
+    targets = [node.target] if isinstance(node, ast.For) else []
+    within = {id(each) for part in (*node.body, *targets) for each in ast.walk(part)}
     outside = (each for each in ast.walk(scope.node) if isinstance(each, ast.Name) and id(each) not in within)
-    bound |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
+    bound |= {each.id for part in targets for each in ast.walk(part) if isinstance(each, ast.Name)}
     return not any(each.id in bound for each in outside)
 
 

@@ -11,9 +11,11 @@ from click.testing import CliRunner
 import nkitools
 from nkitools import options
 from nkitools.cli import main
+from nkitools.dialects import versions
 from nkitools.lint.interface import Dialects
 from nkitools.lint.migration import migration
 from nkitools.lint.rewriting import rewritten
+from tests.dialects.modern.python_under_tracing.loops import LOOPS as PYTHON_LOOPS
 from tests.dialects.modern.test_python_under_tracing import kernel_of
 from tests.lint.linted import LEGACY, MODERN, findings, places
 
@@ -45,6 +47,183 @@ STAYS = {
     "a counter that is used afterwards": "for i in nl.dynamic_range(4):\n    pass\nprint(i)",
     "a loop with an else": "for i in nl.dynamic_range(4):\n    pass\nelse:\n    pass",
 }
+
+
+# Each point of lint that NKI 0.7 changes: lines of a kernel, the rule at the line that has a comment `# here`, how the
+# remedy begins, and what --fix makes of the marked line; None where it leaves the file alone.
+POINTS: dict[str, tuple[str, str, str, str | None]] = {
+    "affine_range": (
+        "for i in nl.affine_range(4):  # here\n    f(x)",
+        "NK618",
+        "Write `for i in range(4):  # here`.",
+        "for i in range(4):  # here",
+    ),
+    "sequential_range": (
+        "for i in nl.sequential_range(1, 9, 2):  # here\n    f(x)",
+        "NK618",
+        "Write `for i in range(1, 9, 2):  # here`.",
+        "for i in range(1, 9, 2):  # here",
+    ),
+    "static_range": (
+        "tiles = [f(i) for i in nl.static_range(4)]  # here",
+        "NK618",
+        "Write `tiles = [f(i) for i in range(4)]  # here`.",
+        "tiles = [f(i) for i in range(4)]  # here",
+    ),
+    "dynamic_range": (
+        "for i in nl.dynamic_range(4):  # here\n    f(x)",
+        "NK608",
+        "Write `def i_body(i):  # here`, and behind the block `nl.fori_loop(0, 4, i_body)`.",
+        "def i_body(i):  # here",
+    ),
+    "while of a register": (
+        "more = nisa.register_alloc(3)\nwhile more:  # here\n    nisa.register_load(more, x)",
+        "NK608",
+        "Write `def more_body(_):  # here`, and behind the block `nl.while_loop(more, more_body)`.",
+        "def more_body(_):  # here",
+    ),
+    "if of a register": ("more = nisa.register_alloc(3)\nif more > 1:  # here\n    f(x)", "NK602", "", None),
+    "a register as a number": (
+        "more = nisa.register_alloc(3)\nfor i in range(more):  # here\n    f(x)",
+        "NK602",
+        "",
+        None,
+    ),
+    **{
+        f"{name}_engine": (
+            f"nisa.memset(x, 0, engine=nisa.{name}_engine)  # here",
+            "NK618",
+            f"Write `nisa.memset(x, 0, engine=nisa.engine.{name})  # here`.",
+            f"nisa.memset(x, 0, engine=nisa.engine.{name})  # here",
+        )
+        for name in ("gpsimd", "scalar", "tensor", "unknown", "vector")
+    },
+    "VirtualRegister": ("made = nisa.VirtualRegister  # here", "NK618", "Use nisa.NkiScalar, which ", None),
+    "a dependency without a kind": (
+        "first = nisa.memset(x, 0)\nnisa.memset(x, 1).depends_on(first)  # here",
+        "NK618",
+        "Write `nisa.memset(x, 1).depends_on(first, kind=nisa.dependency.runtime)  # here`.",
+        "nisa.memset(x, 1).depends_on(first, kind=nisa.dependency.runtime)  # here",
+    ),
+    "a body that changes Python's objects": (
+        "seen = []\n\ndef body(i):\n    seen.append(i)  # here\n\nnl.fori_loop(0, 4, body)",
+        "NK622",
+        "",
+        None,
+    ),
+    "topk without an order": (
+        "nisa.topk(x, x, x, 64)  # here",
+        "NK618",
+        "Write `nisa.topk(x, x, x, 64, sorted=True)  # here`, where a kernel needs the order.",
+        None,
+    ),
+    "topk over several lines": (
+        "nisa.topk(  # here\n    x,\n    x,\n    x,\n    n=64,\n)",
+        "NK618",
+        "Write `sorted=True)`, where a kernel needs the order.",
+        None,
+    ),
+}
+SAME = {
+    "topk with an order": "nisa.topk(x, x, x, 64, sorted=False)",
+    "a dependency of a kind": "nisa.memset(x, 1).depends_on(x, kind=nisa.dependency.schedule)",
+    "a while of the host": "n = 3\nwhile n:\n    n = n - 1",
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_each_point_has_its_line(point: str, tmp_path: Path) -> None:
+    """``--migrate`` finds it at its line with what to write, and ``--fix`` writes what follows from the old text."""
+    body, rule, remedy, fixed = POINTS[point]
+    text = MODERN + "".join(f"    {line}".rstrip() + "\n" for line in body.splitlines())
+    path = tmp_path / "old.py"
+    path.write_text(text)
+    marked = next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
+    (found,) = [each for each in migration([path], Dialects()) if each.line == marked]
+    assert found.rule == rule
+    assert found.remedy.startswith(remedy)
+    assert found.remedy
+    changed = rewritten(text, "old.py")
+    if fixed is None:
+        assert changed == text
+    else:
+        assert changed.splitlines()[marked - 1].strip() == fixed
+        path.write_text(changed)
+        assert migration([path], Dialects()) == []
+
+
+@pytest.mark.parametrize("form", SAME)
+def test_what_both_versions_have_alike_is_no_point(form: str, tmp_path: Path) -> None:
+    """Nothing is found, and nothing rewritten."""
+    text = MODERN + "".join(f"    {line}\n" for line in SAME[form].splitlines())
+    path = tmp_path / "new.py"
+    path.write_text(text)
+    assert migration([path], Dialects()) == []
+    assert rewritten(text, "new.py") == text
+
+
+def test_every_notice_of_a_name_has_a_point() -> None:
+    """Names of the modern dialect that an NKI version deprecates or removes while the table has them."""
+    newest = versions.language_of()
+    rows = [row for row in versions.rows() if row.module.startswith("nki.") and row.is_modelled]
+    leaving = {row.name for row in rows if row.is_announced(newest) or row.is_leaving(newest)}
+    assert leaving >= {"affine_range", "dynamic_range", "VirtualRegister"}
+    assert leaving <= POINTS.keys()
+
+
+OBJECTS = """\
+from dataclasses import dataclass
+
+import nki
+import nki.language as nl
+
+
+class Plain(nl.NKIObject):
+    size: int = 1
+
+
+@dataclass
+class Compared(nl.NKIObject):
+    size: int = 1
+
+
+class Own(nl.NKIObject):
+    size: int = 1
+
+    def __eq__(self, other):
+        return self.size == other.size
+
+
+@nki.jit
+def kernel(x):
+    return x if Plain() == Plain() else None
+"""
+
+
+def test_classes_whose_comparison_is_another_one(tmp_path: Path) -> None:
+    """One without an ``__eq__``, in a file that compares objects."""
+    path = tmp_path / "old.py"
+    path.write_text(OBJECTS)
+    (found,) = migration([path], Dialects())
+    assert (found.rule, found.line, found.severity) == ("NK618", 7, "hint")
+    assert found.remedy == "Write `@dataclass` above `class Plain`, or give the class an `__eq__`."
+    path.write_text(OBJECTS.replace("Plain() == Plain()", "Plain().size"))
+    assert migration([path], Dialects()) == []
+
+
+def test_a_loop_of_a_register_that_is_rewritten_computes_the_same(tmp_path: Path) -> None:
+    """It returns the register that its body has loaded: three turns."""
+    old = PYTHON_LOOPS["while of a register"].source
+    path = tmp_path / "new.py"
+    path.write_text(rewritten(old, "old.py"))
+    assert "nl.while_loop(more, more_body)" in path.read_text()
+    np.testing.assert_array_equal(nkitools.simulate(kernel_of(path), X.copy(), nki_version="0.7").outputs, 3 * X)
+
+
+def test_memories_as_texts(tmp_path: Path) -> None:
+    """``buffer="sbuf"`` is refused in every version: ``--fix`` writes the memory itself."""
+    text = MODERN + '    t = nl.ndarray((128, 4), nl.float32, buffer="sbuf")\n'
+    assert rewritten(text, "old.py") == text.replace('"sbuf"', "nl.sbuf")
 
 
 def test_what_is_rewritten() -> None:

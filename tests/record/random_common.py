@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,11 @@ class CommonProgram(ModernProgram):
         return {name: nl.ndarray((P, C), nl.float32, buffer=nl.private_hbm) for name in FAR}
 
     def _begin(self) -> None:
-        for name in (*TILES, "scratch"):
+        """Write every tensor: what nothing has written holds whatever is there."""
+        for name in (*TILES, *FAR, "scratch"):
             self.transfer(name, "x")
+        for name in ("psum", "bank", "beside"):
+            self.program.append(Instruction(partial(_cleared, name), Touched()))
         self.load_indices()
 
     def _kinds(self) -> list[Callable[[], Any]]:
@@ -168,3 +172,7 @@ class CommonProgram(ModernProgram):
             nisa.tensor_copy(t[dst][to], nl.add(nl.softmax(chosen, axis=-1), nl.sum(chosen, axis=1, keepdims=True)))
 
         return Instruction(issue, Touched())
+
+
+def _cleared(name: str, t: dict[str, Any]) -> None:
+    nisa.memset(t[name], 1.0)
