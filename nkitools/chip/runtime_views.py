@@ -13,14 +13,17 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from nkitools.chip.device_numbers import DeviceNumber
-from nkitools.chip.dtypes import DType
+from nkitools.chip.dtypes import DType, int64
 from nkitools.chip.indexing import Key
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
 from nkitools.chip.tensor import RUNTIME_VIEWS, NkiTensor, Place
 from nkitools.chip.view_checks import describe, dimension, pattern_start, wrong, wrong_call
-from nkitools.rules.finding import not_modelled, refuse
+from nkitools.rules.finding import not_modelled, refuse, report
+
+_SHORT_REACH = 1 << 32  # bytes that an offset of 32 bits names (nki-scalar deep dive, NKI 0.7)
 
 
 class OutOfBounds(Exception):
@@ -147,9 +150,21 @@ class DynamicTensor(IndirectTensor):
             if not 0 <= value <= term.limit:
                 raise OutOfBounds(f"index {value} of {describe(self)} lies outside 0..{term.limit}")
             offset += value * term.stride
+            if value * term.stride >= _SHORT_REACH:
+                _beyond_short_reach(self, term.source, what)
         self.array = self.storage.window(self.shape, self.dtype, offset, self.array.strides)
         self.byte_offset = offset
         self._layout = None
+
+
+def _beyond_short_reach(tensor: NkiTensor, source: DeviceNumber | NkiTensor, what: str) -> None:
+    """NK621: the documents give an int64 scalar's offset a reach beyond 4 GB, and that of no other index."""
+    if isinstance(source, NkiScalar) and source.dtype is not int64:
+        message = (
+            f"{what}: a scalar of {source.dtype} moves {describe(tensor)} by 4 GB or more; the documents have this"
+        )
+        remedy = "Load the offset from a tensor of nl.int64."
+        report("NK621", f"{message} for int64 alone", about=(tensor,), remedy=remedy)
 
 
 class StrayTensor(DynamicTensor):

@@ -18,7 +18,7 @@ from nkitools.chip.rearrange import plan_rearrange
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.strided_view import StridedView
-from nkitools.chip.tensor_refusals import NotAValue
+from nkitools.chip.tensor_refusals import NotAValue, no_address
 from nkitools.chip.tensor_repr import shown
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -68,10 +68,11 @@ class NkiTensor(NotAValue, StridedView):
     ) -> None:
         """Make a tensor on all of an existing storage, or a signature placeholder (``storage=None``) without data.
 
-        ``buffer`` and ``name`` are a placeholder's; a storage has its own. ``address`` (NKI 0.7) is refused (NK607).
+        ``buffer`` and ``name`` are a placeholder's; a storage has its own. ``address`` (NKI 0.7) is refused
+        (NK607), before 0.7 as an argument that is not there (NK609).
         """
         if address is not None:
-            not_modelled("nl.NkiTensor: `address` is not modelled", remedy="Use nl.ndarray(..., address=...).")
+            no_address()
         kind = view_checks.known_dtype(dtype)
         sizes = tuple(int(size) for size in shape)
         if storage is None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from nkitools.chip.argument_types import Number
+from nkitools.chip.core import CORE
 from nkitools.chip.view_checks import describe
-from nkitools.rules.finding import refuse, report
+from nkitools.dialects import versions
+from nkitools.rules.finding import not_modelled, refuse, report
 
 _NUMBERS = (int, float, np.generic)
 
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from nkitools.chip.strided_view import StridedView
+
+
+def no_address() -> NoReturn:
+    """Refuse ``nl.NkiTensor(address=...)``: NK607, and NK609 before the NKI version that has the argument."""
+    core, row = CORE.get(), versions.by_full_name()["nki.language.NkiTensor.__init__(address)"]
+    if core is not None and not row.is_in(core.language):
+        message = f"nl.NkiTensor: the argument `{row.parameter}` {row.absence(core.language)}"
+        refuse("NK609", message, remedy=row.instead)
+    not_modelled("nl.NkiTensor: `address` is not modelled", remedy="Use nl.ndarray(..., address=...).")
 
 
 class NotAValue:

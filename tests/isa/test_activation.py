@@ -18,6 +18,8 @@ from nkitools.engines.operators import ACTIVATIONS as KNOWN
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import ACTIVATIONS, FLOATS, INTEGERS, float64, held, sample
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 COMMANDS = nisa.reduce_cmd
 
 

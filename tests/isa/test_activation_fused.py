@@ -17,6 +17,8 @@ from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import ACTIVATIONS, FLOATS, INTEGERS, float64, held, sample
 from tests.isa.test_fused import rounded
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 COMMANDS = nisa.reduce_cmd
 X = np.ones((32, 8), np.float32)
 V = np.ones((32, 1), np.float32)

@@ -13,6 +13,8 @@ import nkitools.dialects.modern.language as nl
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import float64, held, sample
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 COMMANDS = nisa.reduce_cmd
 X = np.ones((32, 8), np.float32)
 V = np.ones((32, 1), np.float32)

@@ -16,6 +16,8 @@ from nkitools.chip.masked_tensor import MaskedTensor
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import FLOATS, INTEGERS, float64, held, sample
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 COMMANDS = nisa.reduce_cmd
 BINARY: dict[str, Any] = {
     "add": np.add,

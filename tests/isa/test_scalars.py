@@ -132,6 +132,33 @@ def test_scalars_address_elements_in_hbm(dtype: Any) -> None:
     assert [each.tolist() for each in run.dependences.flow] == [[-1], *[[-1, 0]] * 4]
 
 
+@pytest.mark.parametrize("view", ["scalar_offset", "nl.ds", "select"])
+@WIDTHS
+def test_scalars_reach_beyond_4_gb_in_hbm(dtype: Any, view: str) -> None:
+    """Rows of 4 KiB on either side of the 4 GB that a 32-bit offset names; one of 32 bits with a hint (NK621)."""
+    rows = 2**20 + 4  # pages that nothing touches take no memory
+    x = np.zeros((rows, 4096), np.uint8)
+    x[rows - 5], x[rows - 4], x[rows - 1], x[0], x[3] = 1, 2, 3, 4, 5
+
+    def kernel(source: Any, at: Any) -> Any:
+        out = nl.ndarray((2, 16), nl.uint8, nl.shared_hbm)
+        for row, back in enumerate((0, 4)):
+            i = nisa.scalar_load(at) - back
+            seen = {
+                "scalar_offset": lambda i=i: source.ap([[4096, 1], [1, 16]], scalar_offset=i),
+                "nl.ds": lambda i=i: source[nl.ds(i, 1), 0:16],
+                "select": lambda i=i: source.select(0, i).reshape((1, 4096))[:, 0:16],
+            }[view]()
+            nisa.dma_copy(dst=out[row : row + 1], src=seen)
+        return out
+
+    for last, expected, hints in ((rows - 1, [3, 1], 1), (rows - 4, [2, 0], 1), (rows - 5, [1, 0], 0), (4, [0, 4], 0)):
+        run = nkitools.simulate(kernel, x, np.array([[last]], dtype.dtype))
+        assert run.outputs[:, 0].tolist() == expected
+        found = [each.rule for each in run.findings]
+        assert found == (["NK621"] * hints if dtype is nl.int32 else [])
+
+
 def test_scalars_of_32_bits_address_elements_on_chip() -> None:
     """In SBUF as scalar_offset, nl.ds and index; one of 64 bits is refused (NK301), not narrowed."""
 

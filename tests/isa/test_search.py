@@ -17,6 +17,8 @@ import nkitools.dialects.modern.language as nl
 from tests.isa.issued import Issued, empty, issue, refusal, tile
 from tests.isa.oracles import held, sample
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 NAN, INF = math.nan, math.inf
 SEARCHABLE = (nl.float32, nl.bfloat16, nl.float16, nl.tfloat32, nl.float8_e4m3, nl.int32, nl.uint32, nl.int8, nl.uint8)
 
@@ -73,16 +75,22 @@ def test_max8_takes_8_to_16384_elements_in_up_to_3_dimensions(shape: tuple[int, 
     np.testing.assert_array_equal(max8(values), np.sort(values.reshape(shape[0], -1), axis=1)[:, :-9:-1])
 
 
-@pytest.mark.parametrize(
-    ("shape", "result"), [((4, 2, 3, 2), (4, 8)), ((4, 1, 2, 2, 3), (4, 2, 4)), ((4, 9), (4, 1, 8))]
-)
-def test_max8_takes_5_dimensions_since_0_7(shape: tuple[int, ...], result: tuple[int, ...]) -> None:
-    """And a destination of 3; NKI 0.6 refuses both."""
-    values = sample(shape)
+RESULTS = [(4, 8), (4, 2, 4), (4, 1, 8), (4, 8, 1)]
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.sampled_from(RESULTS), st.integers(0, 99))
+def test_max8_takes_5_dimensions_since_0_7(free: list[int], result: tuple[int, ...], seed: int) -> None:
+    """And a destination of 3; NKI 0.6 refuses more than 3 and more than 2."""
+    shape = (4, *free[:-1], 8 * free[-1])
+    values = sample(shape, seed=seed)
     expected = np.sort(values.reshape(4, -1), axis=1)[:, :-9:-1]
     issued = issue(nisa.max8, empty(result), tile(values), version="0.7")
     np.testing.assert_array_equal(issued.dst.reshape(4, 8), expected)
-    assert refusal(nisa.max8, empty(result), tile(values), version="0.6").rule == "NK110"
+    if len(shape) > 3 or len(result) > 2:
+        assert refusal(nisa.max8, empty(result), tile(values), version="0.6").rule == "NK110"
+    else:
+        before = issue(nisa.max8, empty(result), tile(values), version="0.6")
+        np.testing.assert_array_equal(before.dst, expected)
 
 
 def test_max8_puts_nan_behind_every_number() -> None:

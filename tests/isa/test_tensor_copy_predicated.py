@@ -17,6 +17,8 @@ from tests.isa.issued import empty, inside, issue, placed, tile
 from tests.isa.oracles import FLOATS, INTEGERS, held, sample
 from tests.isa.test_select import chances
 
+pytestmark = pytest.mark.usefixtures("each_version")
+
 COMMANDS = nisa.reduce_cmd
 
 

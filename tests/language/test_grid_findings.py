@@ -250,6 +250,7 @@ def test_0_6_has_no_grids(name: str) -> None:
     ("use", "said"),
     [
         (lambda x: x.data, "nl.NkiTensor.data is public since NKI 0.7"),
+        (lambda x: public.NkiTensor((4, 8), "float32", None, address=(0, 0)), "`address` is public since NKI 0.7"),
         (lambda x: public.empty_like(x, address=(0, 0)), "`address` is public since NKI 0.7"),
         (lambda x: public.empty_like(x, transpose_axes=(1, 0)), "`transpose_axes` is public since NKI 0.7"),
     ],
