@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 
 import nkitools
 from benchmarks.workloads import Workload, workloads
+from nkitools import options
 
 HERE = Path(__file__).parent.parent
 CHAIN, ALLOCATED = 5000, 2000  # instructions of the chain, and tiles that a kernel allocates
@@ -77,17 +79,19 @@ def dependences_of(run: Any) -> int:
 def workload_calls(workload: Workload, rules: str) -> Calls:
     """Return what a workload compares, after the results have been compared."""
 
-    def simulated(level: str = rules) -> Any:
-        return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
+    def simulated(level: str = rules, replay: str = "off") -> Any:
+        with options.override(replay=replay) if "replay" in options.OPTIONS else nullcontext():  # not in trees of old
+            return nkitools.simulate(workload.kernel, *workload.inputs, rules=level).outputs
 
     calls: Calls = {
         "simulator": simulated,
+        "replayed": lambda: simulated(replay="on"),
         "rules off": lambda: simulated("off"),
         "numpy": lambda: workload.plain(*workload.inputs),
         "tiles": lambda: workload.tiles(*workload.inputs),
     }
     expected = calls["numpy"]()
-    for name in ("simulator", "rules off", "tiles"):
+    for name in ("simulator", "replayed", "rules off", "tiles"):
         np.testing.assert_allclose(calls[name](), expected, rtol=0, atol=workload.tolerance, err_msg=name)
     return calls
 
@@ -150,8 +154,11 @@ def figures(name: str, times: dict[str, float]) -> dict[str, float]:
     found = {
         "over NumPy": times["simulator"] / times["numpy"],
         "over tiles": times["simulator"] / times["tiles"],
+        "replayed over NumPy": times["replayed"] / times["numpy"],
+        "replayed over tiles": times["replayed"] / times["tiles"],
         "rules / off": times["simulator"] / times["rules off"],
         "ms": 1e3 * times["simulator"],
+        "ms replayed": 1e3 * times["replayed"],
     }
     if "dependences" in times:
         found["dependences us an instruction"] = 1e6 * times["dependences"]

@@ -181,6 +181,13 @@ _TABLE = (
         help="interleave the programs of a launch in an order drawn from this number (default: one after the other)",
     ),
     Option(
+        name="replay",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="record the second run of a kernel with arguments of one form and replay the later ones (auto), record "
+        "the first and fail where that is not possible (on), or run the kernel's Python each time (off)",
+    ),
+    Option(
         name="stand_in",
         has_flag=False,
         choices=("auto", "always", "never"),

@@ -75,6 +75,7 @@ class Core:
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
     careful: bool = False  # every instruction is issued carefully from here on
+    recording: Any = None  # of the instructions' steps for replay (`nkitools.replay.recording`), None for none
     commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
     # The instruction that wrote each lane of an engine's state last, by the state's name; -1 for none.
     state_writers: dict[str, Array] = field(default_factory=dict)

@@ -33,6 +33,8 @@ class Named(Protocol):
 
 def commit(core: Core, plan: Plan, tensors: Iterable[NkiTensor], instruction: Named, name: str | None) -> None:
     """Record an instruction with these operands; ``name`` is what the author calls it, None for nothing."""
+    if core.recording is not None:
+        core.recording.committed(plan)
     core.commit(plan, core.record.site(), words_of(tensors))
     if name is not None:
         label(core, instruction, name, core.record.latest)

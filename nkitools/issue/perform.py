@@ -30,13 +30,20 @@ def perform(call: CarefulCall) -> None:
     }
     keywords = {"fresh": call.fresh} if call.plan.wants_fresh else {}
     arrays = [_array(seen, results) for _, seen, _ in call.data]
+    recording = call.core.recording
+    if recording is not None:
+        recording.performing(call, keywords)
     if call.plan.lanes == "exchange":
         call.undefined = call.meaning.compute(*arrays, undefined=call.undefined)
     else:
         call.meaning.compute(*arrays, **keywords)
     if call.core.evidence:
+        if recording is not None:
+            recording.has_evidence = True
         judge(call.core, call.plan, *_judged(call, results))
     _store(call, results)
+    if recording is not None:
+        recording.performed()
     if call.beyond is not None:
         leave_rows_undone(call.core, call.plan, [tensor for tensor, _ in call.outputs], call.beyond)
     if call.plan.in_psum:

@@ -157,23 +157,24 @@ def print_values(
     if not isinstance(prefix, str):
         refuse("NK609", f"nl.device_print: the prefix must be a string, it is {type(prefix).__name__}")
     site = core.record.sites[core.record.site()]
-    core.record.add_print(
-        Print(
-            prefix=prefix,
-            value=value,
-            shape=value.shape,
-            dtype=tensor.dtype.name,
-            program=core.program,
-            loops=counters(author_frame(2)),
-            file=site.file,
-            line=site.line,
-            memory=MEMORY_NAMES[tensor.buffer],
-            rank=core.rank,
-            issued=core.record.count,
-            mask=mask,
-            unwritten=unwritten,
-        )
+    one = Print(
+        prefix=prefix,
+        value=value,
+        shape=value.shape,
+        dtype=tensor.dtype.name,
+        program=core.program,
+        loops=counters(author_frame(2)),
+        file=site.file,
+        line=site.line,
+        memory=MEMORY_NAMES[tensor.buffer],
+        rank=core.rank,
+        issued=core.record.count,
+        mask=mask,
+        unwritten=unwritten,
     )
+    if core.recording is not None:
+        core.recording.printed(core, tensor, one)
+    core.record.add_print(one)
 
 
 def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:

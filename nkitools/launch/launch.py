@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,4 +41,5 @@ class Launch:
     schedule: Schedule | None = None
     compile_config: CompileConfig | None = None
     specialization_config: SpecializationConfig | None = None
+    variant: Hashable = None  # what a dialect decides about the function, as far as its launches differ in it
     environment_lnc: int = 0  # the LNC degree of the environment, where it is another one than that of the brackets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from nkitools.chip.chosen_chip import resolve_chip
@@ -25,6 +26,7 @@ from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.read_only import check_write
+from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import check_schedule
 from nkitools.launch.signatures import bind, signature_of
@@ -38,6 +40,7 @@ from nkitools.record.run_session import session
 from nkitools.record.shared_values import SharedValues
 from nkitools.record.source_sites import Site
 from nkitools.record.watch.watching import watched_record
+from nkitools.replay.recording import Recording, UncachedPlans
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
@@ -47,8 +50,8 @@ _plans: dict[tuple[str, str, LanguageVersion, str], dict[tuple[Any, ...], Any]] 
 
 
 @probed
-def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
-    """Run all programs of a launch; the run it returns was announced when it began.
+def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *, replay: str | None = None) -> Run:
+    """Run all programs of a launch, or replay them; the run it returns was announced when it began.
 
     Exceptions of the kernel pass through. A run that collects its findings and cannot go on ends with outputs None.
     """
@@ -64,14 +67,20 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
     run.settings = settings.described(level, launch.grid, seed, language)
+    replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")
     with session(run, level) as findings:
         reporter = Reporter(findings, record)
-        with (
-            reporting(reporter if launch.reported is None else launch.reported(reporter)),
-            ready(launch, reporter, language),
-        ):
-            programs = Programs(launch, generation_of(chip), record, reporter, precision, language=language)
-            run.outputs = programs.run(args, kwargs, seed)
+        programs = Programs(launch, generation_of(chip), record, reporter, precision, language=language)
+        replays.look_up(language, (args, kwargs))
+        with reporting(reporter if launch.reported is None else launch.reported(reporter)):
+            outputs = replays.replay(findings, [programs.entering(args, kwargs)])
+            if outputs is not None:
+                (run.outputs,) = outputs
+                return run
+            programs.recording = replays.recording
+            with ready(launch, reporter, language):
+                run.outputs = programs.run(args, kwargs, seed)
+        replays.keep([programs.arguments], [programs.result])
     return run
 
 
@@ -137,14 +146,25 @@ class Programs:
         self.record = record
         self.reporter = reporter
         self.full_precision = precision == "full"
-        # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
-        memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
-        widens = self.full_precision and not launch.results_as_declared
-        self.arguments = Arguments(memory, launch.wrap, widens_results=widens, is_shared=is_shared, language=language)
+        self.is_shared = is_shared
+        self.arguments = self._new_arguments()
+        self.recording: Recording | None = None
+        self.result: Any = None  # of program 0, once all have ended
         self.shared = SharedHbm()
         self.programs = list(itertools.product(*(range(size) for size in launch.grid)))
         self.world = world
         self.first = len(self.programs) * (record.rank or 0)  # the number of the first program among all ranks'
+
+    def entering(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, Callable[[Arguments], Any]]:
+        """Return what takes the arguments of a replay, and what brings them in."""
+        return self._new_arguments(), partial(_enter, self.launch, args=args, kwargs=kwargs)
+
+    def _new_arguments(self) -> Arguments:
+        # Programs of an LNC launch share their inputs (simulator guide, "How It Works").
+        launch = self.launch
+        memory = MemoryRegion.shared_hbm if launch.grid else MemoryRegion.private_hbm
+        widens = self.full_precision and not launch.results_as_declared
+        return Arguments(memory, launch.wrap, widens_results=widens, is_shared=self.is_shared, language=self.language)
 
     @property
     def names(self) -> list[str]:
@@ -164,9 +184,11 @@ class Programs:
         self.record.compares_bodies = self.language.traced and self.reporter.level != "off"
         if self.record.keeps_parts:
             self.record.observe(SharedValues())
-        self.entered, self.named = _enter(self.launch, self.arguments, args, kwargs)
+        self.entered, self.named = _enter(self.launch, self.arguments, args=args, kwargs=kwargs)
         for storage in self.arguments.storages:
             self.record.allocated(storage)
+        if self.recording is not None:
+            self.recording.enter(self.arguments.storages)
 
     def join(self, baton: Baton) -> None:
         """Take turns by this baton."""
@@ -196,6 +218,7 @@ class Programs:
             check_effect(results, inputs, self.record, self.reporter)
         self.record.returned(tensors_of(results[0]))
         self.arguments.finish()
+        self.result = results[0]
         return self.arguments.leave(results[0])
 
     def _report_changed_bodies(self) -> None:
@@ -213,10 +236,11 @@ class Programs:
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
         where = (self.generation.name, self.reporter.level, self.language)
         config = self.launch.specialization_config
+        plans = _plans_of(*where, "as wide as declared" if self.full_precision else "precise")
         return Core(
             self.generation,
             self.record,
-            _plans_of(*where, "as wide as declared" if self.full_precision else "precise"),
+            UncachedPlans(plans) if self.recording is not None else plans,  # type: ignore[arg-type]  # which looks alike
             self.launch.grid,
             program,
             self.shared,
@@ -230,6 +254,7 @@ class Programs:
             allows_nested_configs=config is not None and config.allow_nested_config_override,
             world=self.world,
             rank=self.record.rank,
+            recording=self.recording,
         )
 
     @hands_over
@@ -274,7 +299,7 @@ def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str)
 
 
 def _enter(
-    launch: Launch, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+    launch: Launch, arguments: Arguments, *, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments as tensors, each named by its parameter."""
     signature = signature_of(launch.function)

@@ -24,12 +24,14 @@ from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Programs, ready, reporting
+from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.watch_option import probed
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.record.run import Run
 from nkitools.record.run_session import session
 from nkitools.record.watch.watching import watched_record
+from nkitools.replay.recording import Recording
 from nkitools.rules.finding import KernelError, not_modelled, refuse
 
 _FORM = "Call nkitools.simulate(kernel, (arguments of rank 0), (arguments of rank 1), ..., ranks=N)."
@@ -53,7 +55,9 @@ def arguments_by_rank(ranks: int, given: tuple[Any, ...]) -> list[tuple[Any, ...
 
 
 @probed
-def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any]) -> Run:
+def run_ranks(
+    launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, Any], *, replay: str | None = None
+) -> Run:
     """Run a launch on as many ranks as there are tuples of arguments; keywords go to all of them.
 
     The run's outputs are a tuple of each rank's results; its prints and findings are those of all ranks, in the order
@@ -77,6 +81,7 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
     run.settings = settings.described(level, launch.grid, seed, language)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
+    replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")
     with session(run, level) as findings:
         programs = [
             Programs(
@@ -91,8 +96,14 @@ def run_ranks(launch: Launch, by_rank: list[tuple[Any, ...]], kwargs: dict[str, 
             )
             for record in run.records
         ]
+        replays.look_up(language, (by_rank, kwargs))
+        entering = [each.entering(args, kwargs) for each, args in zip(programs, by_rank, strict=True)]
+        run.outputs = replays.replay(findings, entering)
+        if run.replayed.done:
+            return run
         with ready(launch, programs[0].reporter, language):
-            run.outputs = _Ranks(programs, seed).run(by_rank, kwargs)
+            run.outputs = _Ranks(programs, seed, replays.recording).run(by_rank, kwargs)
+        replays.keep([each.arguments for each in programs], [each.result for each in programs])
     return run
 
 
@@ -105,8 +116,10 @@ def _record(run: Run, launch: Launch, rank: int) -> Record:
 class _Ranks:
     """The programs of all ranks: those of rank 0 come first, then those of rank 1."""
 
-    def __init__(self, programs: list[Programs], seed: int | None) -> None:
+    def __init__(self, programs: list[Programs], seed: int | None, recording: Recording | None) -> None:
         self.programs = programs
+        for each in programs:
+            each.recording = recording
         self.cores = len(programs[0].programs)
         names = [
             f"rank {rank}, {name}" if self.cores > 1 else f"rank {rank}"

@@ -19,6 +19,11 @@ def resolve_level(rules: str | None) -> str:
     return _chosen("rules", rules, LEVELS)
 
 
+def resolve_replay(replay: str | None) -> str:
+    """Return whether runs are replayed: the argument, else the option (``--nki-replay``, ``NKITOOLS_REPLAY``)."""
+    return _chosen("replay", replay, options.OPTIONS["replay"].choices)
+
+
 def resolve_seed() -> int | None:
     """Return the seed of the order of programs (option ``schedule_seed``), None for their own order."""
     seed = options.value("schedule_seed")

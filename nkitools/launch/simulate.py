@@ -24,6 +24,7 @@ def simulate(
     ranks: int | None = None,
     rules: str | None = None,
     watch: Watch | None = None,
+    replay: str | None = None,
     **kwargs: Argument,
 ) -> Run:
     """Run ``kernel`` (a kernel object of either dialect, or a plain function of the modern dialect) on CPU.
@@ -41,6 +42,11 @@ def simulate(
     function of the `Print`. Prefix is the tensor's name, or the line. `WatchWarning` names a watch that has recorded
     nothing.
 
+    ``replay``: ``"auto"`` records the second run of a kernel with arguments of one form (shapes, dtypes, other values)
+    and executes what was computed there in later ones, in place of the kernel's Python; ``"on"`` records the first run
+    and raises `NotReplayable`, a ValueError, where that cannot be done; ``"off"`` always runs the kernel
+    (``run.replayed``).
+
     ``ranks=N``: N communicating ranks (``nki.collectives``) run the kernel, each on as many cores as the grid says.
     Then the arguments are one tuple or list a rank, ``simulate(kernel, (x0, w), (x1, w), ranks=2)``; keywords go to
     every rank. The outputs are a tuple of each rank's. An array given to several ranks may only be read. TypeError,
@@ -56,9 +62,9 @@ def simulate(
             )
         launch = as_launch(kernel, grid=grid, chip=chip, nki_version=nki_version, rules=rules)
         if ranks is not None:
-            started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs)
+            started = partial(run_ranks, launch, arguments_by_rank(ranks, arrays), kwargs, replay=replay)
         else:
-            started = partial(run_launch, launch, arrays, kwargs)
+            started = partial(run_launch, launch, arrays, kwargs, replay=replay)
         if watch is None:
             return started()
         with probing(watch) as probes:

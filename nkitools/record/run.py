@@ -22,7 +22,8 @@ class Run(RunContents):
     tuple; its prints, findings and instructions name their ``rank``. ``record`` is then the first rank's.
     ``expected`` are those of ``findings`` and ``allowed`` that a test asked for (`expect_finding`). ``settings``: the
     settings of its launch, where nkitools simulated it: ``rules``, ``grid``, ``schedule_seed``. ``kept_sources``: the
-    sources of a run out of a file.
+    sources of a run out of a file. ``replayed.done``: whether the recorded steps of an earlier run were executed in
+    place of the kernel's Python; ``replayed.reason``: why not.
     """
 
     @cached_property

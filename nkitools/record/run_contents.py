@@ -50,6 +50,14 @@ class Instructions(Sequence[InstructionRecord]):
                 yield record.instruction(position)
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """Whether a run was made of the recorded steps of an earlier one, and why not where its kernel has run."""
+
+    done: bool = False
+    reason: str = ""
+
+
 class WatchCounts(Protocol):
     """The counts of a watch in a run, see `nkitools.record.watch.probes.Probes`."""
 
@@ -77,6 +85,7 @@ class RunContents:
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     kept_sources: dict[str, str] | None = field(default=None, repr=False)
     reference: Reference | None = field(default=None, repr=False)
+    replayed: Replayed = field(default_factory=Replayed, repr=False)
     probes: list[WatchCounts] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
 
     def __post_init__(self) -> None:

@@ -50,10 +50,11 @@ def test_the_least_of_the_rounds_counts() -> None:
 
 
 def test_the_figures_of_a_workload_are_ratios_of_its_times() -> None:
-    """Simulator over NumPy, over bare tiles, over itself without rules; milliseconds."""
-    times = {"simulator": 0.06, "rules off": 0.05, "numpy": 0.03, "tiles": 0.02}
+    """Simulator and replay over NumPy and over bare tiles, simulator over itself without rules; milliseconds."""
+    times = {"simulator": 0.06, "replayed": 0.024, "rules off": 0.05, "numpy": 0.03, "tiles": 0.02}
     found = measure.figures("any", times)
-    expected = {"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60}
+    replayed = {"replayed over NumPy": 0.8, "replayed over tiles": 1.2, "ms replayed": 24}
+    expected = {"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60} | replayed
     assert found == pytest.approx(expected)
     found = measure.figures("any", times | {"dependences": 1.5e-6})
     assert found == pytest.approx(expected | {"dependences us an instruction": 1.5})

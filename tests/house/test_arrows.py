@@ -34,7 +34,8 @@ ARROWS: dict[str, set[str]] = {
     "rules": {"chip", "record"},
     "language": {"chip", "engines", "isa", "issue", "record"},
     "lint": set(),  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
-    "launch": {"chip", "history", "lint", "record", "rules"},
+    "replay": {"chip", "issue", "record"},
+    "launch": {"chip", "history", "lint", "record", "replay", "rules"},
     "precision": {"chip", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},

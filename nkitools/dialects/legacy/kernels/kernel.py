@@ -86,10 +86,9 @@ class Kernel(KernelObject[P]):
 
     def launch(self) -> Launch:
         """Return how a call of this kernel is launched."""
+        returns, switches = self._returns_outputs, switches_of(self.function, self.options)
         return Launch(
-            as_program(
-                self.function, returns_outputs=self._returns_outputs, switches=switches_of(self.function, self.options)
-            ),
+            as_program(self.function, returns_outputs=returns, switches=switches),
             self.__name__,
             grid=self.grid,
             chip=self.options.get("platform_target"),
@@ -97,6 +96,7 @@ class Kernel(KernelObject[P]):
             dialect=LEGACY,
             returns_on_chip=True,
             reported=with_codes,
+            variant=(returns, switches),
         )
 
     def simulate(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, usual_precision: str = "precise") -> Any:

@@ -1,0 +1,211 @@
+"""The lists of steps that are kept, each with the run that it was recorded in; and how a list comes about."""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+import weakref
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.record.prints.print_sequence import Prints
+from nkitools.record.record import Record
+from nkitools.replay.passes import shortened
+from nkitools.replay.purity import Impure, Reads
+from nkitools.replay.recording import Recording
+from nkitools.replay.step_list import StepList
+from nkitools.replay.steps import Step
+from nkitools.rules.finding import Finding
+
+MOST_FORMS = 128  # calls of some form that are remembered
+MOST_BYTES = 256 << 20  # of the memory of all lists
+_WIDEST = 8  # bytes of an element
+_DRAWN = 65_521  # random numbers, again and again; no multiple of a tile's size
+_STEP_BYTES = 2048  # a step's own, about
+MOST_MISSES = 3  # runs one after the other that evidence has sent to the kernel's Python
+
+
+@dataclass(eq=False)
+class Recorded:
+    """A recorded run: its steps, and what every replay of it has in common with it."""
+
+    steps: StepList
+    records: list[Record]  # of each rank
+    findings: list[Finding]
+    places: list[Any]  # what the kernel returned on each rank, with a place for each tensor
+    results: list[tuple[tuple[int, ...], np.dtype[Any]]]  # the storages of the results
+    inputs: list[tuple[tuple[int, ...], Any]]  # shapes and dtypes of the storages of the arguments
+
+
+@dataclass(eq=False)
+class Form:
+    """Calls of one kernel with arguments of one form."""
+
+    function: Callable[[], Any]  # returns the kernel's function, None where it is gone
+    reads: Reads | None = None  # from the recorded run on
+    reason: str = ""  # why none of them is replayed
+    runs: int = 0
+    misses: int = 0  # runs one after the other whose values have called for a look at them
+    recorded: Recorded | None = None
+
+    def refuse(self, reason: str) -> None:
+        """Let no run of this form be replayed."""
+        self.reason, self.reads, self.recorded = reason, None, None
+
+    @property
+    def rests(self) -> bool:
+        """Return whether a run is left to the kernel's Python after so many: the 4th, 8th, 16th one tries again."""
+        return self.misses >= MOST_MISSES and self.misses & (self.misses - 1) != 0
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of its list."""
+        steps = None if self.recorded is None else self.recorded.steps
+        return 0 if steps is None else steps.nbytes + _STEP_BYTES * len(steps.steps)
+
+
+@dataclass(eq=False)
+class KeptForms:
+    """The forms that were met last."""
+
+    forms: OrderedDict[Hashable, Form] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def form(self, form: Hashable, function: Any) -> Form:
+        """Return the form of a function's call; a new one where what its code reads has changed."""
+        key = (id(function), form)
+        with self.lock:
+            try:
+                found = self.forms.get(key)
+            except TypeError:
+                raise Impure("its arguments, or the settings of its launch, cannot be compared") from None
+            if found is None or found.function() is not function or not (found.reads is None or found.reads.hold()):
+                found = self.forms[key] = Form(_weakly(function))
+            self.forms.move_to_end(key)
+            while len(self.forms) > MOST_FORMS:
+                self.forms.popitem(last=False)
+            return found
+
+    def keep(self, form: Form, recorded: Recorded) -> None:
+        """Keep a list, and forget the oldest ones where all of them together have too much memory."""
+        with self.lock:
+            form.recorded = recorded
+            total = sum(each.nbytes for each in self.forms.values())
+            for each in list(self.forms.values()):
+                if total <= MOST_BYTES:
+                    return
+                total -= each.nbytes
+                each.recorded, each.runs = None, 0
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self.lock:
+            self.forms.clear()
+
+
+KEPT = KeptForms()
+
+
+def _weakly(function: Any) -> Callable[[], Any]:
+    """Return a reference that keeps no function alive; `Impure` where there is none, as of a partial."""
+    try:
+        return weakref.ref(function)
+    except TypeError:
+        raise Impure(f"the kernel is of class {type(function).__name__}, which can change") from None
+
+
+def list_of(recording: Recording, after: Sequence[Array], results: Sequence[Array]) -> StepList | None:
+    """Return a list that gives the same bits as the recorded run; None where it gives others.
+
+    ``after``: the bytes of the arguments after the run, ``results``: those of its results. A short list must also agree
+    with the plain one on other values.
+    """
+    plain = StepList(recording.steps)
+    merging, separate = (shortened(recording.steps, merges=merges) for merges in (True, False))
+    short = [separate] if len(separate) < len(recording.steps) else []
+    if _products(merging) < _products(separate):
+        short.insert(0, merging)
+    if short:
+        others = _others(recording)
+        others_after, others_made = _made(plain, others, results)
+        for steps in map(StepList, short):
+            agrees = _agrees(steps, recording.before, after, results)
+            if agrees and _agrees(steps, others, others_after, others_made):
+                return steps
+    return plain if _agrees(plain, recording.before, after, results) else None
+
+
+def _products(steps: Sequence[Step]) -> int:
+    """Return how many matmuls there are."""
+    return sum(step.kind == "matmul" for step in steps)
+
+
+def _made(steps: StepList, inputs: Sequence[Array], results: Sequence[Array]) -> tuple[list[Array] | None, list[Array]]:
+    """Return the bytes of the arguments after a list, None where values were looked at, and those of its results."""
+    changed = {root.argument for root in steps.changed}
+    given = [each.copy() if number in changed else each for number, each in enumerate(inputs)]
+    made = [np.empty_like(each) for each in results]
+    done = steps.execute(given, made, looks=False)
+    return None if done is None else given, made
+
+
+def _agrees(steps: StepList, inputs: Sequence[Array], after: Sequence[Array] | None, results: Sequence[Array]) -> bool:
+    """Return whether a list makes these bytes of those."""
+    given, made = _made(steps, inputs, results)
+    if given is None or after is None:
+        return False
+    return all(map(_are_equal, [*made, *given], [*results, *after]))
+
+
+def _are_equal(one: Array, other: Array) -> bool:
+    """Return whether two pieces of memory hold the same bytes."""
+    wide = one.size - one.size % 8
+    same = np.array_equal(one[:wide].view(np.uint64), other[:wide].view(np.uint64))
+    return same and np.array_equal(one[wide:], other[wide:])
+
+
+def _others(recording: Recording) -> list[Array]:
+    """Return other values for the arguments: ordinary numbers where the recorded ones are floats, else the same."""
+    random = np.random.default_rng(0)
+    found = []
+    kinds = {view.root.argument: view.dtype for step in recording.steps for view in step.sources()}
+    for number, before in enumerate(recording.before):
+        dtype = kinds.get(number)
+        if dtype == np.float32:
+            found.append(np.resize(random.standard_normal(_DRAWN, np.float32), before.size // 4).view(np.uint8))
+        else:
+            size = 1 if dtype is None else dtype.itemsize
+            found.append(np.roll(before.reshape(-1, size), _DRAWN // 3, axis=0).reshape(-1))
+    return found
+
+
+def shared(record: Record, echo: Callable[[str], None] | None = None) -> Record:
+    """Return a record with the same rows, for another run of the same instructions, which shows its prints so."""
+    other = copy.copy(record)
+    other.prints, other.echo = Prints(), echo
+    other._starts = array("q")  # it grows where rows are looked up
+    return other
+
+
+def writes_meet(record: Record) -> bool:
+    """Return whether two programs have written to the same bytes of a storage that they share."""
+    owners: dict[int, Array] = {}  # by storage, for each byte the number of a program
+    numbers: dict[tuple[int, ...], int] = {}
+    for _, program, access, _ in record.values:
+        layout, number = access.layout, numbers.setdefault(program, len(numbers) + 1)
+        if access.storage not in owners:
+            nbytes = math.prod(record.storages[access.storage].shape) * _WIDEST
+            owners[access.storage] = np.zeros(nbytes, np.int16)
+        shape, strides = (*layout.shape, layout.dtype.itemsize), (*(2 * each for each in layout.strides), 2)
+        mine = np.ndarray(shape, np.int16, owners[access.storage], 2 * access.byte_offset, strides)
+        if ((mine != 0) & (mine != number)).any():
+            return True
+        mine[...] = number
+    return False

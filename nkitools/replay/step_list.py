@@ -1,0 +1,187 @@
+"""A list of steps with memory of its own: it is executed on the arguments of a run, instead of the kernel's Python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.core import CORE
+from nkitools.chip.numeric_flags import noticing
+from nkitools.chip.numerics import Array
+from nkitools.record.prints.device_print import Print
+from nkitools.replay.steps import Root, Step, View
+from nkitools.rules.finding import REPORTER
+
+_ALIGNMENT = 64  # bytes: a line of the cache
+
+
+class _Evidence(Exception):
+    """A value called for a look at it."""
+
+
+class StepList:
+    """Steps, ready to be executed.
+
+    What lies in memory of the kernel's own is bound once. Arguments and results are other arrays in each run: their
+    places are filled when it begins.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = steps
+        self.lock = threading.Lock()  # the memory of its own serves one run at a time
+        views = [view for step in steps for _, view in step.views()]
+        roots = {id(view.root): view.root for view in views}
+        # A written argument stays as it is until all steps have passed: they work on a copy.
+        self.changed = [root for root in roots.values() if root.argument >= 0 and root.is_written]
+        self._memory, self.nbytes = placed(steps)
+        self._engines: list[Any] = []
+        self._printed: list[Print] = []
+        self._holes: list[tuple[list[Any], int, View]] = []
+        self._calls: list[tuple[Callable[..., Any], list[Any]]] = []
+        self._bind(steps)
+
+    def _bind(self, steps: Sequence[Step]) -> None:
+        engines = None
+        for step in steps:
+            if step.engines is not engines and step.printed is None:
+                engines = step.engines
+                self._engines.append(engines)
+                self._calls.append((CORE.set, [engines]))
+            compute = partial(step.compute, **step.keywords) if step.keywords else step.compute
+            if step.masks:
+                compute = partial(_masked, compute, step.masks, _same_views(step))
+            if step.printed is not None:
+                compute = partial(self._print, step.printed)
+            self._calls.append((compute, self._bound(step.arguments)))
+
+    def _bound(self, arguments: Sequence[Any]) -> list[Any]:
+        bound = list(arguments)
+        for number, each in enumerate(arguments):
+            if isinstance(each, View):
+                memory = self._memory.get(each.root)
+                if memory is None:
+                    self._holes.append((bound, number, each))
+                bound[number] = None if memory is None else each.on(memory)
+        return bound
+
+    def _print(self, one: Print, value: Array) -> None:
+        self._printed.append(replace(one, value=np.array(value), order=-1))
+
+    def execute(self, inputs: Sequence[Array], results: Sequence[Array], *, looks: bool) -> list[Print] | None:
+        """Compute the results from the arguments, all as bytes; returns the device prints.
+
+        None where a value calls for a look at it: nothing but ``results`` has then changed. ``looks``: whether values
+        are looked at, which rules="off" does without.
+        """
+        evidence: list[Any] = []
+        self._printed = []
+        for root in self.changed:
+            np.copyto(self._memory[root], inputs[root.argument])
+        for arguments, number, view in self._holes:
+            root = view.root
+            arguments[number] = view.on(results[root.result] if root.result >= 0 else inputs[root.argument])
+        for engines in self._engines:
+            engines.reset()
+        core = CORE.set(None)
+        try:
+            with unreported(), noticing(evidence if looks else None):
+                for compute, arguments in self._calls:
+                    compute(*arguments)
+        except Exception:  # the kernel's own run raises it again, at its line
+            return None
+        finally:
+            CORE.reset(core)
+            for arguments, number, _ in self._holes:
+                arguments[number] = None
+        if evidence:
+            return None
+        for root in self.changed:
+            np.copyto(inputs[root.argument], self._memory[root])
+        return self._printed
+
+
+@contextmanager
+def unreported() -> Iterator[None]:
+    """Raise an exception in place of each report of the block."""
+    token = REPORTER.set(_no_report)
+    try:
+        yield
+    finally:
+        REPORTER.reset(token)
+
+
+def _no_report(*args: Any, **kwargs: Any) -> bool:
+    raise _Evidence
+
+
+def _masked(compute: Callable[..., Any], masks: dict[int, Array], same: dict[int, int], *arguments: Any) -> None:
+    """Compute into copies of the masked outputs, and put those elements of them where they belong that are written."""
+    given = list(arguments)
+    for number in masks:
+        given[number] = np.array(arguments[number])
+    for number, output in same.items():
+        given[number] = given[output]
+    compute(*given)
+    for number, mask in masks.items():
+        np.copyto(arguments[number], given[number], where=mask)
+
+
+def _same_views(step: Step) -> dict[int, int]:
+    """Return the operands that are a masked output themselves, and see what is computed there."""
+    return {
+        number: output
+        for number, view in step.views()
+        for output in step.masks
+        if number != output and view is step.arguments[output]
+    }
+
+
+def placed(steps: Sequence[Step]) -> tuple[dict[Root, Array], int]:
+    """Return the bytes of each root that is the same in every run, and how many bytes all of them are.
+
+    Those that are not alive at the same time share memory, the most recently used first: it is in the cache.
+    """
+    last: dict[Root, int] = {}
+    reach: dict[Root, int] = {}  # bytes that are used: of a whole memory with addresses few
+    for number, step in enumerate(steps):
+        for _, view in step.views():
+            last[view.root] = number
+            reach[view.root] = max(reach.get(view.root, 0), view.bounds[1])
+    memory: dict[Root, Array] = {}
+    free: dict[int, list[Array]] = {}
+    ending: dict[int, list[Root]] = {}
+    total = 0
+    for number, step in enumerate(steps):
+        for _, view in step.views():
+            root = view.root
+            if root in memory or root.result >= 0:
+                continue
+            if root.constant is not None:
+                memory[root] = root.constant
+            elif root.argument >= 0:
+                if root.is_written:
+                    memory[root] = _bytes(root.nbytes)
+                    total += root.nbytes
+            else:
+                kept = free.setdefault(reach[root], [])
+                if not kept:
+                    kept.append(_bytes(reach[root]))
+                    total += reach[root]
+                memory[root] = kept.pop()
+                ending.setdefault(last[root], []).append(root)
+        for root in ending.pop(number, ()):
+            free[reach[root]].append(memory[root])
+    return memory, total
+
+
+def _bytes(count: int) -> Array:
+    """Return memory that begins where a line of the cache does."""
+    raw = np.empty(count + _ALIGNMENT, np.uint8)
+    start = -int(raw.__array_interface__["data"][0]) % _ALIGNMENT
+    return raw[start : start + count]

@@ -1,0 +1,79 @@
+"""Every kernel of ``kernels/nki`` gives the same bits, prints, findings and instructions in a replay as in a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nkitools
+from tests.cases import cases
+from tests.replay.kernel_calls import CALLS, Call
+
+REPLAYED = [call for call in CALLS if not call.why_not]
+CHOSEN_BY_DATA = [call for call in CALLS if call.why_not]
+
+
+def bits(outputs: Any) -> list[tuple[Any, ...]]:
+    """Return the arrays of results as their dtypes, shapes and bytes."""
+    arrays = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [(array.dtype, array.shape, array.tobytes()) for array in arrays]
+
+
+def simulated(call: Call, arguments: tuple[Any, ...], replay: str) -> Any:
+    return nkitools.simulate(call.kernel, *arguments, replay=replay, rules="report", **call.settings)
+
+
+def assert_same(run: Any, expected: Any) -> None:
+    """Both runs have shown the same, to the bit."""
+    assert bits(run.outputs) == bits(expected.outputs)
+    assert run.findings == expected.findings
+    assert [one.text() for one in run.prints] == [one.text() for one in expected.prints]
+    assert run.instructions[:] == expected.instructions[:]
+    for kind in ("flow", "output", "anti"):
+        rows, others = (getattr(each.dependences, kind) for each in (run, expected))
+        np.testing.assert_array_equal(rows.starts, others.starts)
+        np.testing.assert_array_equal(rows.sources, others.sources)
+
+
+@pytest.mark.parametrize("call", REPLAYED, ids=[call.name for call in REPLAYED])
+def test_a_replay_has_the_bits_of_a_run(call: Call) -> None:
+    """With the recorded arguments, and with others of the same form."""
+    random = np.random.default_rng(1)
+    first, second = call.arguments(random), call.arguments(random)
+    assert_same(simulated(call, first, "on"), simulated(call, first, "off"))
+    for arguments in (first, second):
+        replayed = simulated(call, arguments, "on")
+        assert replayed.replayed.done, replayed.replayed.reason
+        assert_same(replayed, simulated(call, arguments, "off"))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("call", REPLAYED, ids=[call.name for call in REPLAYED])
+def test_awkward_values_have_the_bits_and_findings_of_a_run(call: Call) -> None:
+    """Zeros of both signs, subnormal, very large, infinite and NaN elements among others: replayed or run in full."""
+
+    @settings(max_examples=cases(100))
+    @given(seed=st.integers(0, 2**32), awkward=st.booleans())
+    def holds(seed: int, awkward: bool) -> None:
+        arguments = call.arguments(np.random.default_rng(seed), awkward=awkward)
+        assert_same(simulated(call, arguments, "on"), simulated(call, arguments, "off"))
+
+    holds()
+
+
+@pytest.mark.parametrize("call", CHOSEN_BY_DATA, ids=[call.name for call in CHOSEN_BY_DATA])
+def test_a_kernel_whose_data_choose_elements_runs_each_time(call: Call) -> None:
+    """The record of such a run is that of its data; replay="on" says so."""
+    random = np.random.default_rng(1)
+    for _ in range(3):
+        arguments = call.arguments(random)
+        run = simulated(call, arguments, "auto")
+        assert not run.replayed.done
+        assert_same(run, simulated(call, arguments, "off"))
+    assert call.why_not in run.replayed.reason
+    with pytest.raises(ValueError, match=call.why_not):
+        simulated(call, call.arguments(random), "on")
