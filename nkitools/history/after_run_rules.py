@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.chip.generations import Generation
 from nkitools.history.capacity import report_capacity
+from nkitools.history.device_loops import report_unequal_turns, report_unrolled
 from nkitools.history.races import report_races
 from nkitools.history.speed import report_speed
 from nkitools.record.columns import Columns
@@ -11,15 +13,15 @@ from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 
 
-def judge(record: Record, reporter: Reporter, chip: Generation, *, spills: bool) -> None:
-    """NK502 and NK508 of several programs, NK202, NK203 and NK701 to NK704; nothing under ``rules="off"``.
-
-    ``spills``: see `report_capacity`.
-    """
+def judge(record: Record, reporter: Reporter, chip: Generation, dialect: DialectSemantics) -> None:
+    """NK502, NK508, NK514 of several programs, NK202, NK203, NK701 to NK704, NK709; nothing under ``rules="off"``."""
     if reporter.level == "off":
         return
     columns = Columns(record)
     if record.keeps_parts:
         report_races(record, columns, reporter)
-    report_capacity(record, columns, reporter, chip, spills=spills)
+    report_capacity(record, columns, reporter, chip, spills=dialect.spills)
     report_speed(columns, reporter, chip)
+    report_unequal_turns(record, reporter)
+    if dialect.unrolls_loops:
+        report_unrolled(columns, reporter)

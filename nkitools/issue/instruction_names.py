@@ -8,25 +8,47 @@ from dataclasses import dataclass
 from typing import Any
 
 from nkitools.chip.core import Core
+from nkitools.record.device_turns import LoopTurns
 from nkitools.rules.finding import refuse
 
 
 @dataclass(eq=False, slots=True)
 class DeviceLoop:
-    """A loop on the device whose body is running: one body, however many turns. ``first``: this is the first turn."""
+    """A loop on the device whose body is running: one body, however many turns."""
 
     around: DeviceLoop | None
-    first: bool = True
+    site: int  # the author's line
+    turns: int = 0  # that have ended
+    repeats_from: int = -1  # the position in the record where its second turn began
 
     @classmethod
     @contextmanager
-    def begun(cls, core: Core) -> Iterator[DeviceLoop]:
-        """Provide the loop while it runs."""
-        loop = core.device_loop = cls(core.device_loop)
+    def begun(cls, core: Core, site: int) -> Iterator[DeviceLoop]:
+        """Provide the loop while it runs; the record keeps how often it has turned."""
+        record = core.record
+        loop = core.device_loop = cls(core.device_loop, site)
         try:
             yield loop
         finally:
             core.device_loop = loop.around
+            begin = loop.repeats_from if loop.turns > 1 else record.count
+            record.device_loops.append(LoopTurns(core.program, loop.path, loop.turns, begin, record.count))
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """Return the sites of the loops around this one, and its own."""
+        return (self.site,) if self.around is None else (*self.around.path, self.site)
+
+    @property
+    def first(self) -> bool:
+        """Return whether this is the first turn."""
+        return not self.turns
+
+    def end_turn(self, core: Core) -> None:
+        """Count a turn that has ended."""
+        self.turns += 1
+        if self.turns == 1:
+            self.repeats_from = core.record.count
 
     @property
     def is_first(self) -> bool:

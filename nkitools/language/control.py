@@ -54,12 +54,12 @@ def _counters(what: str, values: range, sources: tuple[int, ...]) -> Iterator[Vi
     record = core.record
     parent, site = record.loop, record.site()
     record.skipped_loop = record.skipped_loop or not values
-    with DeviceLoop.begun(core) as loop:
+    with DeviceLoop.begun(core, site) as loop:
         try:
             for value in values:
                 record.loop = record.loop_states.enter(parent, site, value, values.step)
                 yield VirtualRegister(value, frozen=True).made_by(sources)
-                loop.first = False
+                loop.end_turn(core)
         finally:
             record.loop = parent
 
@@ -110,14 +110,14 @@ def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> N
     core, condition = current_core(what), _condition(what, "init", init)
     core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
     state = FirstTurn.of(core, "while_loop", body_fun)
-    with DeviceLoop.begun(core) as loop:
+    with DeviceLoop.begun(core, core.record.site()) as loop:
         while condition.read(what) != 0:
             given = type(condition)(condition.value).made_by(condition.sources)
             condition = _condition(what, "what body_fun returns", body_fun(given))
             if state is not None:
                 state.compare()
                 state = None
-            loop.first = False
+            loop.end_turn(core)
 
 
 def _body(what: str, body_fun: Callable[..., Any]) -> None:

@@ -208,7 +208,7 @@ class Programs:
         """Return what history shows when all have ended; program 0's result in kind."""
         if self.record.changed_bodies:
             self._report_changed_bodies()
-        judge(self.record, self.reporter, self.generation, spills=self.launch.dialect.spills)
+        judge(self.record, self.reporter, self.generation, self.launch.dialect)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
         is_modern = self.language.dialect == MODERN

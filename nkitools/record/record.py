@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.record.device_turns import LoopTurns
 from nkitools.record.instruction_record import InstructionRecord, OperandRecord
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
@@ -116,6 +117,7 @@ class Record(OpenRows):
         self.labels: list[tuple[tuple[int, ...], int, str]] = []
         self.ordered: list[tuple[tuple[int, ...], int, int]] = []
         self.skipped_loop = False
+        self.device_loops: list[LoopTurns] = []  # in the order in which they ended
         self.compares_bodies = False
         self.compared_bodies: dict[int, CodeType] = {}  # by their ids
         self.changed_bodies: list[Any] = []

@@ -8,6 +8,7 @@ LEGACY = DialectSemantics(
     name="neuronxcc.nki",
     places_tiles=True,
     spills=True,
+    unrolls_loops=False,
     memory_names_as_text=True,
     takes_ranks=False,
     has_lnc_degrees=False,
