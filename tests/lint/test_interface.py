@@ -25,6 +25,7 @@ MODERN_CASES = {
     "a memory as a text": "tile = nl.ndarray((128, 4), dtype=nl.float32, buffer='sbuf')  # NK608 54",
     "a misspelt name": "tile = nl.lod(x)  # NK607 8",
     "a remainder": "tile = nl.mod(nl.load(x), 2.0)  # NK615 8",
+    "a quotient": "tile = nl.divide(nl.load(x), 2.0)  # NK615 8",
     "a size that is called otherwise": "n = nl.tile_size.total_available_sbuf_size  # NK618 5",
     "a store the wrong way round": (
         "out = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.shared_hbm)\nnl.store(nl.load(x), out)  # NK201 1"
