@@ -32,6 +32,7 @@ class Layout:
     nbytes: int = field(init=False)
     partitions: int = field(init=False)
     free_elements: int = field(init=False)
+    free_bytes: int = field(init=False)  # of one partition's elements
     injective: bool = field(init=False)  # no two indices name the same byte
     contiguous: bool = field(init=False)
     span: int = field(init=False)  # from the first byte to behind the last
@@ -47,6 +48,7 @@ class Layout:
         self.nbytes = self.elements * itemsize
         self.partitions = shape[0]
         self.free_elements = math.prod(shape[1:])
+        self.free_bytes = self.free_elements * itemsize
         self.injective = _injective(shape, strides, itemsize)
         self.contiguous = is_dense(shape, strides, itemsize)
         # Towards the end of the storage only: a view that runs backwards begins at its last byte.

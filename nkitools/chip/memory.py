@@ -76,6 +76,10 @@ class Storage:
     # What most storages never get stands in the class: a storage is made for each tile.
     name = ""
     packed = True
+    full = False
+    physical: PhysicalMemory | None = None
+    start_partition = 0
+    start_byte = 0
     placed_to_fit = False  # the compiler places it where accesses may begin (legacy, without an address)
     written: Array | None = None
     written_bytes = 0
@@ -135,16 +139,13 @@ class Storage:
         self.id = next(_ids)
         self.shape = shape = layout.shape
         self.dtype = dtype = layout.dtype
-        self.memory = memory = layout.memory
+        self.memory = layout.memory
         self.site = site
         self.array = np.empty(shape, dtype.dtype)
-        self.full = False
-        self.physical = None
-        self.start_partition = self.start_byte = 0
         self.nbytes = self._remaining = layout.nbytes
-        self.free_bytes = self.partition_bytes = self.unit = layout.nbytes // shape[0]
+        self.free_bytes = self.partition_bytes = self.unit = layout.free_bytes
         self.on_chip = True
-        if memory is _PSUM:
+        if layout.memory is _PSUM:
             self.foreign, self.sums = [], []
         return self
 

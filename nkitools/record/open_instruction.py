@@ -17,10 +17,15 @@ from nkitools.record.loop_counters import Moment, moment_of
 from nkitools.record.rows import RecordedPlan, Rows, is_destination, operand_count, with_destination
 from nkitools.record.source_sites import author_frame
 
+_new = object.__new__
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(eq=False)
 class OpenInstruction:
-    """The last instruction of a call that returns a value, until the next one begins."""
+    """The last instruction of a call that returns a value, until the next one begins.
+
+    What most of them leave as it is stands in the class: one is made for each value.
+    """
 
     plan: Any  # None: the call has issued nothing, or nothing that may write elsewhere
     site: int
@@ -86,7 +91,14 @@ class OpenRows(Rows):
         self, plan: RecordedPlan, site: int, operands: list[int], tile: Storage, *, is_only_writer: bool = True
     ) -> OpenInstruction:
         """Return the open instruction that has written to the tile of a call; none is open before."""
-        self.open = opened = OpenInstruction(plan, site, operands, self.loop, tile, is_only_writer)
+        self.open = opened = _new(OpenInstruction)
+        opened.plan = plan
+        opened.site = site
+        opened.operands = operands
+        opened.loop = self.loop
+        opened.tile = tile
+        if is_only_writer:
+            opened.is_only_writer = True
         if self.observers:
             opened.moment = moment_of(author_frame(2))
         return opened

@@ -49,6 +49,18 @@ def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
     return words
 
 
+def words_of_three(first: NkiTensor, second: NkiTensor, third: NkiTensor) -> list[int]:
+    """Return the words of three operands."""
+    return [
+        first.storage.id << _HALF | (first._layout or first.layout).id,
+        first.byte_offset,
+        second.storage.id << _HALF | (second._layout or second.layout).id,
+        second.byte_offset,
+        third.storage.id << _HALF | (third._layout or third.layout).id,
+        third.byte_offset,
+    ]
+
+
 def operand_count(words: Sequence[int]) -> int:
     """Return how many operands have these words."""
     return len(words) // OPERAND_WORDS
@@ -215,14 +227,14 @@ class Rows:
         NK611 for an operand that is older than this run. For speed those in the middle are looked at only when the run
         meets the plan for the first time.
         """
-        number = plan.id
-        planned = self.plans.get(number)
+        planned = self.plans.get(plan.id)
         is_new = planned is None
         if planned is None:
-            planned = self.plans[number] = Planned.of(plan, operand_count(operands))
+            planned = self.plans[plan.id] = Planned.of(plan, operand_count(operands))
         self.states.append(self.loop)
-        self.row_words.frombytes(planned.packed(~number << _HALF | (site & _LOW), *operands))
-        if is_new or (operands and (operands[0] < self._oldest or operands[-2] < self._oldest)):
+        self.row_words.frombytes(planned.packed(~plan.id << _HALF | (site & _LOW), *operands))
+        oldest = self._oldest
+        if is_new or (operands and (operands[0] < oldest or operands[-2] < oldest)):
             self._check_ages(plan, operands)
 
     def check_ages(self, plan: RecordedPlan, operands: list[int]) -> None:
@@ -292,10 +304,12 @@ class Rows:
             head = words[start]
             planned = plans[~(head >> _HALF)]
             end = start + planned.words
-            for at in range(start + 1, end, OPERAND_WORDS):
-                if words[at] < limit:
-                    row = Row(position, planned.plan, site_of(head), words[start + 1 : end])
-                    yield row, (at - start) // OPERAND_WORDS
+            storages = words[start + 1 : end : OPERAND_WORDS]
+            if storages and min(storages) < limit:
+                row = Row(position, planned.plan, site_of(head), words[start + 1 : end])
+                for number, word in enumerate(storages):
+                    if word < limit:
+                        yield row, number
             start = end
 
     def plan_at(self, position: int) -> Any:

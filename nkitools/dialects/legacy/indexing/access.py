@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from nkitools.chip.layout import Layout
 from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
 from nkitools.chip.view_checks import describe, name_of
@@ -141,6 +142,7 @@ def is_advanced(item: Subscript) -> bool:
 
 _MAX_PATTERNS = 50_000
 _patterns: dict[tuple[Any, ...], Pattern] = {}  # of index tuples that were found to be good
+_views: dict[tuple[Any, ...], tuple[Layout, int]] = {}  # of pairs of indices within a tensor: layouts and byte offsets
 
 
 def access_of(tensor: NkiTensor, items: tuple[Any, ...]) -> Access:
@@ -172,6 +174,46 @@ def known_view(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
 
     It does so where an item is no index and no position from the start, or leaves the tensor.
     """
+    storage = tensor.storage
+    if storage.physical is None and len(items) == 2 and items[0].__class__ is items[1].__class__ is Index:
+        first, second = items
+        key = (  # all that the view's layout follows from: the view has no address, and lies within the tensor
+            tensor._layout or tensor.layout,
+            tensor.byte_offset,
+            storage.partition_bytes,
+            storage.placed_to_fit,
+            first.constant,
+            first.coefficients,
+            first.shape,
+            second.constant,
+            second.coefficients,
+            second.shape,
+        )
+        known = _views.get(key)
+        if known is not None:
+            return _view_at(tensor, *known)
+        found = _view_of_pattern(tensor, items)
+        if found is not None:
+            if len(_views) > _MAX_PATTERNS:
+                _views.clear()
+            _views[key] = (found.layout, found.byte_offset)
+        return found
+    return _view_of_pattern(tensor, items)
+
+
+def _view_at(tensor: NkiTensor, layout: Layout, offset: int) -> NkiTensor:
+    """Return the view of a tensor's storage that has this layout and begins there."""
+    view = _new(NkiTensor)
+    view.storage = storage = tensor.storage
+    view.dtype = dtype = tensor.dtype
+    view.shape = shape = layout.shape
+    view.array = storage.window(shape, dtype, offset, layout.strides)
+    view.byte_offset, view._layout = offset, layout
+    return view
+
+
+def _view_of_pattern(tensor: NkiTensor, items: tuple[Any, ...]) -> NkiTensor | None:
+    """Return the view of an index tuple of a known pattern; None where it goes the usual way."""
     storage = tensor.storage
     constants: list[int] = []
     form: list[Any] = [storage.on_chip]

@@ -22,7 +22,7 @@ from nkitools.issue.instruction import Instruction
 from nkitools.issue.plan import Plan
 from nkitools.issue.value_rules import judge_call
 from nkitools.record.record import StorageRecord
-from nkitools.record.rows import words_of
+from nkitools.record.rows import words_of, words_of_three
 
 _new = object.__new__
 _TILES: set[type[Any]] = set()  # the dialect's tensors, which this file stands below, once a form has been met
@@ -62,66 +62,77 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
     core = CORE.get()
     if core is None or core.careful:
         return None
-    key, arrays = [what], []
-    views: list[Any] = [None]  # the value's place, then the operands
+    views = []
     for each in operands:
-        of = each.__class__
-        if of not in _TILES:
-            key.append(of)
-            arrays.append(each)
-            continue
-        view = each.base
-        if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
-            return None
-        key.append(view._layout or view.layout)
-        arrays.append(view.array)
-        views.append(view)
+        if each.__class__ in _TILES:
+            view = each.base
+            if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
+                return None
+            views.append(view)
     try:
-        form = core.plans.get(tuple(key))
+        if len(operands) == len(views) == 2:  # the usual call, without a loop
+            first, second = views
+            form = core.plans.get((what, first._layout or first.layout, second._layout or second.layout))
+        else:
+            form = core.plans.get((what, *[_form_of(each) for each in operands]))
     except TypeError:  # an argument that the usual way refuses
         return None
-    if form is None:
-        return None
-    if form.is_swapped:
-        arrays.reverse()
+    return None if form is None else _value_of_form(core, form, operands, views, depth + 1)
+
+
+def _form_of(operand: Any) -> Layout | type[Any]:
+    """Return what a form keeps of an operand: the layout of a tile, the class of a number."""
+    of = operand.__class__
+    return of if of not in _TILES else operand.base._layout or operand.base.layout
+
+
+def _value_of_form(core: Core, form: CallForm, operands: tuple[Any, ...], views: list[NkiTensor], depth: int) -> Any:
+    """Return the value of a call of this form; ``views`` are those of the operands that are tiles."""
     record = core.record
     if record.open is not None:
         record.begin_instruction()
     site, naming = record.sites.current_and_naming(depth)
-    views[0] = dst = _new_tile(core, form, naming)
-    plan = form.plan
-    form.compute(dst.array, *arrays, *form.absent)
+    plan, layout = form.plan, form.layout
+    storage = Storage.of_layout(layout, naming)
+    storage.placed_to_fit = core.dialect.places_tiles
+    known = form.storages.get(naming)
+    if known is None:
+        form.storages[naming] = record.allocated(storage)
+    else:
+        record.allocated(storage, known)
+    dst = _new(NkiTensor)
+    dst.storage = storage
+    dst.array = array = storage.array
+    dst.dtype = dtype = layout.dtype
+    dst.shape = shape = layout.shape
+    dst.byte_offset = 0
+    dst._layout = layout
+    if len(operands) == len(views) == 2:
+        first, second = views
+        words = words_of_three(dst, first, second)
+        if form.is_swapped:
+            form.compute(array, second.array, first.array, *form.absent)
+        else:
+            form.compute(array, first.array, second.array, *form.absent)
+    else:
+        words = words_of((dst, *views))
+        arrays = [each.base.array if each.__class__ in _TILES else each for each in operands]
+        form.compute(array, *(arrays[::-1] if form.is_swapped else arrays), *form.absent)
     if core.evidence:
         _judge(core, form, dst, operands)
-    dst.storage.full = True
+    storage.full = True
     if plan.in_psum:
-        note_accesses(plan, views)
+        note_accesses(plan, [dst, *views])
     value = _new(form.kind)
     value.base = dst
     value.access = value.lanes = None
-    value.element = dst.dtype
-    value.shape = dst.shape
-    value.opened = record.open_instruction(plan, site, words_of(views), dst.storage)
+    value.element = dtype
+    value.shape = shape
+    value.opened = record.open_instruction(plan, site, words, storage)
     tell = TENSOR_MADE.get()
     if tell is not None:
         tell()
     return value
-
-
-def _new_tile(core: Core, form: CallForm, naming: int) -> NkiTensor:
-    """Return the unwritten tile for the value of a call, which the record names by the site ``naming``."""
-    layout = form.layout
-    storage = Storage.of_layout(layout, naming)
-    storage.placed_to_fit = core.dialect.places_tiles
-    form.storages[naming] = core.record.allocated(storage, form.storages.get(naming))
-    tile = _new(NkiTensor)
-    tile.storage = storage
-    tile.array = storage.array
-    tile.dtype = layout.dtype
-    tile.shape = layout.shape
-    tile.byte_offset = 0
-    tile._layout = layout
-    return tile
 
 
 def keep_form(
