@@ -82,8 +82,11 @@ def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
 
 def _form_of(operand: Any) -> Layout | type[Any]:
     """Return what a form keeps of an operand: the layout of a tile, the class of a number."""
-    of = operand.__class__
-    return of if of not in _TILES else operand.base._layout or operand.base.layout
+    of: type[Any] = operand.__class__
+    if of not in _TILES:
+        return of
+    view: NkiTensor = operand.base
+    return view._layout or view.layout
 
 
 def _value_of_form(core: Core, form: CallForm, operands: tuple[Any, ...], views: list[NkiTensor], depth: int) -> Any:
