@@ -29,7 +29,7 @@ class LeftOut(NamedTuple):
     layout: Layout | None = None  # of the view; None: the whole storage
     byte_offset: int = 0  # of the view
     cause: str = MASK
-    source: int = -1  # the id of the storage in which they were never written
+    source: int = -1  # the id of the storage that they came from; -1: they were left out here
 
 
 def leave_out(storage: Storage, site: int, view: NkiTensor | None = None, cause: str = MASK, source: int = -1) -> None:
@@ -62,7 +62,7 @@ def carry(target: NkiTensor, source: NkiTensor, missing: Array, *, is_copy: bool
     unmodified = is_copy and cause_of(source, missing, UNMODIFIED) is not None
     for each in kept:
         if each.cause == MASK:
-            leave_out(target.storage, each.site)
+            leave_out(target.storage, each.site, target, MASK, source.storage.id)
         elif each.cause == UNWRITTEN or unmodified:
             leave_out(target.storage, each.site, target, each.cause, each.source)
     if not kept:
@@ -81,6 +81,16 @@ def cause_of(tensor: NkiTensor, missing: Array, cause: str) -> LeftOut | None:
             found = each
         rest = rest & ~meant
     return None if rest.any() else found
+
+
+def travelled(tensor: NkiTensor, missing: Array) -> Array | None:
+    """Return the missing elements that were computed from undefined ones of another tensor; None where none were."""
+    mine, found = tensor.storage.id, None
+    for each in tensor.storage.left_out:
+        if each.source not in (-1, mine):
+            meant = _meant(tensor, each) & missing
+            found = meant if found is None else found | meant
+    return found if found is not None and found.any() else None
 
 
 def _meant(tensor: NkiTensor, each: LeftOut) -> Array:

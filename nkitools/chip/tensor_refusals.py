@@ -85,6 +85,16 @@ class NotAValue:
         """Refuse NumPy's functions at the line that calls one, where otherwise a line of NumPy asks for an array."""
         self.__array__()
 
+    def __format__(self, form: str) -> str:
+        """Return the text of the tensor; a form is for numbers (NK602)."""
+        return str(self) if not form else self._no_number()
+
+    def __len__(self) -> int:
+        self._refuse("NK601", "`len` is asked of ", "; its elements cannot be iterated over", "Write x.shape[0].")
+
+    def __reversed__(self) -> NoReturn:
+        self.__iter__()
+
     def _no_operator(self, *others: StridedView | Number | np.generic) -> NoReturn:
         self._refuse(
             "NK601",
@@ -97,6 +107,7 @@ class NotAValue:
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _no_operator
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
     __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = _no_operator
+    __divmod__ = __rdivmod__ = __round__ = __trunc__ = __floor__ = __ceil__ = _no_operator
     __lt__ = __le__ = __gt__ = __ge__ = _no_operator
 
     def __eq__(self, other: object) -> Any:

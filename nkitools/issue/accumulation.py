@@ -3,7 +3,8 @@
 NK503: on NeuronCore-v2 and v3 a matmul may add only to results of matmuls. Source: nki.isa.nc_matmul, Accumulation
 mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is undefined
 behavior on hardware". With ``accumulate=None`` a tile of zeros that matmuls are added to is an idiom of AWS's own
-examples, and both readings agree: other values are judged.
+examples, and both readings agree: other values are judged. Public kernels add to zeros with ``accumulate=True``, too, with
+right results on NeuronCore-v2 and v3: that is a warning.
 
 NK506: the sums of matmuls are overwritten, and no instruction has read any of them. A write in part (a mask, a
 predicate, tensor indirection) is not judged, nor is one by another instruction than a matmul unless it overwrites all.
@@ -121,14 +122,17 @@ def note_read(tensor: NkiTensor) -> None:
 
 
 def _note_writer(plan: Plan, tensor: NkiTensor) -> None:
-    """Remember who wrote a region of PSUM: a matmul that overwrites it makes it fit to be added to again."""
+    """Remember who wrote a region of PSUM: a matmul that overwrites it makes it fit to be added to again.
+
+    So does one that was added to what is there, which has been judged.
+    """
     foreign = tensor.storage.foreign
     assert foreign is not None
     if plan.engine != "tensor":
         here = _region(tensor)
         if here not in foreign:
             foreign.append(here)
-    elif foreign and not plan.adds_always:  # it overwrites, or it added to zeros
+    elif foreign:
         here = _region(tensor)
         foreign[:] = [rest for each in foreign for rest in _without(each, here)]
 
@@ -179,18 +183,20 @@ def _report_lost(plan: Plan, tensor: NkiTensor, lost: Sum) -> None:
 def check_addition(plan: Plan, tensor: NkiTensor, missing: Array | None = None) -> None:
     """NK503: the matmul adds to elements that another instruction wrote; with accumulate=None to others than zeros.
 
-    ``missing``: the elements that were never written, which it does not add to.
+    Onto zeros accumulate=True is a warning. ``missing``: the elements that have no value.
     """
     here = _region(tensor)
     if not plan.adds_to_matmuls_only or not any(_overlap(each, here) for each in tensor.storage.foreign or ()):
         return
-    if plan.adds_always:
-        remedy = "Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out."
-        message = f"accumulate=True adds to elements of {describe(tensor)} that an instruction other than a matmul has"
-        report("NK503", f"{plan.name}: {message} written", about=(tensor,), remedy=remedy)
-        return
     values = tensor.read() != 0
-    if (values if missing is None else values & ~missing).any():
+    adds_to_zeros = not (values if missing is None else values & ~missing).any()
+    if plan.adds_always:
+        message = f"accumulate=True adds to elements of {describe(tensor)} that an instruction other than a matmul has"
+        zeros = "; they are zeros, where kernels did so on the chip" if adds_to_zeros else ""
+        remedy = "Let the first matmul overwrite, accumulate=(i > 0), and add other values after copying PSUM out."
+        severity = "warning" if adds_to_zeros else ""
+        report("NK503", f"{plan.name}: {message} written{zeros}", about=(tensor,), remedy=remedy, severity=severity)
+    elif not adds_to_zeros:
         message = (
             f"{plan.name}: without accumulate=False it adds to {describe(tensor)}, where an instruction other than a "
             "matmul has written values that are not zero; before NeuronCore-v4 that is undefined"

@@ -10,7 +10,7 @@ import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
 from nkitools.chip.core import Core
-from nkitools.chip.masked_out import MASK, UNMODIFIED, cause_of
+from nkitools.chip.masked_out import MASK, UNMODIFIED, cause_of, travelled
 from nkitools.chip.masked_out import UNWRITTEN as NEVER_WRITTEN
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
@@ -35,7 +35,7 @@ def check(call: CarefulCall) -> None:
     call.touches = _touches(call)
     _find_undefined_lanes(call)
     if call.plan.wants_fresh:
-        call.fresh = _fresh(call.plan, call.outputs[0][0])
+        call.fresh = _fresh(call, call.outputs[0][0])
 
 
 def _find_valid_lanes(call: CarefulCall) -> None:
@@ -151,10 +151,16 @@ def _reached(call: CarefulCall, operand: str, missing: Array, touched: Array | N
         undefined = _made_of(rules, missing, tensor.shape, values)
         if plan.lanes == "apart" and (undefined & _made_of(rules, defined, tensor.shape, values)).any():
             return None
-        if plan.lanes == "product" and undefined.all():
+        if plan.lanes == "product" and undefined.all() and not _is_masked_out(call, operand, missing):
             return None
         found[name] = undefined
     return found
+
+
+def _is_masked_out(call: CarefulCall, operand: str, missing: Array) -> bool:
+    """Return whether masks have left out all of an operand, so that no defined element is added to an undefined one."""
+    tensor = call.tensors[call.plan.operands.index(operand)][0]
+    return bool(missing.all()) and cause_of(tensor, missing, MASK) is not None
 
 
 def _made_of(rules: Sequence[Rule], marked: Array, shape: tuple[int, ...], values: Values) -> Array:
@@ -210,13 +216,21 @@ def _place(core: Core, site: int) -> str:
     return f"at line {there.line}" if there.file == here.file else f"at {there.file}:{there.line}"
 
 
-def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
-    """Return which lanes of the destination were never written: True for all, False for none, else a mask."""
-    missing = tensor.unwritten()
+def _fresh(call: CarefulCall, tensor: NkiTensor) -> Any:
+    """Return which lanes of the destination were never written: True for all, False for none, else a mask.
+
+    What has become undefined on the way is not among them, and stays undefined.
+    """
+    plan, unwritten = call.plan, tensor.unwritten()
+    missing = unwritten
     if isinstance(tensor, ColumnTensor):
         check_columns(plan, tensor, missing)
-    if missing is None:
-        check_addition(plan, tensor)
+    undefined = None if missing is None or plan.overwrites else travelled(tensor, missing)
+    if missing is not None and undefined is not None:
+        call.undefined = call.undefined.joined(Undefined({plan.operands[0]: undefined}, ((tensor, undefined),)))
+        missing = missing & ~undefined
+    if missing is None or not missing.any():
+        check_addition(plan, tensor, unwritten)
         return False
     if plan.adds_always and not report_lost(plan.name, tensor, missing):
         message = (
@@ -225,5 +239,5 @@ def _fresh(plan: Plan, tensor: NkiTensor) -> Any:
         )
         report("NK503", message, about=(tensor,), remedy="Pass accumulate=(i > 0), or leave accumulate out.")
     elif not missing.all():
-        check_addition(plan, tensor, missing)
+        check_addition(plan, tensor, unwritten)
     return True if missing.all() else missing

@@ -333,6 +333,30 @@ def test_a_part_that_a_matmul_has_written_may_be_added_to(value: float) -> None:
     np.testing.assert_array_equal(run.outputs, np.hstack([3 * x, value + x]))
 
 
+@pytest.mark.parametrize("chip", ["trn1", "trn2"])
+def test_adding_to_zeros_is_a_warning(chip: str) -> None:
+    """Public kernels do so on both chips; it is said once for a tile, and other values on top of zeros are an error."""
+
+    def kernel(x: Any, value: float, first: int) -> Any:
+        tile = nl.load(x)
+        total = nl.zeros((16, 32), nl.float32, buffer=nl.psum)
+        nisa.memset(total[:, 0:first], value)
+        for _ in range(2):
+            nisa.nc_matmul(total[:, 0:16], tile, tile, accumulate=True)
+        out = nl.ndarray((16, 32), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.copy(total))
+        return out
+
+    x = np.eye(16, dtype=np.float32)
+    for value, first in ((0.0, 32), (0.0, 16), (0.0, 8)):
+        run = nkitools.simulate(kernel, x, value, first, chip=chip)
+        assert {(each.rule, each.severity) for each in run.findings} == {("NK503", "warning")}
+        np.testing.assert_array_equal(run.outputs, np.hstack([2 * x, 0 * x]))
+    with pytest.raises(nkitools.KernelError) as caught:
+        nkitools.simulate(kernel, x, 1.0, 8, chip=chip)
+    assert caught.value.finding.rule == "NK503"
+
+
 def test_a_neighbouring_region_does_not_matter() -> None:
     """Another bank of the same tile may be filled by other instructions between two matmuls."""
 

@@ -172,6 +172,41 @@ def test_undefined_rows_go_to_the_other_core(*, reduces: bool) -> None:
     assert "undefined elements came from `mine` made at line" in finding.message
 
 
+@pytest.mark.parametrize("order", [(1, 0, 1), (0, 1, 1), (1, 1, 0)])
+@pytest.mark.parametrize("side", ["moving", "stationary"])
+@pytest.mark.parametrize("says", [True, False])
+def test_undefined_columns_stay_undefined_in_a_sum_of_products(
+    *, says: bool, side: str, order: tuple[int, ...]
+) -> None:
+    """Whatever products are added before and after; the other columns, or rows, are those of NumPy."""
+
+    @nki.jit
+    def kernel(x: Any, kept: int) -> Any:
+        out = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        whole, part = nl.load(x), nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=part[:, 0:40], src=x[:, 0:40])
+        total = nl.ndarray((64, 64), dtype=nl.float32, buffer=nl.psum)
+        for number, each in enumerate(order):
+            operands = {"stationary": whole, "moving": whole, side: whole if each else part}
+            nisa.nc_matmul(dst=total, **operands, accumulate=number > 0 if says else None)
+        result = nl.copy(total)
+        if side == "moving":
+            nisa.dma_copy(dst=out[:, 0:kept], src=result[:, 0:kept])
+        else:
+            nisa.dma_copy(dst=out[0:kept, :], src=result[0:kept, :])
+        return out
+
+    with nkitools.allow_findings("NK403", reason="the undefined part is left out"):
+        output, findings = done(kernel, X, 40)
+        assert findings == []
+        part = (slice(None), slice(40)) if side == "moving" else slice(40)
+        np.testing.assert_allclose(output[part], 3 * (X.T.astype(np.float64) @ X)[part], rtol=1e-4, atol=1e-3)
+        with pytest.raises(nkitools.KernelError) as caught:
+            nkitools.simulate(kernel, X, 41)
+    assert caught.value.finding.rule == "NK401"
+    assert "undefined elements came from `part`" in caught.value.finding.message
+
+
 def _left(kernel: Any) -> Finding:
     with pytest.raises(nkitools.KernelError) as caught:
         nkitools.simulate(kernel, X)

@@ -229,3 +229,58 @@ def test_each_program_has_iterations_of_its_own() -> None:
     done = run(kernel[2], (X,))
     assert done.findings == []
     np.testing.assert_array_equal(done.outputs, np.broadcast_to(X, (2, 4, 8, 48)))
+
+
+def test_a_row_that_is_kept_for_a_later_iteration_is_a_warning() -> None:
+    """Pairs of rows are pooled by public kernels so, with the result of the program's order; a chain is an error."""
+
+    def pooled(x: Any) -> Any:
+        out = nl.ndarray((2, 8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        kept = nl.ndarray((8, 48), dtype=x.dtype)
+        for i in nl.affine_range(4):
+            row = nl.load(x) * float(i % 3)
+            if i % 2 == 0:
+                kept[...] = row
+            else:
+                nl.store(out[i // 2], nl.maximum(kept, row))
+        return out
+
+    def chained(x: Any) -> Any:
+        out = nl.ndarray((4, 8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        kept = nl.load(x)
+        for i in nl.affine_range(4):
+            nl.store(out[i], kept)
+            kept[...] = nl.multiply(kept, 2.0)
+        return out
+
+    done = run(pooled, (X,), "error")
+    assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
+    assert "kept the order" in done.findings[0].message
+    expected = [np.maximum(X * 0, X), np.maximum(X * 2, X * 0)]
+    np.testing.assert_array_equal(done.outputs, np.stack(expected))
+    assert {(each.rule, each.severity) for each in run(chained, (X,)).findings} == {("NK501", "error")}
+
+
+def test_a_tile_that_every_iteration_overwrites() -> None:
+    """By nisa.dma_copy with another tile it is a warning; by an assignment AWS lists it as an error."""
+
+    def copied(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        last = nl.ndarray((8, 48), dtype=x.dtype)
+        for i in nl.affine_range(3):
+            nisa.dma_copy(dst=last, src=nl.multiply(nl.load(x), float(i)))
+        nl.store(out, last)
+        return out
+
+    def assigned(x: Any) -> Any:
+        out = nl.ndarray((8, 48), dtype=x.dtype, buffer=nl.shared_hbm)
+        last = nl.ndarray((8, 48), dtype=x.dtype)
+        for i in nl.affine_range(3):
+            last[...] = nl.multiply(nl.load(x), float(i))
+        nl.store(out, last)
+        return out
+
+    done = run(copied, (X,), "error")
+    assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
+    np.testing.assert_allclose(done.outputs, 2 * X)
+    assert [(each.rule, each.severity) for each in run(assigned, (X,)).findings] == [("NK501", "error")]

@@ -190,6 +190,20 @@ def test_a_tile_may_be_declared_with_one_dimension() -> None:
 # --- grids -----------------------------------------------------------------------------------------------------------
 
 
+def test_the_sizes_of_a_reshape_may_be_whole_floats() -> None:
+    """``h / 2`` of an even height is taken, with a hint; of an odd one it is NK609."""
+    x = random(8, 24)
+
+    def pairs(t: Any, height: int) -> Any:
+        return nl.max(t.reshape((8, height / 2, 2, 24 // height)), axis=[2])
+
+    measured = hinted(stored(lambda t: pairs(t, 4)), x)
+    np.testing.assert_array_equal(measured, x.reshape(8, 2, 2, 6).max(axis=2))
+    finding = refusal(stored(lambda t: pairs(t, 3)), x)
+    assert finding.rule == "NK609"
+    assert "1.5" in finding.message
+
+
 def test_programs_may_write_equal_values_to_the_same_elements() -> None:
     """NK508, a hint, as in the modern dialect; values that differ are NK502."""
     x = random(8, 4)

@@ -101,3 +101,54 @@ def test_an_assignment_carries_undefined_lanes_along() -> None:
     expected = np.exp(x) + 1
     expected[:, 40:] = 3
     np.testing.assert_allclose(outputs(kernel, x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("side", ["moving", "stationary"])
+@pytest.mark.parametrize("defined", [40, 0])
+@pytest.mark.parametrize("order", [(1, 0, 1), (0, 1, 1), (1, 1, 0)])
+@pytest.mark.parametrize("call", ["nisa.nc_matmul", "nl.matmul"])
+def test_undefined_columns_travel_through_sums_of_products(
+    call: str, order: tuple[int, ...], defined: int, side: str
+) -> None:
+    """Columns that a mask left out, of either operand, make only their own columns or rows of the sum undefined.
+
+    Also where the mask left out all of an operand. They stay undefined whatever is added before and after.
+    """
+    x = random(128, 64)
+
+    def kernel(x: Any, stored: int) -> Any:
+        result = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(result, 0.0)
+        whole, part = nl.load(x), nl.ndarray((128, 64), dtype=x.dtype)
+        i_p, i_f = nl.mgrid[0:128, 0:64]
+        part[i_p, i_f] = nl.load(x[i_p, i_f], mask=i_f < defined)
+        total = nl.zeros((64, 64), dtype=nl.float32, buffer=nl.psum)
+        for each in order:
+            other = whole if each else part
+            pair = (whole, other) if side == "moving" else (other, whole)
+            total += nisa.nc_matmul(*pair) if call == "nisa.nc_matmul" else nl.matmul(*pair, transpose_x=True)
+        i_row, i_column = nl.mgrid[0:64, 0:64]
+        mask = (i_column if side == "moving" else i_row) < stored
+        nl.store(result[i_row, i_column], total[i_row, i_column], mask=mask)
+        return result
+
+    measured = outputs(kernel, x, defined)
+    expected = 3 * (x.T.astype(np.float64) @ x)
+    kept = np.arange(64) < defined
+    np.testing.assert_allclose(measured, expected * (kept if side == "moving" else kept[:, None]), rtol=1e-4, atol=1e-3)
+    assert refusal(kernel, x, defined + 1).rule == "NK405"
+
+
+def test_undefined_and_defined_rows_that_meet_in_a_contraction_are_a_finding() -> None:
+    """Each element of the product would be a sum of both (NK405)."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.mgrid[0:128, 0:64]
+        tile = nl.load(x[i_p, i_f], mask=i_p < 100)
+        nl.store(result, nl.matmul(nl.load(x), tile, transpose_x=True))
+        return result
+
+    finding = refusal(kernel, random(128, 64))
+    assert finding.rule == "NK405"
+    assert "nc_matmul: 1792 of 8192 elements" in finding.message

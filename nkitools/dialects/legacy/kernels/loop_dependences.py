@@ -1,6 +1,10 @@
 """Dependences between iterations (NK501): no iteration of nl.affine_range may write or read another one's writes,
 since AWS runs them in any order, or at once. Sums and products into one place, ``+=`` and its kin, are no dependence.
 
+Two forms are warnings, since kernels with them gave right results on the chip: a tile on chip that one iteration keeps
+for a later one which writes nothing that is read after it, and a tile on chip that every iteration overwrites with
+another tile by nisa.dma_copy. The order that these need is that of the program.
+
 Judged when the loop has ended, from the record: which elements of the tensors that are older than the loop each
 iteration has written and read.
 """
@@ -15,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nkitools.chip.core import CORE, Core
+from nkitools.chip.memory_region import MEMORY_NAMES, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.immutable_inputs import IMMUTABLE
@@ -36,6 +41,7 @@ _FAMILIES = {
     "maximum": MAXIMUM,
     "minimum": MINIMUM,
 }
+_ON_CHIP = (MEMORY_NAMES[MemoryRegion.sbuf], MEMORY_NAMES[MemoryRegion.psum])
 _MOST_KEPT = 1024  # accesses whose dependence is kept for loops that look the same
 
 
@@ -152,6 +158,7 @@ class _Loop:
         """Report the first dependence between iterations that access a storage."""
         if not any(each.written for each in accesses):
             return
+        accesses = sorted(accesses, key=lambda each: (each.position, each.written))
         updates, starts = self.form.updates, self.starts
         touches = tuple(
             _Touch(bisect_right(starts, each.position) - 1, updates.get(each.position, PLAIN), each.written, each.view)
@@ -165,9 +172,25 @@ class _Loop:
         found = find(touches, row_lengths(known), keeps_order)
         if found is not None and not self.form.reported & {(storage, each.site) for each in accesses if each.written}:
             at, other = found
-            self._report(accesses[at], touches[at].iteration, other)
+            in_order = known.memory in _ON_CHIP and self._needs_order_only(accesses, touches, row_lengths(known))
+            self._report(accesses[at], touches[at].iteration, other, in_order=in_order)
 
-    def _report(self, access: _Access, iteration: int, other: int) -> None:
+    def _needs_order_only(
+        self, accesses: Sequence[_Access], touches: tuple[_Touch, ...], row_lengths: tuple[int, ...]
+    ) -> bool:
+        """Return whether a dependence is one of the two forms that compilers have run in the program's order."""
+        readers, sources = _flows(touches, row_lengths)
+        if readers:
+            return not readers & sources
+        return all(self._copies_by_dma(each.position) for each in accesses if each.written)
+
+    def _copies_by_dma(self, position: int) -> bool:
+        """Return whether an instruction is a DMA between tensors on chip, as no assignment makes one."""
+        record = self.core.record
+        storages = (record.storages[each.storage] for each in record.accesses(position))
+        return record.plan_at(position).name == "dma_copy" and all(each.memory in _ON_CHIP for each in storages)
+
+    def _report(self, access: _Access, iteration: int, other: int, *, in_order: bool) -> None:
         record, storage = self.core.record, access.storage
         known, loop = record.storages[storage], record.sites[self.site]
         self.form.reported.add((storage, access.site))
@@ -180,6 +203,8 @@ class _Loop:
             sentence = f"{both} {where} write the same elements of {tensor}"
         else:
             sentence = f"iteration {counter}={second} {where} reads elements of {tensor} that {counter}={first} writes"
+        if in_order:
+            sentence += "; compilers have kept the order of such iterations, which the documents do not promise"
         loops = record.loops(record.states[access.position])
         with placed(record.sites[access.site], author_frame(2), program=self.core.program, loops=loops):
             report(
@@ -187,6 +212,7 @@ class _Loop:
                 sentence,
                 remedy=f"Index the tensor with `{counter}`, create it inside the loop, add up with +=, or loop over "
                 "nl.sequential_range.",
+                severity="warning" if in_order else "",
             )
 
 
@@ -212,6 +238,23 @@ def _first_dependence(
         if other is not None:
             return at, other
     return None
+
+
+def _flows(touches: Sequence[_Touch], row_lengths: Sequence[int]) -> tuple[set[int], set[int]]:
+    """Return the iterations that read what an earlier one wrote last, and those whose elements they read."""
+    elements = _Elements(touches, row_lengths)
+    readers: set[int] = set()
+    sources: set[int] = set()
+    for touch in touches:
+        places = elements.pieces[touch.view]
+        if not touch.written or touch.kind != PLAIN:
+            owners = np.unique(elements.owners[places])
+            earlier = {each for each in owners.tolist() if 0 <= each != touch.iteration}
+            sources |= earlier
+            readers |= {touch.iteration} if earlier else set()
+        if touch.written:
+            elements.owners[places] = touch.iteration
+    return readers, sources
 
 
 class _Elements:

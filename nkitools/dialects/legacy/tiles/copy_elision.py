@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeGuard
 
 from nkitools.chip.core import current_core
+from nkitools.chip.masked_out import travelled
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
@@ -67,7 +68,10 @@ def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | Non
     if dst.buffer is not MemoryRegion.psum or dst.shape != product.shape:
         return False
     missing = dst.storage.unwritten(dst.layout, dst.byte_offset)
-    if missing is not None and not report_lost("+=", dst, missing):
+    undefined = None if missing is None else travelled(dst, missing)
+    if missing is not None and undefined is not None:
+        missing = missing & ~undefined
+    if missing is not None and missing.any() and not report_lost("+=", dst, missing):
         if missing.all():
             copy(dst, product, opened)
             return True
@@ -75,6 +79,8 @@ def accumulate(dst: NkiTensor, product: NkiTensor, opened: OpenInstruction | Non
     made_by, opened.plan = opened.plan, _adding(opened.plan)
     if _record().assign(partial(accumulating_matmul, dst=dst, product=product)):
         keep_bringing(ADD, made_by, opened.plan, dst, product)
+    if undefined is not None:
+        dst.storage.mark_unwritten(dst.layout, dst.byte_offset, undefined)
     return True
 
 

@@ -46,11 +46,15 @@ def _no_operator(form: str, remedy: str) -> Callable[..., NoReturn]:
     return refused
 
 
+_NO_MEMBERS = _no_operator("in", "Compare the elements: nl.equal(x, y), and nl.max over the free dimension.")
+
+
 class PythonForms:
     """Refuses what Python and NumPy would do with an object of numbers. Errors: NK601, NK602."""
 
     __slots__ = ()
     base: NkiTensor
+    is_runtime = True  # its elements are no Python integers, though it has an __index__
 
     __floordiv__ = _no_operator("//", "Divide and round down: nl.floor(nl.divide(x, y)).")
     __rfloordiv__ = __floordiv__
@@ -70,7 +74,14 @@ class PythonForms:
         message = f"{describe(self.base)} is used as a Python number; its elements exist only when the kernel runs"
         refuse("NK602", message, about=(self.base,), remedy=_ELEMENT)
 
-    __int__ = __float__ = __complex__ = _no_number
+    __int__ = __float__ = __complex__ = __index__ = _no_number
+
+    def __contains__(self, item: object) -> NoReturn:
+        _NO_MEMBERS(self)
+
+    def __format__(self, form: str) -> str:
+        """Return the text of the tile; a form is for numbers (NK602)."""
+        return str(self) if not form else self._no_number()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> object:
         """Compute ``number <operator> tile`` for a scalar of NumPy; refuse the other functions of NumPy (NK601)."""

@@ -10,6 +10,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile
 from nkitools.isa.move import tensor_copy
 from nkitools.language.creation import checked_shape, ndarray, sbuf
+from nkitools.rules.finding import report
 
 
 def expanded(tensor: NkiTensor, axis: int | Sequence[int]) -> NkiTensor:
@@ -22,8 +23,21 @@ def expanded(tensor: NkiTensor, axis: int | Sequence[int]) -> NkiTensor:
 
 
 def reshaped(tensor: NkiTensor, shape: Shape) -> NkiTensor:
-    """``tensor`` in another shape. Errors: NK109, NK609."""
-    return tensor.reshape(checked_shape(shape, "reshape"))
+    """``tensor`` in another shape, whose sizes may be floats that are whole (NK621). Errors: NK109, NK609."""
+    return tensor.reshape(checked_shape(_whole_sizes(shape), "reshape"))
+
+
+def _whole_sizes(shape: Shape) -> Shape:
+    """Return a shape with integers for floats that are whole, as ``height / 2`` has them."""
+    if not isinstance(shape, (tuple, list)):
+        return shape
+    sizes = [int(size) if isinstance(size, float) and size.is_integer() else size for size in shape]
+    if any(isinstance(size, float) for size in shape) and not any(isinstance(size, float) for size in sizes):
+        message = (
+            f"reshape: a shape is {tuple(shape)}; sizes are integers by the documents, and compilers have taken floats"
+        )
+        report("NK621", message, remedy="Divide with // instead of /.")
+    return tuple(sizes)
 
 
 def converted(tensor: NkiTensor, dtype: DType) -> NkiTensor:
