@@ -3,8 +3,8 @@
 NK503: on NeuronCore-v2 and v3 a matmul may add only to results of matmuls. Source: nki.isa.nc_matmul, Accumulation
 mode, note (NKI 0.6): accumulating into a location that was value-initialised by another instruction "is undefined
 behavior on hardware". With ``accumulate=None`` a tile of zeros that matmuls are added to is an idiom of AWS's own
-examples, and both readings agree: other values are judged. Public kernels add to zeros with ``accumulate=True``, too, with
-right results on NeuronCore-v2 and v3: that is a warning.
+examples, and both readings agree: other values are judged. Public kernels add to zeros with ``accumulate=True``, too,
+with right results on NeuronCore-v2 and v3: that is a warning.
 
 NK506: the sums of matmuls are overwritten, and no instruction has read any of them. A write in part (a mask, a
 predicate, tensor indirection) is not judged, nor is one by another instruction than a matmul unless it overwrites all.
