@@ -12,6 +12,7 @@ class DialectSemantics:
     name: str = "nki"  # the module that kernels of the dialect import
     places_tiles: bool = False  # the compiler places tiles where the accesses to them may begin
     spills: bool = False  # the compiler moves to HBM what does not fit on the chip
+    has_known_issues: bool = True  # the limits of release notes since NKI 0.3 hold: divide, skipping, private results
     unrolls_loops: bool = True  # Python's loops and those over nl's ranges are unrolled when the kernel is traced
     memory_names_as_text: bool = False  # buffer="sbuf" is a memory, as nl.sbuf is
     takes_ranks: bool = True  # kernels may communicate between ranks

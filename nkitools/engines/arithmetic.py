@@ -205,7 +205,7 @@ def working_dtype(operators: tuple[Operator, ...], operands: tuple[Any, ...]) ->
 def steps_in_float64(steps: tuple[Step, ...], shape: tuple[int, ...]) -> Callable[..., Array]:
     """Return the steps in float64, which holds every 32-bit integer; the function returns the results."""
 
-    def compute(data: Array, *operands: Any) -> Array:
+    def compute(data: Array, *operands: Operand) -> Array:
         value: Array = data.astype(np.float64)
         out = np.empty(shape, np.float64)
         for step, operand in zip(steps, operands, strict=False):

@@ -1,4 +1,4 @@
-"""Integers that an engine's float32 does not hold (NK307): what float64 holds in its place, looked at where few are.
+"""Integers that an engine's float32 does not hold (NK307), found by computing a call again in float64.
 
 float32 holds every integer up to 2**24. Only instructions on integers are watched, and of these only the calls whose
 operands or results go beyond: then the call is computed once more in float64, which holds every 32-bit integer.
@@ -14,6 +14,7 @@ import numpy as np
 from nkitools.chip.dtypes import DType
 from nkitools.chip.numeric_flags import EVIDENCE, LostInteger
 from nkitools.chip.numerics import Array
+from nkitools.engines.arithmetic import Operand
 
 HELD = 1 << 24  # float32 holds all integers of this magnitude and below
 _WORD = 4  # bytes of the integers that may lie beyond
@@ -37,12 +38,13 @@ def watched(
     if not concerned or not all(dtype.is_integer for dtype in inputs):
         return compute
 
-    def watching(destination: Array, *operands: Any) -> Any:
+    def watching(destination: Array, *operands: Operand) -> Array | None:
         evidence = EVIDENCE.get()
         if evidence is None:
-            return compute(destination, *operands)
+            unwatched: Array | None = compute(destination, *operands)
+            return unwatched
         kept = [_aside(each, destination) for each in operands]
-        result = compute(destination, *operands)
+        result: Array | None = compute(destination, *operands)
         if any(_reaches_beyond(each) for each in (destination, *kept[: len(inputs)])):
             _note(evidence, exact(*kept), destination)
         return result
@@ -50,14 +52,14 @@ def watched(
     return watching
 
 
-def _aside(operand: Any, destination: Array) -> Any:
+def _aside(operand: Operand, destination: Array) -> Operand:
     """Return an operand that the computation leaves as it is: a copy where the two share memory."""
     if isinstance(operand, np.ndarray) and np.may_share_memory(operand, destination):
         return operand.copy()
     return operand
 
 
-def _reaches_beyond(values: Any) -> bool:
+def _reaches_beyond(values: Operand) -> bool:
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.dtype.itemsize < _WORD:
         return False
     return bool(values.size) and bool(values.max() > HELD or values.min() < -HELD)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.core import current_core
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.dialects.versions import MODERN
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import oob_mode as oob_modes
@@ -77,7 +77,9 @@ def skips_indices(check: Check, oob_mode: oob_modes, dst: NkiTensor, src: NkiTen
 
     Validation of dma_compute, which "mirrors" this one, "ensures oob_mode.skip is used only with indirect indexing".
     """
-    if oob_mode is oob_modes.skip and not (dst.is_indirect() or src.is_indirect()) and check.language.dialect == MODERN:
+    if oob_mode is not oob_modes.skip or dst.is_indirect() or src.is_indirect():
+        return
+    if current_core(check.instruction).dialect.has_known_issues:
         message = "`oob_mode`=skip goes with addresses that are decided while the kernel runs; here both are known"
         check.goes_beyond(message, dst, src, remedy="Leave oob_mode out.")
 

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from nkitools.chip.core import current_core
 from nkitools.chip.generations import Generation, first_with
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES, describe
-from nkitools.dialects.versions import MODERN
 from nkitools.engines.enums import engine
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, Activation, Operator, OperatorToken, token_name
 from nkitools.issue.instruction import Check
@@ -252,7 +252,7 @@ def _operator(check: Check, role: str, token: OperatorToken) -> Operator:
 
 def in_simulation_only(check: Check, role: str, found: Operator) -> None:
     """NK615: an operator that no engine has, where the instruction takes operators of all kinds."""
-    if found.name == "divide" and check.language.dialect == MODERN:
+    if found.name == "divide" and current_core(check.instruction).dialect.has_known_issues:
         message = f"`{role}`=nl.divide works in simulation only: division is not available as a hardware instruction"
         remedy = "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))."
         check.goes_beyond(message, remedy=remedy, rule="NK615")

@@ -14,7 +14,7 @@ from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
-from nkitools.dialects.versions import MODERN, LanguageVersion
+from nkitools.dialects.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.launch import settings
 from nkitools.launch.argument_misuse import check_use
@@ -211,7 +211,7 @@ class Programs:
         judge(self.record, self.reporter, self.generation, self.launch.dialect)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
-        is_modern = self.language.dialect == MODERN
+        is_modern = self.launch.dialect.has_known_issues
         check_results(results[0], self.record, self.reporter, on_chip=self.launch.returns_on_chip, is_modern=is_modern)
         if self.world is None:  # a rank may work for others
             inputs = (storage.id for storage in self.arguments.storages)

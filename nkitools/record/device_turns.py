@@ -1,4 +1,4 @@
-"""How often a loop on the device has turned."""
+"""The turns that a loop on the device has made, as the record keeps them."""
 
 from __future__ import annotations
 

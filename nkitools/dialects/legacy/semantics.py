@@ -9,6 +9,7 @@ LEGACY = DialectSemantics(
     places_tiles=True,
     spills=True,
     unrolls_loops=False,
+    has_known_issues=False,
     memory_names_as_text=True,
     takes_ranks=False,
     has_lnc_degrees=False,
