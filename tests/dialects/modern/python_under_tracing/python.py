@@ -863,4 +863,26 @@ PYTHON = {
         """,
         1,
     ),
+    "or of a tensor": Case(
+        "if, while, and, or, not on a tensor",
+        """
+        @nki.jit
+        def kernel(x):
+            factor = 2
+            tile = nl.load(x)
+            kept = tile or None  # 0.6: NK602; 0.7: NK602
+        """,
+        2,
+    ),
+    "os on host values": Case(
+        "NumPy, math, os on host values",
+        """
+        import os
+
+        @nki.jit
+        def kernel(x):
+            factor = 3 if os.path.basename("a/b") == "b" else 4
+        """,
+        3,
+    ),
 }

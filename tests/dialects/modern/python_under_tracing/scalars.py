@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.dialects.modern.python_under_tracing.cases import Case
 
 # Loads the int32 scalar `n` = 3, and moves 32 rows by an offset in rows.
@@ -73,6 +75,29 @@ SCALARS = {
         + """
             if n:  # 0.7: NK602
                 pass
+            nl.store(out, nl.load(x[0:32, :]))
+            return out
+""",
+        lambda x: x[:32],
+    ),
+    "an offset on chip": Case(
+        "scalar_offset in SBUF or PSUM",
+        START
+        + """
+            source = nl.load(x[0:32, :])
+            tile = nl.ndarray((32, 8), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.tensor_copy(tile, source.ap([[64, 32], [1, 8]], scalar_offset=n, indirect_dim=1))
+            nl.store(out[:, 0:8], tile)
+            nl.store(out[:, 8:64], nl.load(x[0:32, 8:64]))
+            return out
+""",
+        lambda x: np.concatenate([x[:32, 3:11], x[:32, 8:]], axis=1),
+    ),
+    "all comparisons that are not used": Case(
+        "comparison of scalars",
+        START
+        + """
+            made = [n < 5, n <= 5, n > 5, n >= 5, n == 5, n != 5]
             nl.store(out, nl.load(x[0:32, :]))
             return out
 """,
