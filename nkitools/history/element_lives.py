@@ -16,8 +16,8 @@ def element_lives(accesses: Accesses, tiles: Array) -> tuple[Array, Array, Array
     ``tiles``: of each access the number of its tile, -1 for accesses to what is no tile.
     """
     writers, _ = last_accesses(accesses.pieces(), *accesses.views[-2:], accesses.positions, accesses.kinds)
-    reads = ((accesses.kinds & (READS | ADDS)) != 0)[writers.targets] & (writers.sources >= 0)
-    targets, begins = writers.targets[reads], writers.sources[reads]
+    reads = ((writers.kinds & (READS | ADDS)) != 0) & (writers.sources >= 0)
+    targets, begins = writers.accesses[reads], writers.sources[reads]
     # What is never read takes its place while it is written.
     writes = np.flatnonzero((accesses.kinds & (WRITES | MAY_WRITE)) != 0)
     owners = tiles[np.concatenate((targets, writes))]

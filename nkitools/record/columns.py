@@ -109,12 +109,12 @@ class Columns:
     def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:
         """Return columns of the operands in another order in each instruction; ``operands``: their numbers there.
 
-        They are: its number among all operands, storage, layout, and first byte.
+        They are: its place in the rows, storage, layout, and first byte.
         """
         places = rows.operand_place(self.starts[self.positions], operands)
         words, byte_offsets = self._rows[places], self._rows[places + 1]
         storages, layouts = rows.storage_column(words), rows.layout_column(words)
-        return rows.operand_at(places, self.positions), storages, layouts, byte_offsets
+        return places, storages, layouts, byte_offsets
 
 
 def adds(plan: RecordedPlan) -> bool:

@@ -14,9 +14,20 @@ from itertools import accumulate
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.record import rows
 from nkitools.record.columns import Columns
 from nkitools.record.dataflow.accesses import Accesses
-from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, READS, UNWRITTEN, WRITES, Edges, joined, last_accesses
+from nkitools.record.dataflow.last_accesses import (
+    ADDS,
+    GIVEN,
+    READS,
+    UNWRITTEN,
+    WRITES,
+    Edges,
+    Writers,
+    joined,
+    last_accesses,
+)
 from nkitools.record.record import Record
 
 
@@ -42,13 +53,18 @@ class CompressedRows:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """The dependences inside of one record: of its operands (and indices) on writers, and of instructions."""
+    """The dependences inside of one record, before each is there once.
+
+    ``operands``: how many the record has. ``places``: where the operand of each access lies in the rows.
+    ``readers``: the accesses that read, in the instructions ``reads.targets``.
+    ``every``: flow, output and anti. To targets of output the number of instructions is added, to those of anti twice.
+    """
 
     operands: int
-    by_operand: Edges
-    flow: Edges
-    output: Edges
-    anti: Edges
+    places: Array
+    readers: Array
+    reads: Edges
+    every: Edges
 
 
 class Dependences:
@@ -91,8 +107,9 @@ class Dependences:
         """
         edges, before = list[Edges](), 0
         for found, base in zip(self._found, self._bases, strict=False):
-            mine = found.by_operand.targets < found.operands
-            edges.append(_moved(Edges(*(each[mine] for each in found.by_operand)), before, base))
+            owners = rows.operand_at(found.places[found.readers], found.reads.targets)
+            mine = owners < found.operands
+            edges.append(_moved(Edges(owners[mine], found.reads.sources[mine]), before, base))
             before += found.operands
         return _compressed(edges, before)
 
@@ -109,17 +126,19 @@ class Dependences:
     def _rows(self) -> list[CompressedRows]:
         """Return the three dependences, which are compressed as one: a row of each for each instruction."""
         count, edges = self._bases[-1], self._received()
-        for found, base in zip(self._found, self._bases, strict=False):
-            for kind, each in enumerate((found.flow, found.output, found.anti)):
-                edges.append(_moved(each, kind * count + base, base))
+        for record, found, base in zip(self._records, self._found, self._bases, strict=False):
+            targets = found.every.targets
+            if record.count < count:
+                targets = targets + targets // record.count * (count - record.count)
+            edges.append(_moved(Edges(targets, found.every.sources), base, base))
         every = _compressed(edges, 3 * count)
-        first, rows = 0, []
+        first, kinds = 0, []
         for kind in range(1, 4):
             starts = every.starts[(kind - 1) * count : kind * count + 1]
             last = int(starts[-1])
-            rows.append(CompressedRows(starts - first if first else starts, every.sources[first:last]))
+            kinds.append(CompressedRows(starts - first if first else starts, every.sources[first:last]))
             first = last
-        return rows
+        return kinds
 
     def _received(self) -> list[Edges]:
         """Return what was received by collectives and sendrecv: the n-th meeting of a group is one for all of them."""
@@ -145,48 +164,42 @@ class Dependences:
 def _within(record: Record) -> _Found:
     columns, beside = Columns(record), record.beside
     accesses = Accesses(record, columns)
-    kinds, positions = accesses.kinds, accesses.positions
-    writers, readers = last_accesses(accesses.pieces(), *accesses.views[-2:], positions, kinds)
-    at, sources = writers
-    overwrites = (kinds[at] >= WRITES) & (sources >= 0)
-    output = positions[at[overwrites]], sources[overwrites]
+    writers, anti = last_accesses(accesses.pieces(), *accesses.views[-2:], accesses.positions, accesses.kinds)
+    overwrites = ((writers.kinds >= WRITES) & (writers.sources >= 0)).nonzero()[0]
+    output = Edges(writers.positions[overwrites], writers.sources[overwrites])
     reads = _reads(accesses, writers)
-    at, sources = at[reads], sources[reads]
-    unwritten = (sources == UNWRITTEN).nonzero()[0]
-    sources[unwritten] = np.where(accesses.given(accesses.storages[at[unwritten]]), GIVEN, UNWRITTEN)
-    return _Found(
-        columns.positions.size,
-        Edges(accesses.owners[at], sources),
-        _with_registers(Edges(positions[at], sources), beside.flow),
-        _with_registers(_others(*output), beside.output),
-        _with_registers(_others(positions[readers.targets], readers.sources), beside.anti),
-    )
+    flow = Edges(writers.positions[reads], writers.sources[reads])
+    kinds = [_with_registers(*each) for each in ((flow, beside.flow), (output, beside.output), (anti, beside.anti))]
+    targets, sources = joined(kinds)
+    others = targets != sources  # an instruction does not overwrite what it has itself written or read
+    flows, outputs = kinds[0].targets.size, kinds[1].targets.size
+    others[:flows] = True
+    targets[flows:] += record.count
+    targets[flows + outputs :] += record.count
+    every = Edges(targets[others], sources[others])
+    return _Found(columns.positions.size, accesses.places, writers.accesses[reads], flow, every)
 
 
-def _reads(accesses: Accesses, writers: Edges) -> Array:
-    """Return whether each access with a writer reads what that has written.
+def _reads(accesses: Accesses, writers: Writers) -> Array:
+    """Return the places of the writers whose elements are read, and note those that are `GIVEN`.
 
     A read that only adds to what was written (`ADDS`) reads nothing where nothing was written, or through another
     storage.
     """
-    at, sources = writers
-    kinds = accesses.kinds & (READS | ADDS)
-    reads: Array = (kinds != 0)[at]
-    adds = (kinds == ADDS)[at].nonzero()[0]
+    at, _, kinds, sources = writers
+    kinds = kinds & (READS | ADDS)
+    reads: Array = kinds != 0
+    unwritten = (reads & (sources == UNWRITTEN)).nonzero()[0]
+    sources[unwritten[accesses.given(accesses.storages[at[unwritten]])]] = GIVEN
+    adds = (kinds == ADDS).nonzero()[0]
     if adds.size:
-        storages = accesses.storages[at[adds]]
-        reads[adds] = (sources[adds] != UNWRITTEN) | accesses.given(storages)
+        reads[adds] = sources[adds] != UNWRITTEN
         if accesses.share_memory:
             writes, room = accesses.kinds >= WRITES, int(accesses.storages.max()) + 1
             written = accesses.positions[writes] * room + accesses.storages[writes]
-            reads[adds] &= (sources[adds] < 0) | np.isin(sources[adds] * room + storages, written)
-    return reads
-
-
-def _others(targets: Array, sources: Array) -> Edges:
-    """Return the edges without those of an instruction on itself."""
-    others = targets != sources
-    return Edges(targets[others], sources[others])
+            own = np.isin(sources[adds] * room + accesses.storages[at[adds]], written)
+            reads[adds] &= (sources[adds] < 0) | own
+    return reads.nonzero()[0]
 
 
 def _with_registers(edges: Edges, pairs: Sequence[int]) -> Edges:
@@ -195,7 +208,7 @@ def _with_registers(edges: Edges, pairs: Sequence[int]) -> Edges:
 
 def _moved(edges: Edges, targets: int, sources: int) -> Edges:
     """Return edges that count from another place on; sources that are no instructions stay."""
-    if not targets:
+    if not targets and not sources:
         return edges
     if not sources:
         return Edges(edges.targets + targets, edges.sources)

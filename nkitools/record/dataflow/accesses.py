@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, cached_property
-from itertools import pairwise
 from math import prod
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ from nkitools.record.dataflow.pieces import Pieces, View, pieces_of
 from nkitools.record.record import Record, StorageRecord
 from nkitools.record.rows import RecordedPlan
 
-_COLUMNS = "owners", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"
-_KINDS = 16  # more than the greatest kind of an access
+_COLUMNS = "places", "positions", "storages", "layouts", "byte_offsets", "kinds", "numbers"
+_KIND_BITS = 4  # of the kind of an access
+_MOST_BITS = 62  # of a number without its sign
 _MOST_KEPT = 256  # memories whose pieces are kept for other runs
 _MOST_VIEWS = 1024  # of such a memory
 
@@ -52,7 +53,7 @@ class Views(NamedTuple):
 class Accesses:
     """The accesses of a record, in the order of their instructions, the reads of each one before its writes.
 
-    ``owners``: which operand of the record an access is; from the number of operands on, an index.
+    ``places``: where each operand lies in the rows; an index that is no operand as if it followed them all.
     ``positions``: the instruction. ``kinds``: what it does (`nkitools.record.dataflow.last_accesses`).
     ``storages``, ``layouts``, ``byte_offsets``: the view, and ``numbers`` which of `parts` of it, -1 for all.
     ``as_run``: where data have chosen elements, the parts are those of this run, as far as they were kept.
@@ -61,8 +62,8 @@ class Accesses:
     def __init__(self, record: Record, columns: Columns, *, as_run: bool = False) -> None:
         self.record, self.columns = record, columns
         touched = columns.of_plans(_touched, np.int64)
-        self.positions, self.kinds = columns.positions, touched & (_KINDS - 1)
-        self.owners, self.storages, self.layouts, self.byte_offsets = columns.in_order(touched // _KINDS)
+        self.positions, self.kinds = columns.positions, touched & (1 << _KIND_BITS) - 1
+        self.places, self.storages, self.layouts, self.byte_offsets = columns.in_order(touched >> _KIND_BITS)
         self.numbers = np.full(self.positions.size, -1)
         self.parts = self._numbered_parts(columns, as_run=as_run)
         if record.beside.indices:
@@ -79,8 +80,9 @@ class Accesses:
         """Add reads of indices and addresses that are no operands: position, word and byte offset of each."""
         count, (positions, words, byte_offsets) = len(indices), indices.T
         storages, layouts = rows.storage_column(words), rows.layout_column(words)
-        owners, kinds, numbers = np.arange(first, first + count), np.full(count, READS), np.full(count, -1)
-        columns = owners, positions, storages, layouts, byte_offsets, kinds, numbers
+        places = rows.operand_place(positions, np.arange(first, first + count))
+        kinds, numbers = np.full(count, READS), np.full(count, -1)
+        columns = places, positions, storages, layouts, byte_offsets, kinds, numbers
         for name, column in zip(_COLUMNS, columns, strict=True):
             setattr(self, name, np.concatenate((getattr(self, name), column)))
         self.take(np.argsort(self.positions * 2 + (self.kinds >= WRITES), kind="stable"))
@@ -99,7 +101,7 @@ class Accesses:
                 numbers[rows_of_plan + operand] = known.setdefault(part, len(known))
         for position, operand, part in of_rows:
             numbers[firsts[position] + operand] = known.setdefault(part, len(known))
-        self.numbers = numbers[self.owners]
+        self.numbers = numbers[rows.operand_at(self.places, self.positions)]
         empty = [number for part, number in known.items() if part.is_empty]
         self.kinds[np.isin(self.numbers, empty)] = 0  # nothing is read or written
         return list(known)
@@ -107,7 +109,7 @@ class Accesses:
     @cached_property
     def share_memory(self) -> bool:
         """Return whether some storages have addresses, so that others may lie in the same bytes."""
-        return max((each.place for each in self.record.storages.values()), default=-1) >= 0
+        return max(map(attrgetter("place"), self.record.storages.values()), default=-1) >= 0
 
     @cached_property
     def views(self) -> Views:
@@ -134,11 +136,11 @@ class Accesses:
         """Return the pieces of the views; a piece of one memory has another number than those of the others."""
         count = self.views.memories.size
         known, forms, cuts = dict[bytes, Pieces](), Forms(), list[tuple[int, int, Pieces]]()
-        looks = np.array((self.views.layouts, self.views.starts, self.views.parts)).T
-        keys, width = looks.tobytes(), looks.itemsize * looks.shape[1]
-        for first, last in pairwise([*_begins(self.views.memories).nonzero()[0].tolist(), count]):
-            if last == first + 1:
-                continue
+        looks = np.concatenate((self.views.layouts, self.views.starts, self.views.parts)).reshape(3, -1).T
+        keys, width = looks.tobytes(), 3 * looks.itemsize
+        bounds = np.concatenate((_begins(self.views.memories).nonzero()[0], [count]))
+        several = (bounds[1:] - bounds[:-1] > 1).nonzero()[0]
+        for first, last in zip(bounds[several].tolist(), bounds[several + 1].tolist(), strict=True):
             key, kept = keys[first * width : last * width], known if self.parts or last - first > _MOST_VIEWS else _kept
             cut = kept.get(key)
             if cut is None:
@@ -153,7 +155,8 @@ class Accesses:
         counts = np.ones(count, np.int64)
         for first, last, cut in cuts:
             counts[first:last] = cut.starts[1:] - cut.starts[:-1]
-        starts = np.concatenate(([0], np.cumsum(counts)))
+        starts = np.zeros(count + 1, np.int64)
+        counts.cumsum(out=starts[1:])
         pieces, total = np.repeat(np.arange(count), counts), count
         for first, last, cut in cuts:
             pieces[starts[first] : starts[last]] = cut.pieces + total
@@ -198,12 +201,12 @@ def row_lengths(storage: StorageRecord | None) -> tuple[int, ...]:
 
 
 def _touched(plan: RecordedPlan) -> tuple[int, ...]:
-    """Return the operands of a plan, those that are read first, and what it does with the elements of each (`_KINDS`).
+    """Return the operands of a plan, those that are read first, and what it does with the elements of each.
 
-    The kind is 0 for an operand whose elements it does not touch.
+    The lowest `_KIND_BITS` are the kind of that. It is 0 for an operand whose elements it does not touch.
     """
     if plan.names_only:
-        return tuple(range(0, _KINDS * len(plan.written), _KINDS))
+        return tuple(operand << _KIND_BITS for operand in range(len(plan.written)))
     # Where data choose, what they left out holds what it held: later readers may read either.
     writes = MAY_WRITE if plan.chooses is not None and plan.touches else WRITES
     if adds(plan):
@@ -214,15 +217,16 @@ def _touched(plan: RecordedPlan) -> tuple[int, ...]:
 @cache
 def _reads_first(written: tuple[bool, ...], writes: int) -> tuple[int, ...]:
     order = sorted(range(len(written)), key=written.__getitem__)
-    return tuple(operand * _KINDS + (writes if written[operand] else READS) for operand in order)
+    return tuple(operand << _KIND_BITS | (writes if written[operand] else READS) for operand in order)
 
 
 def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
     """Return for each plan that touches fixed parts of its operands the operands and these parts."""
     found = dict(record.beside.of_plans)
-    plans = {number: each.plan for number, each in record.plans.items()}
     partly = {
-        number: plan for number, plan in plans.items() if plan.touches and plan.chooses is None and number not in found
+        number
+        for number, each in record.plans.items()
+        if each.plan.touches and each.plan.chooses is None and number not in found
     }
     if not partly:
         return found
@@ -241,22 +245,22 @@ def parts_of_plans(record: Record) -> dict[int, list[tuple[int, Part]]]:
 def distinct(columns: Sequence[Array]) -> tuple[Array, Array, Array]:
     """Return where each distinct row of some columns stands first, which of them each row is, and the rows sorted.
 
-    No number behind the first column is below 0.
+    No number in a column is negative.
     """
-    if not columns[0].size:
-        return columns[0], columns[0], columns[0]
-    joined = columns[0] - columns[0].min()
-    room = int(joined.max()) + 1
-    for column in columns[1:]:
-        more = int(column.max()) + 1
-        if room * more >= 1 << 62:
+    joined, width = columns[0], 0
+    if not joined.size:
+        return joined, joined, joined
+    for column in columns:
+        column = column ^ column[0]  # as many bits as values differ in
+        more = int(np.bitwise_or.reduce(column)).bit_length()
+        if width + more > _MOST_BITS:
             _, joined = np.unique(joined, return_inverse=True)
             _, column = np.unique(column, return_inverse=True)
-            room, more = int(joined.max()) + 1, int(column.max()) + 1
-        joined = joined * more + column
-        room *= more
+            width, more = int(joined.max()).bit_length(), int(column.max()).bit_length()
+        joined = joined << more | column if width else column
+        width += more
     bits = joined.size.bit_length()
-    if room << bits <= 1 << 62:
+    if width + bits <= _MOST_BITS:
         pairs = np.sort((joined << bits) | np.arange(joined.size))  # faster than the order alone
         order, begins = pairs & ((1 << bits) - 1), _begins(pairs >> bits)
     else:

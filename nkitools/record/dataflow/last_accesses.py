@@ -21,8 +21,21 @@ GIVEN, UNWRITTEN = -1, -2
 _BATCH = 1 << 20  # accesses to pieces that are looked at together
 
 
+class Writers(NamedTuple):
+    """The last writers of what each access touches, a place in these columns for each pair of both.
+
+    ``accesses``: places in the columns of all accesses; ``positions``, ``kinds``: their instructions and kinds.
+    ``sources``: the positions of the writers, `UNWRITTEN` where there is none.
+    """
+
+    accesses: Array
+    positions: Array
+    kinds: Array
+    sources: Array
+
+
 class Edges(NamedTuple):
-    """Pairs of a later access or instruction and an earlier instruction."""
+    """Pairs of a later instruction and an earlier one."""
 
     targets: Array
     sources: Array
@@ -45,18 +58,18 @@ def joined(edges: Sequence[Edges]) -> Edges:
     return Edges(*(np.concatenate((none, *(each[at] for each in edges))) for at in (0, 1)))
 
 
-def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
-    """Return the writers of the pieces of each access, and the readers since then of the pieces that it overwrites.
+def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, kinds: Array) -> tuple[Writers, Edges]:
+    """Return the writers of the pieces of each access, and the readers since then of the pieces that are overwritten.
 
     ``views``, ``positions``, ``kinds``: the view, the instruction and the kind of each access, sorted by position, and
     the reads of an instruction before its writes. ``order``: the accesses, those of a view together and in their order.
-    The targets are accesses, by their places in these columns. An instruction that touches a piece twice may be among
-    its own sources.
+    An instruction that touches a piece twice may be among its own sources.
     """
     found = [_in_pieces(*each, positions, kinds) for each in _batches(pieces, views, order)]
     if len(found) == 1:
         return found[0]
-    return joined([each[0].distinct() for each in found]), joined([each[1].distinct() for each in found])
+    at, sources = joined([Edges(each.accesses, each.sources).distinct() for each, _ in found])
+    return Writers(at, positions[at], kinds[at], sources), joined([each.distinct() for _, each in found])
 
 
 def _batches(pieces: Pieces, views: Array, accesses: Array) -> Iterator[tuple[Array, Array]]:
@@ -64,7 +77,7 @@ def _batches(pieces: Pieces, views: Array, accesses: Array) -> Iterator[tuple[Ar
     if pieces.are_apart:
         yield views[accesses], accesses
         return
-    lengths = np.diff(pieces.starts)[views]
+    lengths = (pieces.starts[1:] - pieces.starts[:-1])[views]
     if lengths.sum() <= _BATCH:
         yield _sorted(pieces.pieces[ranges(pieces.starts[views], lengths)], np.arange(views.size).repeat(lengths))
         return
@@ -85,29 +98,35 @@ def _batches(pieces: Pieces, views: Array, accesses: Array) -> Iterator[tuple[Ar
 
 
 def _sorted(pieces: Array, accesses: Array) -> tuple[Array, Array]:
-    room = int(accesses.max(initial=0)) + 1
-    return np.divmod(np.sort(pieces * room + accesses), room)
+    bits = accesses.size.bit_length()
+    pairs = np.sort((pieces << bits) | accesses)
+    return pairs >> bits, pairs & ((1 << bits) - 1)
 
 
-def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array) -> tuple[Edges, Edges]:
+def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array) -> tuple[Writers, Edges]:
     """Return what `last_accesses` does for some pieces, which are sorted, and their accesses, sorted in each piece."""
-    kinds, numbers = kinds[accesses], np.arange(accesses.size)
-    begins = np.ones(accesses.size, np.bool_)
-    np.not_equal(pieces[1:], pieces[:-1], out=begins[1:])
-    first = np.maximum.accumulate(numbers * begins)
-    latest = np.maximum.accumulate(np.where(kinds & WRITES, numbers, -1))
-    # The accesses from the last one that wrote all of the piece up to each access: behind `before`.
-    before = np.empty_like(latest)
-    before[:1], before[1:] = -1, latest[:-1]
-    found = positions[accesses]
-    writers = [Edges(accesses, np.where(before < first, UNWRITTEN, found[before]))]
-    since = np.maximum(before + 1, first)
-    if (kinds & MAY_WRITE).any():
-        targets, sources = _between(since, numbers, (kinds & MAY_WRITE) != 0)
-        writers.append(Edges(accesses[targets], found[sources]))
+    positions, kinds, numbers = positions[accesses], kinds[accesses], np.arange(accesses.size)
+    # The first of the accesses from the one behind the last that wrote all of the piece up to each access.
+    # Twice its number, less 1 where one wrote the piece.
+    behind = (kinds[:-1] & WRITES) != 0
+    begins = pieces[1:] != pieces[:-1]
+    since = numbers * 2
+    since[1:] -= behind > begins
+    since[1:] *= behind | begins
+    np.maximum.accumulate(since, out=since)
+    never = (since & 1) == 0
+    since = (since + 1) >> 1
+    sources = positions[since - 1]
+    sources[never] = UNWRITTEN
+    writers = Writers(accesses, positions, kinds, sources)
+    may_write = (kinds & MAY_WRITE) != 0
+    if may_write.any():
+        at, which = _between(since, numbers, may_write)
+        others = accesses[at], positions[at], kinds[at], positions[which]
+        writers = Writers(*map(np.concatenate, zip(writers, others, strict=True)))
     writing = (kinds >= WRITES).nonzero()[0]
-    targets, sources = _between(since[writing], writing, (kinds & (READS | ADDS)) != 0)
-    return joined(writers), Edges(accesses[writing[targets]], found[sources])
+    at, which = _between(since[writing], writing, (kinds & (READS | ADDS)) != 0)
+    return writers, Edges(positions[writing[at]], positions[which])
 
 
 def _between(first: Array, last: Array, wanted: Array) -> tuple[Array, Array]:
