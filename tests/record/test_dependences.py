@@ -367,3 +367,19 @@ def test_what_each_operand_reads() -> None:
 
     found = nkitools.simulate(kernel, X).dependences.by_operand
     assert [found[at].tolist() for at in range(len(found))] == [[], [-1], [], [-1], [], [0], [1], [], [2]]
+
+
+def test_operands_of_a_rank_behind_one_without_operands() -> None:
+    """Sources count from the first instruction of their own rank, also where no rank before has operands."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(TILE, nl.float32, buffer=nl.shared_hbm)
+        nisa.register_move(nisa.register_alloc(3), 4)
+        if x.shape == TILE:
+            nl.store(out, nl.load(x))
+        return out
+
+    run = nkitools.simulate(kernel, (X[:, :4],), (X,), ranks=2, rules="off")
+    found = run.dependences.by_operand
+    assert [each.name for each in run.instructions[:2]] == ["register_move", "register_move"]
+    assert [found[at].tolist() for at in range(len(found))] == [[], [-1], [], [2]]

@@ -117,7 +117,10 @@ class Accesses:
         memories, starts = self._memories() if self.share_memory else (self.storages, self.byte_offsets)
         columns = memories, self.storages, self.layouts, starts, self.byte_offsets, self.numbers
         found = distinct((*columns[not self.share_memory : 4], *([self.numbers + 1] if self.parts else [])))
-        return Views._make([*(each[found[0]] for each in columns), *found[1:]])
+        shown = [each[found[0]] for each in columns[not self.share_memory : 4 + self.share_memory]]
+        if not self.share_memory:
+            shown = [shown[0], *shown, shown[2]]
+        return Views._make([*shown, self.numbers[found[0]], *found[1:]])
 
     def _memories(self) -> tuple[Array, Array]:
         """Return for each access the memory that its storage shares with others, and where its view begins there."""
@@ -129,8 +132,9 @@ class Accesses:
 
     def given(self, storages: Array) -> Array:
         """Return whether some storages are arguments or constants, which hold elements that no instruction wrote."""
-        known = self.record.storages
-        return np.array([each not in known or known[each].is_given for each in storages.tolist()], np.bool_)
+        known, numbers = self.record.storages, storages.tolist()
+        given = {each: each not in known or known[each].is_given for each in set(numbers)}
+        return np.fromiter(map(given.__getitem__, numbers), np.bool_, len(numbers))
 
     def pieces(self) -> Pieces:
         """Return the pieces of the views; a piece of one memory has another number than those of the others."""

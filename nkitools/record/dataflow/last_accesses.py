@@ -54,8 +54,8 @@ def joined(edges: Sequence[Edges]) -> Edges:
     """Return all of some edges."""
     if len(edges) == 1:
         return edges[0]
-    none = np.zeros(0, np.int64)
-    return Edges(*(np.concatenate((none, *(each[at] for each in edges))) for at in (0, 1)))
+    targets, sources = zip(*edges, strict=True) if edges else ([np.zeros(0, np.int64)],) * 2
+    return Edges(np.concatenate(targets), np.concatenate(sources))
 
 
 def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, kinds: Array) -> tuple[Writers, Edges]:
