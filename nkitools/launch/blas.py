@@ -6,6 +6,7 @@ wait for each other at every one of them, and a run takes ten times as long.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +15,15 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+_WITH_BLAS = frozenset(("scipy.linalg", "scipy.special", "torch"))  # modules that load a BLAS library of their own
 _lock = threading.Lock()
 _running = 0
 _before: list[tuple[Any, int]] = []  # each BLAS library and how many threads it had when the first run began
 
 
 @cache
-def _libraries() -> tuple[Any, ...]:
+def _libraries(loaded: frozenset[str]) -> tuple[Any, ...]:
+    """Return the BLAS libraries of the process, where the modules ``loaded`` have brought theirs."""
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
@@ -34,7 +37,7 @@ def one_thread() -> Iterator[None]:
     global _running
     with _lock:
         if not _running:
-            _before[:] = [(library, library.get_num_threads()) for library in _libraries()]
+            _before[:] = [(library, library.get_num_threads()) for library in _libraries(_WITH_BLAS.intersection(sys.modules))]
         _running += 1
         for library, _ in _before:
             library.set_num_threads(1)

@@ -52,7 +52,7 @@ class Instructions(Sequence[InstructionRecord]):
 
 @dataclass(frozen=True)
 class Replayed:
-    """Whether a run was made of the recorded steps of an earlier one, and why not where its kernel has run."""
+    """The way a run was made: of the recorded steps of an earlier one, or, for a reason, by Python."""
 
     done: bool = False
     reason: str = ""

@@ -22,7 +22,7 @@ _BATCH = 1 << 20  # accesses to pieces that are looked at together
 
 
 class Writers(NamedTuple):
-    """The last writers of what each access touches, a place in these columns for each pair of both.
+    """The last writers of the elements that each access touches, a place in these columns for each pair of both.
 
     ``accesses``: places in the columns of all accesses; ``positions``, ``kinds``: their instructions and kinds.
     ``sources``: the positions of the writers, `UNWRITTEN` where there is none.

@@ -108,8 +108,8 @@ TWO = (normal(300, 700), normal(300, 700, seed=1))
             TWO[:1],
             "NK402",
         ),
-        (sum_module, "column_sums", "tile = nl.zeros(", "tile = nl.ndarray(", TWO[:1], "NK401"),
-        (matmul_module, "matmul", "moving = nl.zeros", "moving = nl.ndarray", TWO, "NK401"),
+        (sum_module, "column_sums", "tile = nl.zeros(", "tile = nl.ndarray(", TWO[:1], "NK405"),
+        (matmul_module, "matmul", "moving = nl.zeros", "moving = nl.ndarray", TWO, "NK405"),
         (matmul_module, "matmul", "k * tile_k + k_row", "k * tile_k + k_row + 1", TWO, ""),
     ],
 )
