@@ -70,7 +70,7 @@ call("dma_copy", "other partitions")(lambda r: {"dst": real(r, 2, 6), "src": rea
 call("dma_compute")(lambda r: {"dst": real(r, 2, 6), "srcs": [real(r, 2, 3, 2), real(r, 2, 6)], "reduce_op": nl.add})
 call("dma_transpose", "2-D")(lambda r: {"dst": real(r, 4, 32), "src": real(r, 32, 4)})
 call("dma_transpose", "3-D")(lambda r: {"dst": real(r, 4, 3, 2), "src": real(r, 2, 3, 4)})
-call("dma_transpose", "4-D")(lambda r: {"dst": real(r, 5, 24), "src": real(r, 2, 3, 4, 5, memory="shared_hbm")})
+call("dma_transpose", "4-D")(lambda r: {"dst": real(r, 5, 3, 4, 2), "src": real(r, 2, 3, 4, 5, memory="shared_hbm")})
 call("tensor_copy")(lambda r: {"dst": real(r, 3, 2, 2), "src": real(r, 3, 4)})
 call("memset")(lambda r: {"dst": real(r, 3, 4), "value": 2.0})
 call("iota")(lambda r: {"dst": whole(r, 3, 4, below=9, dtype=nl.int32), "pattern": [[2, 4]], "channel_multiplier": 3})
