@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import operator
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
 
 from nkitools.rules.finding import refuse
+
+Other = TypeVar("Other")
 
 
 class DeviceNumber:
@@ -48,6 +52,32 @@ class DeviceNumber:
     def operand(self) -> float:
         """Return the value for the arithmetic of registers."""
         return self.read("register arithmetic")
+
+
+class DeviceArithmetic(DeviceNumber, Generic[Other]):
+    """A number with ``+``, ``-`` and ``*``; ``Other`` are the types of the other operand."""
+
+    __slots__ = ()
+
+    def _compute(self, other: Other, function: Callable[[Any, Any], Any], *, swapped: bool = False) -> Self:
+        """Return the number that ``function`` gives; ``swapped`` where the number itself is the right operand."""
+        raise NotImplementedError
+
+    def __add__(self, other: Other) -> Self:
+        return self._compute(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Other) -> Self:
+        return self._compute(other, operator.sub)
+
+    def __rsub__(self, other: Other) -> Self:
+        return self._compute(other, operator.sub, swapped=True)
+
+    def __mul__(self, other: Other) -> Self:
+        return self._compute(other, operator.mul)
+
+    __rmul__ = __mul__
 
 
 def made_of(*operands: Any) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE
-from nkitools.chip.device_numbers import DeviceNumber, made_of
+from nkitools.chip.device_numbers import DeviceArithmetic, DeviceNumber, made_of
 from nkitools.chip.version_notices import report_notice
 from nkitools.dialects.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
@@ -16,7 +16,7 @@ _INT32 = (-(1 << 31), (1 << 32) - 1)
 _STEER = "Steer loops with nl.fori_loop and nl.while_loop, addresses with scalar_offset= or nl.ds."
 
 
-class VirtualRegister(DeviceNumber):
+class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
     """A 32-bit scalar of an engine's sequencer (``nki.isa.VirtualRegister``, NKI 0.6).
 
     It steers loops (``nl.dynamic_range``, ``while register:``) and addresses (``scalar_offset=``, ``nl.ds``, an index).
@@ -63,22 +63,6 @@ class VirtualRegister(DeviceNumber):
         left = self.operand()
         result = VirtualRegister(function(right, left) if swapped else function(left, right))
         return result.made_by(made_of(self, other))
-
-    def __add__(self, other: int | DeviceNumber) -> VirtualRegister:
-        return self._compute(other, operator.add)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: int | DeviceNumber) -> VirtualRegister:
-        return self._compute(other, operator.sub)
-
-    def __rsub__(self, other: int | DeviceNumber) -> VirtualRegister:
-        return self._compute(other, operator.sub, swapped=True)
-
-    def __mul__(self, other: int | DeviceNumber) -> VirtualRegister:
-        return self._compute(other, operator.mul)
-
-    __rmul__ = __mul__
 
     def __floordiv__(self, other: int | DeviceNumber) -> VirtualRegister:
         return self._compute(other, operator.floordiv)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from nkitools.chip.device_numbers import DeviceNumber, made_of
+from nkitools.chip.device_numbers import DeviceArithmetic, DeviceNumber, made_of
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, int32, int64
 from nkitools.rules.finding import not_modelled, refuse
 
@@ -25,7 +25,7 @@ _UNKNOWN_UNARY = {
 }  # fmt: skip
 
 
-class NkiScalar(DeviceNumber):
+class NkiScalar(DeviceArithmetic["Whole | NkiScalar"]):
     """An integer that the device computes (``nki.isa.NkiScalar``, NKI 0.7), of nl.int32 or nl.int64 for good.
 
     ``nisa.scalar_load`` and ``nl.fori_loop`` make scalars. ``+``, ``-`` and ``*`` with a Python integer or a scalar of
@@ -100,22 +100,6 @@ class NkiScalar(DeviceNumber):
             message = f"{what} of a scalar of {self.dtype} and {other}, which does not fit into {self.dtype}"
             refuse("NK609", message, remedy="Load the number from a tensor of nl.int64 with nisa.scalar_load.")
         return int(other)
-
-    def __add__(self, other: Whole | NkiScalar) -> NkiScalar:
-        return self._compute(other, operator.add)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Whole | NkiScalar) -> NkiScalar:
-        return self._compute(other, operator.sub)
-
-    def __rsub__(self, other: Whole | NkiScalar) -> NkiScalar:
-        return self._compute(other, operator.sub, swapped=True)
-
-    def __mul__(self, other: Whole | NkiScalar) -> NkiScalar:
-        return self._compute(other, operator.mul)
-
-    __rmul__ = __mul__
 
     def __neg__(self) -> NkiScalar:
         return self._made(-self.integer("arithmetic"))

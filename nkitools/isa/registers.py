@@ -9,21 +9,18 @@ import numpy as np
 from nkitools.chip.core import current_core
 from nkitools.chip.device_numbers import DeviceNumber
 from nkitools.chip.dtypes import DType
-from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, cast
 from nkitools.chip.registers import VirtualRegister as VirtualRegister
 from nkitools.chip.registers import check_value
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.instruction import Check, Dst, Plan, Src, instruction
+from nkitools.issue.instruction_guards import one_element
 from nkitools.issue.plan import Register, RegisterOrNumber
 from nkitools.issue.touched_elements import set_register, use_register
 from nkitools.rules.finding import refuse
-
-_MEMORIES = (*guards.HBM, MemoryRegion.sbuf)
 
 
 def register_alloc(x: int | NkiTensor | None = None) -> VirtualRegister:
@@ -69,7 +66,7 @@ def register_load(check: Check, dst: Register, src: Src) -> Plan:
 
     Errors: NK109, NK201, NK301, NK401, NK601, NK609. Source: nki.isa.register_load (NKI 0.6).
     """
-    _check_scalar(check, "src", src)
+    _check_number(check, "src", src)
 
     def compute(target: VirtualRegister, values: Array) -> None:
         element = values.reshape(-1)[0]
@@ -86,7 +83,7 @@ def register_store(check: Check, dst: Dst, src: Register) -> Plan:
 
     Errors: NK109, NK201, NK301, NK401, NK609. Source: nki.isa.register_store (NKI 0.6).
     """
-    _check_scalar(check, "dst", dst)
+    _check_number(check, "dst", dst)
     dtype: DType = dst.dtype
 
     def compute(destination: Array, source: VirtualRegister) -> None:
@@ -98,9 +95,8 @@ def register_store(check: Check, dst: Dst, src: Register) -> Plan:
     return Plan("sync", 64.0, compute, made(dst={"src": SAME}))
 
 
-def _check_scalar(check: Check, role: str, tensor: NkiTensor) -> None:
-    guards.memory(check, tensor, role, _MEMORIES)
-    if tensor.size != 1:
-        check.refuse("NK109", f"`{role}` must have exactly one element, it is {describe(tensor)}", tensor)
+def _check_number(check: Check, role: str, tensor: NkiTensor) -> None:
+    """NK201, NK109, NK301: one element in HBM or SBUF, of no packed dtype."""
+    one_element(check, role, tensor)
     if tensor.dtype.kind == "packed":
         check.refuse("NK301", f"a register holds a number, `{role}` is {describe(tensor)}", tensor)

@@ -6,21 +6,18 @@ from collections.abc import Callable
 
 from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import int32, int64
-from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.scalars import NkiScalar as NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
-from nkitools.issue import guards
 from nkitools.issue.element_maps import made
 from nkitools.issue.element_rules import SAME
 from nkitools.issue.form import takes_64_bits
 from nkitools.issue.instruction import Check, Dst, Instruction, Plan, Src
+from nkitools.issue.instruction_guards import one_element
 from nkitools.issue.plan import Scalar
 from nkitools.issue.touched_elements import use_register
 from nkitools.rules.finding import refuse
-
-_MEMORIES = (*guards.HBM, MemoryRegion.sbuf)
 
 
 def _issued_as(name: str, parameters: str) -> Callable[[Callable[..., Plan]], Instruction[...]]:
@@ -67,7 +64,7 @@ def scalar_store(dst: NkiTensor, value: NkiScalar) -> None:
 
 @_issued_as("scalar_load", "src")
 def _load(check: Check, dst: Scalar, src: Src) -> Plan:
-    _check_one(check, "src", src)
+    _check_scalar(check, "src", src)
     dtype = src.dtype
 
     def compute(target: NkiScalar, values: Array) -> None:
@@ -79,7 +76,7 @@ def _load(check: Check, dst: Scalar, src: Src) -> Plan:
 
 @_issued_as("scalar_store", "dst, value")
 def _store(check: Check, dst: Dst, value: Scalar) -> Plan:
-    _check_one(check, "dst", dst)
+    _check_scalar(check, "dst", dst)
 
     def compute(destination: Array, source: NkiScalar) -> None:
         destination[...] = source.integer("nisa.scalar_store")
@@ -88,10 +85,8 @@ def _store(check: Check, dst: Dst, value: Scalar) -> Plan:
     return Plan("sync", 64.0, compute, made(dst={"value": SAME}))
 
 
-def _check_one(check: Check, role: str, tensor: NkiTensor) -> None:
+def _check_scalar(check: Check, role: str, tensor: NkiTensor) -> None:
     """NK201, NK109, NK301: one element in HBM or SBUF, a signed integer of 32 or 64 bits."""
-    guards.memory(check, tensor, role, _MEMORIES)
-    if tensor.size != 1:
-        check.refuse("NK109", f"`{role}` must have exactly one element, it is {describe(tensor)}", tensor)
+    one_element(check, role, tensor)
     if tensor.dtype not in (int32, int64):
         check.refuse("NK301", f"`{role}` must be of nl.int32 or nl.int64, it is {describe(tensor)}", tensor)

@@ -11,6 +11,7 @@ from nkitools.chip.dtypes import DType
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.issue import guards
 from nkitools.issue.instruction import Check, Operand, OptionalOperand
 
 PARTITIONS_PER_CORE = 16  # "each of the eight GpSimd cores connects to 16 contiguous SBUF partitions" (local_gather)
@@ -42,6 +43,13 @@ def exactly(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
             f"{count}"
         )
         check.refuse("NK109", message, tensor)
+
+
+def one_element(check: Check, role: str, tensor: NkiTensor) -> None:
+    """NK201, NK109: what a register or a scalar is loaded from or stored into is one element in HBM or SBUF."""
+    guards.memory(check, tensor, role, (*guards.HBM, guards.SBUF))
+    if tensor.size != 1:
+        check.refuse("NK109", f"`{role}` must have exactly one element, it is {describe(tensor)}", tensor)
 
 
 def at_least(check: Check, role: str, tensor: NkiTensor, count: int) -> None:
