@@ -60,11 +60,11 @@ class Entry(NamedTuple):
 
     @property
     def is_modelled(self) -> bool:
-        """Whether nkitools models the name, and what owns it."""
+        """Return whether nkitools models the name and the class that has it."""
         return not {self.full, f"{self.module}.{self.name.partition('.')[0]}"} & NOT_MODELLED
 
     def found(self) -> Any:
-        """What the dialect has under that name, under the NKI version that the option says."""
+        """Return what the dialect has under the name, in the NKI version that the option says."""
         return attrgetter(self.name)(MODULES[self.module])
 
 
@@ -110,7 +110,7 @@ def test_it_is_there_under_0_7(entry: Entry) -> None:
 
 
 def fields(owner: type) -> set[str]:
-    """What instances of a class get."""
+    """Return the names of the attributes that instances of a class have."""
     return {*inspect.signature(owner).parameters, *getattr(owner, "__slots__", ()), *owner.__annotations__}
 
 

@@ -17,13 +17,17 @@ import nkitools.dialects.modern.language as nl
 from nkitools import options
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import Finding
+from tests.dialects.modern.python_under_tracing.bodies import BODIES
 from tests.dialects.modern.python_under_tracing.cases import Case
+from tests.dialects.modern.python_under_tracing.control import CONTROL
+from tests.dialects.modern.python_under_tracing.functions import FUNCTIONS
 from tests.dialects.modern.python_under_tracing.loops import LOOPS
-from tests.dialects.modern.python_under_tracing.python import PYTHON
+from tests.dialects.modern.python_under_tracing.objects import OBJECTS
 from tests.dialects.modern.python_under_tracing.scalars import SCALARS
+from tests.dialects.modern.python_under_tracing.values import VALUES
 from tests.lint.linted import findings
 
-CASES = {**PYTHON, **LOOPS, **SCALARS}
+CASES = {**OBJECTS, **FUNCTIONS, **VALUES, **CONTROL, **LOOPS, **BODIES, **SCALARS}
 VERSIONS = ("0.6", "0.7", "auto", "custom")
 X = np.random.default_rng(7).integers(-8, 9, (128, 64)).astype(np.float32)
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -130,7 +134,7 @@ def test_an_object_that_a_kernel_is_given(weights: Any, version: str, monkeypatc
 @each_version
 @pytest.mark.parametrize("weights", [None, X], ids=["without arrays", "with an array"])
 def test_an_object_changed_by_a_kernel_that_raises(weights: Any, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the kernel has changed before it raises stays under 0.7, as in Python; under 0.6 it was a copy's."""
+    """Keep what the kernel has changed before it raises under 0.7, as in Python; under 0.6 a copy was changed."""
 
     def raising(x: Any, settings: Any) -> Any:
         settings.launches = 5
