@@ -37,7 +37,9 @@ def one_thread() -> Iterator[None]:
     global _running
     with _lock:
         if not _running:
-            _before[:] = [(library, library.get_num_threads()) for library in _libraries(_WITH_BLAS.intersection(sys.modules))]
+            _before[:] = [
+                (library, library.get_num_threads()) for library in _libraries(_WITH_BLAS.intersection(sys.modules))
+            ]
         _running += 1
         for library, _ in _before:
             library.set_num_threads(1)
