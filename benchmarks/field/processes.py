@@ -30,7 +30,7 @@ _STATM = Path("/proc/self/statm")
 
 @dataclass(frozen=True)
 class Limits:
-    """What one test may take."""
+    """The processor time and the memory that one test may take."""
 
     seconds: float  # of the processor; of the clock five times as many
     mib: int  # of memory, beyond what the session has taken to collect the suite

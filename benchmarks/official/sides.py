@@ -25,7 +25,7 @@ _ABSENT = 2
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one example."""
+    """The outcome of one example."""
 
     name: str  # such as NK101/bad.py
     kind: str  # agree, differ, refused here, refused there, not run

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
+from nkitools.chip.claims import Claim as Claim
+from nkitools.chip.claims import Loss as Loss
 from nkitools.chip.dtypes import DType
 from nkitools.chip.layout import LAYOUTS as LAYOUTS
 from nkitools.chip.layout import Layout as Layout
@@ -37,30 +38,6 @@ _ids = itertools.count()  # of storages and physical memories
 _new = object.__new__
 _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 _NO_VIEWS: frozenset[tuple[Layout, int]] = frozenset()  # of all storages that have no views to note yet
-
-
-class Claim(NamedTuple):
-    """The facts of a storage, or of a view on it, that messages name; they keep no storage alive."""
-
-    id: int  # of the storage
-    name: str  # that the author gave it
-    memory: MemoryRegion
-    dtype: DType
-    shape: tuple[int, ...]
-    region: Region  # the bytes of the memory that it reaches over
-    words: str = ""  # of a grid's selection: its tile
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Bytes that another storage has overwritten.
-
-    The other storage is described, not kept: two that overwrite each other in turns would keep each other alive.
-    """
-
-    region: Region
-    by: Claim
-    site: int  # of the instruction that did it
 
 
 class Storage:

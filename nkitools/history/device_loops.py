@@ -64,9 +64,10 @@ def report_unrolled(columns: Columns, reporter: Reporter) -> None:
         issued[again] &= programs[again] != numbers.get(loop.program, -1)
     lines: Counter[tuple[int, str, int]] = Counter()
     places: dict[tuple[str, int], int] = {}
-    keys, amounts = np.unique(programs[issued] << 32 | columns.sites[issued], return_counts=True)
+    most_sites = int(columns.sites.max()) + 1
+    keys, amounts = np.unique(programs[issued] * most_sites + columns.sites[issued], return_counts=True)
     for key, amount in zip(keys.tolist(), amounts.tolist(), strict=True):
-        number, site = key >> 32, key & 0xFFFFFFFF
+        number, site = divmod(key, most_sites)
         place = record.sites[site].file, record.sites[site].line
         places.setdefault(place, site)
         lines[number, *place] += amount

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -220,6 +221,12 @@ class Rows:
         """Let operands lie in this storage: it belongs to the run."""
         self.oldest = storage
         self._oldest = storage << _HALF
+
+    def same_rows(self) -> Self:
+        """Return another object over the same rows; each looks up where they start on its own."""
+        other = copy(self)
+        other._starts = array("q")
+        return other
 
     def add(self, plan: RecordedPlan, site: int, operands: list[int]) -> None:
         """Add an instruction; ``operands`` are the words of its operands.

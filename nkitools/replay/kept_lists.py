@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import threading
 import weakref
-from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -188,9 +186,8 @@ def _others(recording: Recording) -> list[Array]:
 
 def shared(record: Record, echo: Callable[[str], None] | None = None) -> Record:
     """Return a record with the same rows, for another run of the same instructions, which shows its prints so."""
-    other = copy.copy(record)
+    other = record.same_rows()
     other.prints, other.echo = Prints(), echo
-    other._starts = array("q")  # it grows where rows are looked up
     return other
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import DTypeLike
 from nkitools.chip.numerics import Array
-from nkitools.dialects.legacy.indexing.indices import Grid, mgrid
+from nkitools.dialects.legacy.indexing.mesh_grids import Grid, mgrid
 from nkitools.dialects.legacy.kernels.error_codes import OUTSIDE
 from nkitools.dialects.legacy.semantics import LEGACY
 from nkitools.dialects.legacy.tiles.dtypes import element_type
@@ -19,7 +19,7 @@ from nkitools.language.programs import tile_size
 
 if TYPE_CHECKING:
     from nkitools.dialects.legacy.aws_names.limits import *
-    from nkitools.dialects.legacy.indexing.indices import *
+    from nkitools.dialects.legacy.indexing.mesh_grids import *
     from nkitools.dialects.legacy.nisa.gather import *
     from nkitools.dialects.legacy.nisa.moving import *
     from nkitools.dialects.legacy.nl.creation import *

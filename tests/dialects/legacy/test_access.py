@@ -14,7 +14,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.indexing.access import access_of
-from nkitools.dialects.legacy.indexing.indices import arange
+from nkitools.dialects.legacy.indexing.mesh_grids import arange
 from tests.dialects.legacy.running import outputs, random, refusal
 
 HBM = MemoryRegion.private_hbm

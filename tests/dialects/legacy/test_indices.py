@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools.dialects.legacy.indexing.indices import Index, NonAffine, arange, mgrid
+from nkitools.dialects.legacy.indexing.indices import Index, NonAffine
+from nkitools.dialects.legacy.indexing.mesh_grids import arange, mgrid
 
 
 def values_of(index: Index) -> Any:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nkitools
-from nkitools.dialects.legacy.indexing.indices import arange
 from nkitools.dialects.legacy.indexing.masks import Lanes, lanes_of
+from nkitools.dialects.legacy.indexing.mesh_grids import arange
 from tests.dialects.legacy.running import outputs, random, refusal
 
 COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}

@@ -14,7 +14,7 @@ from tests.dialects.legacy.test_math import stored
 
 
 def hinted(function: Any, *arrays: Any, **options: Any) -> Any:
-    """What ``function`` returns, after a run whose findings are hints of NK621, at least one."""
+    """Return the results of ``function`` after a run whose findings are hints of NK621, at least one."""
     done = run(function, *arrays, **options)
     assert {(each.rule, each.severity) for each in done.findings} == {("NK621", "hint")}
     assert all(each.remedy for each in done.findings)
@@ -91,7 +91,7 @@ def test_dimensions_of_size_one_are_no_part_of_an_access_pattern() -> None:
 
 
 def test_a_mask_may_be_about_the_columns_of_the_moving_tile() -> None:
-    """Where only the sizes tell whose columns a mask is about, the moving tile's are masked; rows of both with them."""
+    """A mask whose columns only sizes can assign masks those of the moving tile; its rows are those of both tiles."""
     x, y = random(16, 8), random(16, 12, seed=1)
 
     def kernel(a: Any, b: Any) -> Any:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def _operator(what: str, *, reverse: bool = False) -> Callable[[Any, Any], Any]:
     """Return the method of an operator; operands of a known form are computed with at once."""
 
-    def operate(self: Tensor, other: Operand, modulus: object = None) -> Any:
+    def operate(self: Tensor, other: Operand, modulus: Operand | None = None) -> Any:
         if modulus is not None:  # of pow
             self.__mod__(modulus)
         again = value_again(what, (other, self) if reverse else (self, other), 2)
