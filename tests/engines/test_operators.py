@@ -33,7 +33,7 @@ def test_the_table_of_math_operators() -> None:
     assert {name for name, each in OPERATORS.items() if each.reduce is not None} == REDUCING
     assert {name for name, each in OPERATORS.items() if each.kind == "bitvec"} == BITVEC
     assert {name for name, each in OPERATORS.items() if each.unary} == UNARY
-    assert {name for name, each in OPERATORS.items() if each.needs} == {"abs_max", "abs_min"}
+    assert {name for name, each in OPERATORS.items() if each.needs} == {"abs_max", "abs_min", "square", "relu"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from tests.isa.gathered import finding_of, kernel_of, numbers, on_ranks, place
+from tests.isa.gathered import finding_of, judged, kernel_of, numbers, on_ranks, place
 
 
 def refused(call: Any, shape: Sequence[int] = (4, 6), memory: str = "hbm", **keywords: Any) -> Any:
@@ -199,6 +199,6 @@ def test_schedules_know_collectives() -> None:
         return out
 
     arrays = numbers(2, 4, 6)
-    assert on_ranks(kernel.with_schedule([("store", "sum")]), arrays).findings == []
-    wrong = on_ranks(kernel.with_schedule([("sum", "store")]), arrays, rules="report").findings
+    assert judged(on_ranks(kernel.with_schedule([("store", "sum")]), arrays)) == []
+    wrong = judged(on_ranks(kernel.with_schedule([("sum", "store")]), arrays, rules="report"))
     assert [(each.rule, each.rank) for each in wrong] == [("NK609", 0), ("NK609", 1)]

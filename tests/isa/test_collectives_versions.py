@@ -15,7 +15,7 @@ from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.rules.finding import KernelError
-from tests.isa.gathered import finding_of, numbers, on_ranks, place
+from tests.isa.gathered import finding_of, judged, numbers, on_ranks, place
 
 PAIR = ncc.ReplicaGroup([[0, 1]])
 OPERATIONS = {"bitwise_and": np.bitwise_and, "div": np.floor_divide, "mod": np.mod}
@@ -63,7 +63,7 @@ def test_what_a_collective_returns(name: str) -> None:
     ranks = 3 if name.endswith("no pair") else 2
     for version in ("0.7", "auto", "0.6"):
         run = on_ranks(kernel, numbers(ranks, 4, 6), nki_version=version)
-        assert run.findings == []
+        assert judged(run) == []
         assert [type(each) for each in found] == [type(None) if version == "0.6" else nisa.NkiInstruction] * ranks
         found.clear()
 
@@ -183,7 +183,7 @@ def test_hbm_of_a_collective_on_one_core(case: str, name: str) -> None:
     assert "buffer=nl.private_hbm" in finding.remedy
     for version, found in (("auto", [("NK618", "warning")] * 2), ("0.6", [])):
         run = on_ranks(kernel, arrays, nki_version=version)
-        assert [(each.rule, each.severity) for each in run.findings] == found
+        assert [(each.rule, each.severity) for each in judged(run)] == found
         assert all((each == results(name, arrays)).all() for rank in run.outputs for each in rank)
 
 
@@ -215,7 +215,7 @@ def test_one_copy_for_a_pair_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NKI_LNC1_SHARED_HBM", "1")
     arrays = numbers(2, 4, 6)
     run = on_ranks(with_memories("all_reduce", PRIVATE, SHARED), arrays, nki_version="0.7")
-    assert run.findings == []
+    assert judged(run) == []
     assert all((each == arrays[0] + arrays[1]).all() for rank in run.outputs for each in rank)
     refused = finding_of(with_memories("all_reduce", SHARED, PRIVATE), [(x,) for x in arrays], nki_version="0.7")
     assert refused.rule == "NK201"
@@ -230,7 +230,7 @@ def test_arguments_lie_where_the_launch_puts_them() -> None:
         return dst
 
     for grid in (None, 1):
-        assert on_ranks(kernel, numbers(2, 4, 6), grid=grid, nki_version="0.7").findings == []
+        assert judged(on_ranks(kernel, numbers(2, 4, 6), grid=grid, nki_version="0.7")) == []
 
 
 def test_other_collectives_take_shared_hbm() -> None:
@@ -244,5 +244,5 @@ def test_other_collectives_take_shared_hbm() -> None:
 
     arrays = numbers(2, 4, 6)
     run = on_ranks(kernel, arrays, nki_version="0.7")
-    assert run.findings == []
+    assert judged(run) == []
     np.testing.assert_array_equal(np.concatenate(run.outputs), arrays[0] + arrays[1])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
-from tests.isa.issued import bank, empty, issue, tile
+from tests.isa.issued import Issued, bank, empty, issue, tile
 
 MAX = np.finfo(np.float32).max
 
@@ -28,6 +28,11 @@ def told(kernel: Callable[..., Any], *arrays: Any, **options: Any) -> list[str]:
     run = nkitools.simulate(kernel, *arrays, rules="report", **options)
     assert {finding.rule for finding in run.findings} <= {"NK404"}
     return [finding.message for finding in run.findings]
+
+
+def origins(issued: Issued) -> list[str]:
+    """Return the messages of the findings about NaN and infinities; NK615 tells of the division beside them."""
+    return [finding.message for finding in issued.findings if finding.rule != "NK615"]
 
 
 # --- what is an origin -----------------------------------------------------------------------------------------------
@@ -50,9 +55,9 @@ def test_the_operands_of_the_first_element_are_shown(op: Any, left: float, right
     first[1, 2], second[1, 2] = left, right
     first[3, 3], second[3, 3] = left, right
     issued = issue(nisa.tensor_tensor, empty((4, 8)), tile(first), tile(second), op, rules="report")
-    assert issued.rules == ["NK404"]
-    assert issued.findings[0].message.startswith("tensor_tensor: 2 of 32 elements of tensor")
-    assert issued.findings[0].message.endswith(expected)
+    (message,) = origins(issued)
+    assert message.startswith("tensor_tensor: 2 of 32 elements of tensor")
+    assert message.endswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +88,8 @@ def test_steps_scale_and_bias_are_shown_in_their_order() -> None:
     issued = issue(
         nisa.tensor_scalar, empty((2, 1)), tile(x), nl.subtract, 4.0, False, nl.divide, tile(two), True, rules="report"
     )
-    assert issued.findings[0].message.endswith("the first at [1, 0] is inf: 2.0 / (4.0 - 4.0)")
+    (message,) = origins(issued)
+    assert message.endswith("the first at [1, 0] is inf: 2.0 / (4.0 - 4.0)")
     issued = issue(nisa.activation, empty((2, 1)), nl.log, tile(x), tile(-2 * two), 1.0, rules="report")
     assert issued.findings[0].message.endswith("the first at [1, 0] is -inf: log(4.0 + -4.0)")
 
@@ -269,9 +275,9 @@ def test_of_elementwise_instructions_numpy_decides(data: st.DataObject) -> None:
     infinite = np.isinf(result) & ~operands[0] & ~operands[1]
     issued = issue(nisa.tensor_tensor, empty((2, 3)), tile(left), tile(right), getattr(nl, name), rules="report")
     if not (nan | infinite).any():
-        assert issued.findings == []
+        assert origins(issued) == []
         return
-    (message,) = [finding.message for finding in issued.findings]
+    (message,) = origins(issued)
     assert f"{np.count_nonzero(nan | infinite)} of 6 elements" in message
     assert ("NaN" in message, "infinite" in message) == (nan.any(), infinite.any())
 

@@ -33,10 +33,10 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def carefully(careful: list[str], kernel: Callable[..., Any], *args: Any) -> tuple[Any, list[str]]:
-    """The outputs of a warm run, and what it issued carefully."""
-    nkitools.simulate(kernel, *args)
+    """Return the outputs of a warm run, and the names of the instructions that it issued carefully."""
+    nkitools.simulate(kernel, *args, replay="off")
     careful.clear()
-    run = nkitools.simulate(kernel, *args)
+    run = nkitools.simulate(kernel, *args, replay="off")
     return run.outputs, list(careful)
 
 
