@@ -48,14 +48,19 @@ class NotAValue:
         tensor = cast("StridedView", self)
         truth = tensor.storage.truth
         found = None if truth is None else truth(tensor)
-        if found is None and not self._is_given():
+        if found is None and (truth is not None or not self._is_given()):
             self._refuse("NK602", "the truth value of ", " is asked for; its elements exist only when the kernel runs")
         return found is None or found
 
     def _is_given(self) -> bool:
-        """Return whether this is a whole tensor in HBM: whether there is one is then asked for, and NK621 says so."""
-        tensor = cast("StridedView", self)
-        if tensor.storage.on_chip or tensor.shape != tensor.storage.shape:
+        """Return whether the truth value asks if a whole tensor was given, and report NK621 then.
+
+        It does of a tensor in HBM, and of a tile on chip that comes from an attribute (``if params.expert_index``).
+        """
+        tensor, core = cast("StridedView", self), CORE.get()
+        if tensor.shape != tensor.storage.shape:
+            return False
+        if tensor.storage.on_chip and (core is None or not core.record.tests_attribute()):
             return False
         message = (
             f"the truth value of {describe(tensor)} is asked for: it is True, as the tensor was given; the documents "

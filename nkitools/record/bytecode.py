@@ -213,6 +213,18 @@ def is_asserted(code: CodeType, offset: int) -> bool:
     return _raises_assertion(instructions[failing:])
 
 
+@lru_cache(maxsize=256)
+def is_attribute_test(code: CodeType, offset: int) -> bool:
+    """Return whether the truth value that the instruction at ``offset`` takes is that of an attribute (``x.y``)."""
+    offsets, instructions = _instructions(code)
+    position = bisect_right(offsets, offset) - 1
+    asks = instructions[position].opname
+    # `and` and `or` keep a copy of the value, since Python 3.12 by an instruction of its own.
+    loads = [each.opname for each in instructions[max(0, position - 2) : position] if each.opname != "COPY"]
+    asked = asks in ("TO_BOOL", "UNARY_NOT") or "JUMP" in asks
+    return asked and loads[-1:] == ["LOAD_ATTR"]
+
+
 def _raises_assertion(instructions: list[dis.Instruction]) -> bool:
     """Return whether the first thing that code loads is the AssertionError to raise, or pytest's words for it."""
     for each in instructions:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
+from nkitools.record.bytecode import is_attribute_test
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.instruction_record import InstructionRecord, OperandRecord
 from nkitools.record.loop_counters import qualified
@@ -148,6 +149,11 @@ class Record(OpenRows):
         """Return whether what the author's code asks now decides a ``while``."""
         frame = author_frame(2)
         return frame is not None and is_while_test(frame.f_code, frame.f_lasti)
+
+    def tests_attribute(self) -> bool:
+        """Return whether the truth value that the author's code asks now is that of an attribute."""
+        frame = author_frame(2)
+        return frame is not None and is_attribute_test(frame.f_code, frame.f_lasti)
 
     def naming_site(self) -> int:
         """Return the site that names what is made now."""

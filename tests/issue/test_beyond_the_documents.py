@@ -72,29 +72,6 @@ def test_a_mode_of_matmuls_may_be_a_string() -> None:
         np.testing.assert_array_equal(output, 3 * (next(rows).T @ next(rows)))
 
 
-def test_an_argument_that_was_given_is_true() -> None:
-    """Under both versions, with NK621, also where the kernel made it; a slice of it and a tile are NK602."""
-
-    @nki.jit
-    def kernel(x: Any, part: str) -> Any:
-        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-        tile = nl.load(x)
-        asked = {"whole": x, "made": out, "slice": x[0:1, :], "tile": tile}[part]
-        if asked:
-            nisa.dma_copy(dst=out, src=tile)
-        return out
-
-    for version in ("0.6", "0.7"):
-        for part in ("whole", "made"):
-            output, findings = done(kernel, X, part, nki_version=version)
-            assert [each.rule for each in findings] == ["NK621"]
-            np.testing.assert_array_equal(output, X)
-        for part in ("slice", "tile"):
-            with pytest.raises(nkitools.KernelError) as caught:
-                nkitools.simulate(kernel, X, part, nki_version=version)
-            assert caught.value.finding.rule == "NK602"
-
-
 def test_probabilities_above_one_drop_everything() -> None:
     """NK621, as AWS's own test passes them; a negative one is NK609."""
 

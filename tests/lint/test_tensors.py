@@ -33,6 +33,10 @@ MODERN_CASES = {
 }
 FINE = {
     "what is not known": "total = x + 1\nif x:\n    pass",
+    "a tile in a container": (
+        "from types import SimpleNamespace\nbox = SimpleNamespace(tile=nl.load(x))\nif box.tile and not box.tile:\n"
+        "    pass"
+    ),
     "None": "tile = nl.load(x)\nif tile == None:\n    pass",
     "what may be a number": "tile = nl.load(x)\nif x.ndim == 2:\n    tile = 3\ntotal = tile + 1",
     "sizes": "tile = nl.load(x)\nn = tile.shape[0] + tile.ndim * 2\nif tile.shape[0] > 4:\n    pass",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nkitools.record.bytecode import bound_name, is_returned, loops_around, returned_element
+from nkitools.record.bytecode import bound_name, is_attribute_test, is_returned, loops_around, returned_element
 
 found: list[Any] = []
 
@@ -127,6 +127,39 @@ def test_which_element_of_what_is_returned() -> None:
     elements.clear()
     keeping()
     assert elements == [None, None]
+
+
+class Asked:
+    """An object whose truth value notes whether it is asked of an attribute."""
+
+    def __init__(self) -> None:
+        self.there = self
+
+    def __bool__(self) -> bool:
+        frame = sys._getframe(1)
+        found.append(is_attribute_test(frame.f_code, frame.f_lasti))
+        return True
+
+
+def test_which_truth_values_are_of_an_attribute() -> None:
+    """In conditions, behind `not`, `and` and `or`; not of a name, an entry, the result of a call or a comparison."""
+    asked = Asked()
+    entries = [asked]
+    found.clear()
+    _ = 1 if asked.there else 2
+    _ = not asked.there
+    _ = 2 if asked.there.there and asked.there else 3
+    _ = asked.there or 1
+    _ = (asked.there and 1, 2)
+    assert found == [True] * 6
+    found.clear()
+    _ = 1 if asked else 2
+    _ = not asked
+    _ = asked or asked.there
+    _ = 1 if entries[0] else 2
+    _ = bool(asked.there)
+    _ = 1 if (lambda: asked)() else 2
+    assert found == [False] * 6
 
 
 def test_a_generator_in_a_for_loop_is_named_by_the_counter() -> None:
