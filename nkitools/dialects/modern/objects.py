@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Set
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Self
 
 from nkitools.chip.argument_types import Argument
+from nkitools.chip.version_notices import report_notice
 from nkitools.dialects.version_forms import language_here
+from nkitools.dialects.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
 
 _METHODS = (property, classmethod, staticmethod)
@@ -18,17 +21,25 @@ class NKIObject:
     """Base class of kernel dataclasses and configuration objects.
 
     With or without ``@dataclass``: annotated attributes are the fields, in order, those of bases first; what is not
-    given has its default, else None; ``__post_init__`` runs at the end. Before NKI 0.7 two objects of one class are
-    equal where their attributes are; since then ``==`` is Python's own.
+    given has its default, else None; ``__post_init__`` runs at the end. Since NKI 0.7 ``@dataclass`` is Python's own,
+    and a field without a default must be given. Before NKI 0.7 two objects of one class are equal where their
+    attributes are; since then ``==`` is Python's own.
     Errors: NK609. Source: NKI Language Guide, Class Support (NKI 0.6).
     """
 
     __nki_object__ = True  # arguments of this kind are searched for arrays
+    __required__: frozenset[str] = frozenset()  # the fields of a dataclass to which its author gives no default
+
+    def __new__(cls, *args: Argument, **kwargs: Argument) -> Self:
+        """Make an object; nothing is missing where nothing is given, as by ``copy``."""
+        if cls.__required__ and (args or kwargs) and hasattr(cls, "__dataclass_fields__"):
+            _check_given(cls, len(args), kwargs.keys())
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: Argument) -> None:
-        """Annotate plain class attributes, so that @dataclass takes them as fields as AWS's does.
+        """Make @dataclass take fields as AWS's compiler does: plain class attributes too, and None as a default.
 
-        Those that no dataclass takes as a default (lists, dictionaries) stay attributes of the class.
+        Attributes that no dataclass takes as a default (lists, dictionaries) stay attributes of the class.
         """
         super().__init_subclass__(**kwargs)
         annotations = inspect.get_annotations(cls)
@@ -37,6 +48,15 @@ class NKIObject:
             if plain and type(value).__hash__ is not None:
                 annotations.setdefault(name, Any)
         cls.__annotations__ = annotations
+        if "__init__" in vars(cls):
+            # Of a dataclass with slots the class is made a second time, with all that the first one had.
+            cls.__required__ = vars(cls).get("__required__", frozenset())
+            return
+        own = [name for name, annotation in annotations.items() if "ClassVar" not in str(annotation)]
+        bare = {name for name in own if not hasattr(cls, name)}
+        cls.__required__ = cls.__required__.difference(vars(cls)) | bare
+        for name in bare:
+            setattr(cls, name, None)
 
     def __init__(self, *args: Argument, **kwargs: Argument) -> None:
         fields = _fields(type(self))
@@ -70,6 +90,22 @@ class NKIObject:
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+
+def _check_given(cls: type[NKIObject], positions: int, names: Set[str]) -> None:
+    """Look for fields of a dataclass that get no value: NK609 where the version asks for one, NK618 where it will."""
+    fields = [each for each in dataclasses.fields(cls) if each.init]  # type: ignore[arg-type]
+    placed = {each.name for each in [each for each in fields if not each.kw_only][:positions]}
+    missing = [each.name for each in fields if each.name in cls.__required__ - placed - names]
+    if not missing:
+        return
+    row, language = by_full_name()["nki.an object without a value for a field"], language_here()
+    message = f"{cls.__name__} gets no value for {', '.join(f'`{name}`' for name in missing)}"
+    if not row.is_in(language):
+        refuse("NK609", message, remedy=_call_form(cls.__name__, [each.name for each in fields]))
+    found = notice(row, language)
+    if found is not None:
+        report_notice(found._replace(message=f"{message}, which is None; {found.message}"))
 
 
 def _fields(cls: type) -> list[str]:

@@ -6,6 +6,7 @@ test_semantics_tensors.py, test_semantics_names.py and test_semantics_undocument
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, ClassVar
@@ -82,6 +83,60 @@ class TestObjects:
         assert (made.x, made.y, made.sizes, made.z, made.total) == (1, False, [3], 2.0, 3.0)
         assert (Derived().x, Derived().sizes, Derived.table) == (None, [], {"a": 1})
         assert Derived().sizes is not Derived().sizes
+
+    def test_a_dataclass_gets_none_for_what_is_left_out(self) -> None:
+        """Class Support: with and without the decorator a class is compiled in the same way, ``x = None``."""
+
+        @dataclass
+        class Base(nl.NKIObject):
+            x: int
+            table: ClassVar[dict[str, int]] = {"a": 1}
+            y: bool = False
+            z: int
+
+        @dataclass
+        class Derived(Base):
+            w: int
+            x: int = 7
+
+        with options.override(nki_version="0.6"):
+            made = Derived(z=2)
+            assert (made.x, made.y, made.z, made.w) == (7, False, 2, None)
+            assert (Base(1).z, Base(y=True).x) == (None, None)
+            assert copy.copy(made) == made
+        with options.override(nki_version="0.7"):
+            assert Derived(1, False, 2, 3).w == 3
+            assert copy.copy(made) == made
+            with pytest.raises(TypeError) as raised:
+                Derived(z=2)
+            finding = raised.value.finding  # type: ignore[attr-defined]
+            assert (finding.rule, finding.message) == ("NK609", "Derived gets no value for `w`")
+            assert finding.remedy == "The call form is Derived(x, y, z, w)."
+
+    @pytest.mark.parametrize("slots", [False, True])
+    @pytest.mark.parametrize("version", ["0.6", "auto"])
+    def test_a_field_that_is_left_out_is_a_warning_where_no_version_is_said(self, version: str, *, slots: bool) -> None:
+        """NK618: since NKI 0.7 Python makes the objects of kernels, and refuses this one; under 0.6 no finding."""
+
+        @dataclass(slots=slots)
+        class Sizes(nl.NKIObject):
+            rows: int
+            tiles: int
+            rest: int
+
+        @nki.jit
+        def kernel(x: Any) -> Any:
+            sizes = Sizes(rows=1, tiles=3)
+            return scaled(x, sizes.tiles if sizes.rest is None else 0)
+
+        run = nkitools.simulate(kernel, X, nki_version=version)
+        np.testing.assert_array_equal(run.outputs, 3 * X)
+        found = [(each.rule, each.severity, each.message) for each in run.findings if each.rule == "NK618"]
+        message = (
+            "Sizes gets no value for `rest`, which is None; an object without a value for a field was removed in "
+            "NKI 0.7; it runs because no version is said"
+        )
+        assert found == ([] if version == "0.6" else [("NK618", "warning", message)])
 
     @pytest.mark.parametrize(
         ("make", "said"),
