@@ -112,7 +112,7 @@ def _check_program(schedule: Schedule, program: tuple[int, ...], labels: dict[st
     ambiguous = [name for name in schedule.names if len(labels.get(name, ())) > 1]
     for name in ambiguous:
         positions = labels[name]
-        lines = ", ".join(str(line) for line in sorted({record.instruction(at).line for at in positions if at >= 0}))
+        lines = ", ".join(str(line) for line in sorted({record.site_at(at).line for at in positions if at >= 0}))
         message = (
             f"with_schedule names `{name}`, the name of {len(positions)} instructions (line {lines}); an edge is "
             "between two"

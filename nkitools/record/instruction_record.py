@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 
 @dataclass(frozen=True)
@@ -31,3 +32,17 @@ class InstructionRecord:
     program: tuple[int, ...]
     loops: dict[str, int]
     rank: int | None = None
+
+    if not TYPE_CHECKING:  # an editor would take it for attributes of any name
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the operands, which `nkitools.record.instruction_reader` reads when they are first asked for."""
+            if name != "operands" or "_read" not in self.__dict__:
+                raise AttributeError(f"an InstructionRecord has no attribute {name!r}", name=name, obj=self)
+            read, packed = self.__dict__["_read"]
+            found = self.__dict__["operands"] = read(packed)
+            return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, for pickles and copies."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}

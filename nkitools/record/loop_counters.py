@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
 
@@ -40,13 +41,12 @@ def moment_of(frame: FrameType | None) -> Moment:
     return Moment(counters(frame), tuple((each.f_code.co_filename, each.f_lineno) for each in outer))
 
 
-def qualified(found: list[tuple[str, str, int]]) -> dict[str, int]:
-    """Counters (function, name, value), outermost first, by name, or ``function.name`` where an inner one has it."""
-    inner = {name: index for index, (_, name, _) in enumerate(found)}
-    return {
-        name if inner[name] == index else f"{function}.{name}": value
-        for index, (function, name, value) in enumerate(found)
-    }
+def qualified(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return names for counters (function and name of each), outermost first: ``function.name`` where an inner one
+    has the name.
+    """
+    inner = {name: index for index, (_, name) in enumerate(found)}
+    return tuple(name if inner[name] == index else f"{function}.{name}" for index, (function, name) in enumerate(found))
 
 
 def counters(frame: FrameType | None) -> dict[str, int]:
@@ -54,14 +54,16 @@ def counters(frame: FrameType | None) -> dict[str, int]:
 
     Where a caller's counter has the name of an inner one, it is shown as ``function.name``.
     """
-    found: list[tuple[str, str, int]] = []
+    found: list[tuple[str, str]] = []
+    numbers: list[int] = []
     for each in reversed(author_frames(frame)):
         names = [name for loop in loops_around(each.f_code, each.f_lasti) for name in loop.names]
         for name, value in zip(names, _values_of(each, names), strict=True):
             # Nothing else is asked for its number: a tensor would refuse to be one.
             if isinstance(value, (int, np.integer)):
-                found.append((each.f_code.co_name, name, int(value)))
-    return qualified(found)
+                found.append((each.f_code.co_name, name))
+                numbers.append(int(value))
+    return dict(zip(qualified(found), numbers, strict=True))
 
 
 def _values_of(frame: FrameType, names: list[str]) -> list[object]:

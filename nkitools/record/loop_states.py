@@ -34,9 +34,17 @@ class LoopStates:
 
     def at(self, state: int) -> tuple[int, int, int]:
         """Return the state around a loop (-1: none), the loop's site, and its counter."""
-        row = bisect_right(self.firsts, state) - 1
-        parent, site, value, step = self.rows[row * 4 : row * 4 + 4]
-        return parent, site, value + (state - self.firsts[row]) * step
+        first, _, parent, site, value, step = self.row_of(state)
+        return parent, site, value + (state - first) * step
+
+    def row_of(self, state: int) -> tuple[int, int, int, int, int, int]:
+        """Return the row of a state: its first state, the one behind its last, the state around the loop, the loop's
+        site, the first state's counter, and the loop's step.
+        """
+        row = bisect_right(self.firsts, state)
+        behind = self.firsts[row] if row < len(self.firsts) else self.count
+        parent, site, value, step = self.rows[row * 4 - 4 : row * 4]
+        return self.firsts[row - 1], behind, parent, site, value, step
 
     def columns(self) -> NDArray[np.int64]:
         """Return what `at` does for each state, as three rows of numbers."""

@@ -16,7 +16,6 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.bytecode import is_attribute_test
 from nkitools.record.device_turns import LoopTurns
-from nkitools.record.instruction_record import InstructionRecord, OperandRecord
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
 from nkitools.record.open_instruction import OpenRows
@@ -111,6 +110,7 @@ class Record(OpenRows):
         self._loops_of: dict[tuple[int, ...], int] = {}
         self._latest_of: dict[tuple[int, ...], int] = {}  # as of the end of each program's last turn
         self.loop_states = LoopStates()
+        self._counter_names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self.prints = Prints()
         self.findings_left_out = 0
         self.origins: set[tuple[str, int]] = set()  # the lines that NK404 was reported for
@@ -254,13 +254,22 @@ class Record(OpenRows):
 
     def loops(self, state: int) -> dict[str, int]:
         """Counter names and values of a loop state, outermost first."""
-        found: list[tuple[str, str, int]] = []
+        sites: list[int] = []
+        values: list[int] = []
         while state >= 0:
-            parent, site_number, value = self.loop_states.at(state)
-            site = self.sites[site_number]
-            found.append((site.function, site.bound or f"line {site.line}", value))
-            state = parent
-        return qualified(found[::-1])
+            state, site, value = self.loop_states.at(state)
+            sites.append(site)
+            values.append(value)
+        return dict(zip(self.counter_names(tuple(reversed(sites))), reversed(values), strict=True))
+
+    def counter_names(self, sites: tuple[int, ...]) -> tuple[str, ...]:
+        """Return the names of the counters of nested loops, whose sites are given from the outermost on."""
+        names = self._counter_names.get(sites)
+        if names is None:
+            found = [self.sites[each] for each in sites]
+            names = qualified([(each.function, each.bound or f"line {each.line}") for each in found])
+            self._counter_names[sites] = names
+        return names
 
     def outer_loop(self, state: int) -> int:
         """Return the loop state around another one, -1 where there is none."""
@@ -274,31 +283,3 @@ class Record(OpenRows):
     def site_at(self, position: int) -> Site:
         """Return the author's line of the instruction at ``position``."""
         return self.sites[self.row(position).site]
-
-    def instruction(self, position: int) -> InstructionRecord:
-        """Return the instruction at ``position``."""
-        row = self.row(position)
-        site = self.sites[row.site]
-        return InstructionRecord(
-            row.plan.name,
-            row.plan.engine,
-            row.plan.cycles,
-            tuple(self._operand(access) for access in row.accesses()),
-            site.file,
-            site.line,
-            self.program_at(position),
-            self.loops(self.states[position]),
-            self.rank,
-        )
-
-    def _operand(self, access: Access) -> OperandRecord:
-        layout = access.layout
-        return OperandRecord(
-            self.name_of(access.storage),
-            MEMORY_NAMES[layout.memory],
-            layout.dtype.name,
-            layout.shape,
-            layout.strides,
-            access.byte_offset,
-            access.written,
-        )

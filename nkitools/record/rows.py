@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
@@ -30,7 +31,9 @@ OPERAND_WORDS = 2
 _HALF = 32
 _LOW = (1 << _HALF) - 1
 _SIGN = 1 << (_HALF - 1)
+_WORD = 8  # bytes
 _STRIDE = 16  # the rows of one instruction in so many are found at once, those between by walking
+_BLOCK = 1 << 17  # words that are read at once; no row is as long
 
 Words = TypeVar("Words", int, Array)
 """A word, or an array of words."""
@@ -129,6 +132,22 @@ class Access(NamedTuple):
     layout: Layout
     byte_offset: int  # of the view's first element in its storage
     written: bool
+
+
+def packed_operands(packed: bytes) -> list[bytes]:
+    """Return the parts of a packed row that say where its operands lie."""
+    step = OPERAND_WORDS * _WORD
+    return [packed[at : at + step] for at in range(_WORD, len(packed), step)]
+
+
+def access_of(packed: bytes, written: bool) -> Access:
+    """Return where an operand of a packed row lies."""
+    word, byte_offset = _unpacked(packed)
+    return Access(word >> _HALF, LAYOUTS[word & _LOW], byte_offset, written)
+
+
+def _unpacked(packed: bytes) -> array[int]:
+    return array("q", packed)
 
 
 @dataclass(slots=True)
@@ -302,6 +321,24 @@ class Rows:
             end = start + planned.words
             yield Row(position, planned.plan, site_of(head), words[start + 1 : end])
             start = end
+
+    def packed_rows(self, first: int, last: int) -> Iterator[tuple[int, bytes]]:
+        """Yield head and bytes of the rows of the instructions from ``first`` to the one before ``last``."""
+        start = self._start(first) if first < last else 0
+        while first < last:
+            packed = self.row_words[start : start + _BLOCK].tobytes()
+            words = np.frombuffer(packed, np.int64)
+            places = head_places(words)
+            ends = np.append(places, words.size) if start + _BLOCK >= len(self.row_words) else places
+            edges = (ends[: last - first + 1] * _WORD).tolist()
+            for head, (begin, end) in zip(words[places].tolist(), pairwise(edges), strict=False):
+                yield head, packed[begin:end]
+            first += len(edges) - 1
+            start += edges[-1] // _WORD
+
+    def plan_of_packed(self, packed: bytes) -> RecordedPlan:
+        """Return the plan of a packed row."""
+        return self.plans[plan_of(_unpacked(packed[:_WORD])[0])].plan
 
     def accesses_before(self, storage: int, first: int, last: int) -> Iterator[tuple[Row, int]]:
         """Yield the instructions from ``first`` to the one before ``last`` with each operand older than a storage."""

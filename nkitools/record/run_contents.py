@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol
 
-from nkitools.record.instruction_record import InstructionRecord
+from nkitools.record.instruction_sequence import Instructions
 from nkitools.record.prints.print_sequence import Prints, as_prints
 from nkitools.record.source_sites import is_internal, source_texts
 from nkitools.rules.finding import Finding
@@ -16,38 +15,6 @@ if TYPE_CHECKING:
     from nkitools.record.expected_outputs import Reference
     from nkitools.record.record import Record
     from nkitools.record.watch.written import Written
-
-
-class Instructions(Sequence[InstructionRecord]):
-    """The issued instructions in order, rank after rank; read from the compact records when asked for."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-
-    def __len__(self) -> int:
-        return sum(record.count for record in self._records)
-
-    @overload
-    def __getitem__(self, index: int) -> InstructionRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[InstructionRecord]: ...
-    def __getitem__(self, index: int | slice) -> InstructionRecord | list[InstructionRecord]:
-        if isinstance(index, slice):
-            return [self[position] for position in range(*index.indices(len(self)))]
-        position = index + len(self) if index < 0 else index
-        if not 0 <= position < len(self):
-            raise IndexError(f"instruction {index} of a run of {len(self)} instructions")
-        records = iter(self._records)
-        record = next(records)
-        while position >= record.count:
-            position -= record.count
-            record = next(records)
-        return record.instruction(position)
-
-    def __iter__(self) -> Iterator[InstructionRecord]:
-        for record in self._records:
-            for position in range(record.count):
-                yield record.instruction(position)
 
 
 @dataclass(frozen=True)

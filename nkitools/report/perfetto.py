@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nkitools.record.instruction_reader import instructions_between
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import must_be_run
 
@@ -151,8 +152,7 @@ class _Events:
     def add(self) -> None:
         """Add them all."""
         loops = {program: _Loops(self, program) for _, program in self.record.programs}
-        for position in range(self.record.count):
-            one = self.record.instruction(position)
+        for position, one in enumerate(instructions_between(self.record, 0, self.record.count)):
             loops[one.program].at(position)
             self._slice(position, one)
         for each in loops.values():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nkitools.record.columns import Columns
+from nkitools.record.instruction_reader import instruction_at
 from nkitools.record.last_writer import last_writer
 from nkitools.record.run import must_be_run
 from nkitools.record.saved.encoding import leaves
@@ -161,7 +162,7 @@ def _writer(run: Run, path: str, index: tuple[int, ...]) -> str:
         found = last_writer(record, access, index)
         if found is None:
             return "no instruction"
-        return _told(record.instruction(found.position), found.shape, found.index, found.is_certain)
+        return _told(instruction_at(record, found.position), found.shape, found.index, found.is_certain)
     return ""
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nkitools.chip.dtypes import DTYPES
 from nkitools.chip.layout import Layout, layout_of
 from nkitools.chip.memory_region import MemoryRegion
-from nkitools.record.rows import Access, Rows, plan_of, site_of, storages_of, words_of_view
+from nkitools.record.rows import Access, Rows, access_of, packed_operands, plan_of, site_of, storages_of, words_of_view
 
 LAYOUTS = [
     layout_of((size, 4), (16, 4), DTYPES["float32"], MemoryRegion.sbuf, 0, 0, 1, False, False) for size in range(1, 5)
@@ -67,6 +67,13 @@ def test_rows_are_what_was_added(added: list[tuple[Planned, int, list[tuple[int,
     middle = len(added) // 2
     assert [row.position for row in rows.rows_between(middle)] == list(range(middle, len(added)))
     assert [row.site for row in rows.rows_between(0, middle)] == [site for _, site, _, _ in added[:middle]]
+    heads, packed = [list(each) for each in zip(*rows.packed_rows(0, len(added)), strict=True)] or ([], [])
+    assert [site_of(head) for head in heads] == [site for _, site, _, _ in added]
+    for position, each in enumerate(packed):
+        written = rows.plan_of_packed(each).written
+        parts = zip(packed_operands(each), written, strict=True)
+        assert [access_of(*part) for part in parts] == rows.accesses(position)
+    assert list(rows.packed_rows(middle, len(added))) == list(zip(heads[middle:], packed[middle:], strict=True))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(-1, 2**31 - 1)), min_size=1))
