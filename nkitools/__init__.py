@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 from nkitools.record.notebook import offer_notebook_frame
+from nkitools.record.slice_offer import offer_slices
 
 if TYPE_CHECKING:
     from nkitools import customop, mx, pallas, strategies
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from nkitools.launch.simulate import simulate
     from nkitools.precision.split import precision_split
     from nkitools.record.allowed_rules import allow_findings
+    from nkitools.record.element_slice import Slice
     from nkitools.record.prints.device_print import Print
     from nkitools.record.prints.print_listeners import capture_prints
     from nkitools.record.prints.print_sequence import Prints
@@ -83,3 +85,19 @@ def _notebook_frame(run: Run) -> str:
 
 
 offer_notebook_frame(_notebook_frame)
+
+
+def _slice(run: Run, output: Any, index: Any) -> Slice:
+    """Return a backward slice of a run, with its room imported when one is first asked for."""
+    from nkitools.why.element_slices import slice_of
+
+    return slice_of(run, output, index)
+
+
+def _slice_lines(found: Slice) -> list[str]:
+    from nkitools.why.narrative import lines_of
+
+    return lines_of(found)
+
+
+offer_slices(_slice, _slice_lines)

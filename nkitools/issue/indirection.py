@@ -142,7 +142,12 @@ def use(check: Check, arguments: Mapping[str, Any], plan: Plan) -> None:
             )
     _check_starts(check, ability, arguments, views)
     for view in views.values():
-        view.line_up(_GROUP.get(plan.engine, _OTHERS_GROUP))
+        view.line_up(group_of(plan.engine))
+
+
+def group_of(engine: str) -> int:
+    """Return how many partitions hold one turn of the offsets of an engine."""
+    return _GROUP.get(engine, _OTHERS_GROUP)
 
 
 def done(arguments: Mapping[str, Any]) -> None:

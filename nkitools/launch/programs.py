@@ -29,6 +29,7 @@ from nkitools.launch.read_only import check_write
 from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import check_schedule
+from nkitools.launch.second_run import Again
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
@@ -67,6 +68,7 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *,
     record.echo = launch.echo
     run = Run(launch.name, "builtin", chip, precision, prints=record.prints, record=record)
     run.settings = settings.described(level, launch.grid, seed, language)
+    run.again = Again(run_launch, launch, args, kwargs)
     replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")
     with session(run, level) as findings:
         reporter = Reporter(findings, record)

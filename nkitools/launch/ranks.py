@@ -25,6 +25,7 @@ from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
 from nkitools.launch.programs import Programs, ready, reporting
 from nkitools.launch.replays import ReplayedRuns
+from nkitools.launch.second_run import Again
 from nkitools.launch.watch_option import probed
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -79,6 +80,7 @@ def run_ranks(
     run.records = tuple(_record(run, launch, rank) for rank in range(len(by_rank)))
     run.record = run.records[0]
     run.settings = settings.described(level, launch.grid, seed, language)
+    run.again = Again(run_ranks, launch, by_rank, kwargs)
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
     replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")

@@ -106,7 +106,7 @@ class Dependences:
         Indices, registers and data sent by other programs are in `flow` only.
         """
         edges, before = list[Edges](), 0
-        for found, base in zip(self._found, self._bases, strict=False):
+        for found, base in zip(self._found, self.bases, strict=False):
             owners = rows.operand_at(found.places[found.readers], found.reads.targets)
             mine = owners < found.operands
             edges.append(_moved(Edges(owners[mine], found.reads.sources[mine]), before, base))
@@ -114,7 +114,7 @@ class Dependences:
         return _compressed(edges, before)
 
     @cached_property
-    def _bases(self) -> list[int]:
+    def bases(self) -> list[int]:
         """Return the position of the first instruction of each record, and the number of all instructions."""
         return list(accumulate((record.count for record in self._records), initial=0))
 
@@ -125,8 +125,8 @@ class Dependences:
     @cached_property
     def _rows(self) -> list[CompressedRows]:
         """Return the three dependences, which are compressed as one: a row of each for each instruction."""
-        count, edges = self._bases[-1], self._received()
-        for record, found, base in zip(self._records, self._found, self._bases, strict=False):
+        count, edges = self.bases[-1], self._received()
+        for record, found, base in zip(self._records, self._found, self.bases, strict=False):
             targets = found.every.targets
             if record.count < count:
                 targets = targets + targets // record.count * (count - record.count)
@@ -147,7 +147,7 @@ class Dependences:
         times: dict[tuple[tuple[int, ...], int], int] = {}
         if not any(record.beside.transfers for record in self._records):
             return []
-        for record, base in zip(self._records, self._bases, strict=False):
+        for record, base in zip(self._records, self.bases, strict=False):
             for each in record.beside.transfers:
                 turn = times[each.members, each.member] = times.get((each.members, each.member), -1) + 1
                 meetings.setdefault((each.members, turn), {})[each.member] = base + each.position

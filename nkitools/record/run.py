@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.record.notebook import notebook_frame
 from nkitools.record.run_contents import RunContents
+from nkitools.record.slice_offer import slice_of_run
 
 if TYPE_CHECKING:
     from nkitools.record.dependences import Dependences
+    from nkitools.record.element_slice import Slice
 
 
 class Run(RunContents):
@@ -36,6 +38,16 @@ class Run(RunContents):
         from nkitools.record.dependences import Dependences
 
         return Dependences(self.all_records)
+
+    def why(self, output: Any = 0, index: Any = ()) -> Slice:
+        """Return everything that an element, or a region, of a result was made of: its exact backward slice.
+
+        ``output``: the name of a tensor in HBM, the number of a result, or an array that is a result or an argument.
+        ``index``: as an array takes it, ``(3, 17)`` or ``(slice(0, 4), 17)``; of whole dimensions where it is shorter.
+        The values are those of a second run on the arguments as they were, or of a watched run that was saved; where
+        they are not known the slice says why. IndexError, ValueError, TypeError for what is not there.
+        """
+        return slice_of_run(self, output, index)
 
     def to_json(self, *, compress: bool = True) -> str:
         """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.

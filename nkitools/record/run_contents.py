@@ -13,7 +13,7 @@ from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     from nkitools.record.expected_outputs import Reference
-    from nkitools.record.record import Record
+    from nkitools.record.record import Observer, Record
     from nkitools.record.watch.written import Written
 
 
@@ -31,6 +31,12 @@ class WatchCounts(Protocol):
     of_option: bool
 
     def as_plain(self) -> dict[str, Any]: ...
+
+
+class SecondRun(Protocol):
+    """The launch of a run, to be run once more, see `nkitools.launch.second_run.Again`."""
+
+    def __call__(self, observer: Observer, first: Any) -> Any: ...
 
 
 @dataclass(eq=False)
@@ -54,6 +60,7 @@ class RunContents:
     reference: Reference | None = field(default=None, repr=False)
     replayed: Replayed = field(default_factory=Replayed, repr=False)
     probes: list[WatchCounts] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
+    again: SecondRun | None = field(default=None, repr=False)  # the same launch on the same arguments
 
     def __post_init__(self) -> None:
         self.prints = as_prints(self.prints)

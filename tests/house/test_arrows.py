@@ -35,6 +35,7 @@ ARROWS: dict[str, set[str]] = {
     "language": {"chip", "engines", "isa", "issue", "record"},
     "lint": set(),  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
     "replay": {"chip", "issue", "record"},
+    "why": {"chip", "issue", "record"},
     "launch": {"chip", "history", "lint", "record", "replay", "rules"},
     "precision": {"chip", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},

@@ -211,11 +211,16 @@ def _touched(plan: RecordedPlan) -> tuple[int, ...]:
     """
     if plan.names_only:
         return tuple(operand << _KIND_BITS for operand in range(len(plan.written)))
+    return _reads_first(tuple(plan.written), writes_of(plan))
+
+
+def writes_of(plan: RecordedPlan) -> int:
+    """Return what a plan does with the elements of its outputs."""
     # Where data choose, what they left out holds what it held: later readers may read either.
     writes = MAY_WRITE if plan.chooses is not None and plan.touches else WRITES
     if adds(plan):
         writes |= ADDS if plan.wants_fresh and not plan.adds_always else READS
-    return _reads_first(tuple(plan.written), writes)
+    return writes
 
 
 @cache

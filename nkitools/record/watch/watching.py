@@ -7,7 +7,7 @@ instruction. The values are kept up to a budget of bytes. Later values are kept 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
@@ -71,11 +71,21 @@ def watching(wanted: Wanted | None = None, budget: int = BUDGET, watcher: Watche
         yield
 
 
+_observers: ContextVar[tuple[Observer, ...]] = ContextVar("nkitools_observers", default=())
+
+
+def observing(observer: Observer) -> AbstractContextManager[Observer]:
+    """Let an observer look at the runs that are started inside."""
+    return added(_observers, observer)
+
+
 def watched_record() -> Record:
     """Return a new record, which keeps what instructions write where a watch is on."""
     record = Record()
     if _watches.get():
         record.observe(WatchedValues(_watches.get()))
+    for observer in _observers.get():
+        record.observe(observer)
     return record
 
 

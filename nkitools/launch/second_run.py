@@ -1,0 +1,150 @@
+"""A second run of a launch, on the arguments as they were: for values that nobody had asked for in the first one.
+
+Arguments of few bytes are copied before the first run. Of larger ones only those are that this kernel is known to write
+to. Where neither is so, a second run on the arguments as they are now counts only if it gives the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from dataclasses import replace
+from types import CodeType
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from nkitools import options
+from nkitools.chip.numerics import Array
+from nkitools.launch.frameworks import framework_of
+from nkitools.launch.launch import Launch
+from nkitools.launch.nested_arguments import mapped, parts_of
+from nkitools.record.columns import Columns
+from nkitools.record.record import Observer, Record
+from nkitools.record.run import Run
+from nkitools.record.watch.watching import observing
+from nkitools.rules.finding import KernelError
+
+SMALL = 1 << 20  # bytes of all arguments of a run together, which are copied
+
+_writing: WeakSet[CodeType] = WeakSet()
+"""Kernels that have written into their arguments."""
+
+Start = Callable[..., Run]
+
+
+class Again:
+    """The launch of a run, to be run once more.
+
+    ``start``: runs a launch with arguments. ``copies``: the arguments as they were, by the identity of their objects.
+    """
+
+    def __init__(self, start: Start, launch: Launch, args: Any, kwargs: dict[str, Any]) -> None:
+        version = options.value("nki_version") if launch.nki_version is None else launch.nki_version
+        self._start, self._launch = start, replace(launch, nki_version=str(version), echo=None)
+        self._given = args, kwargs
+        self._copies = _copies(self._given, launch)
+
+    def __call__(self, observer: Observer, first: Run) -> Run | str:
+        """Run the launch once more, with an observer; or return why that is not the first run over again."""
+        if first.precision != "precise":
+            return "it has computed in full precision"
+        if first.error is not None:
+            return "it has ended with an error"
+        given, copies = self._given, self._copies
+        if copies is None and _writes_arguments(first):
+            self._remember()
+            return "the kernel has written over its arguments; of its next run they are copied before"
+        fresh = {key: array.copy() for key, (_, array) in (copies or {}).items()}
+        args, kwargs = mapped(given, lambda each: fresh.get(id(each), each))
+        launch = replace(
+            self._launch,
+            chip=first.chip,
+            precision="precise",
+            rules="off" if first.settings["rules"] == "off" else "report",
+        )
+        try:
+            second = Context().run(_observed, observer, self._start, launch, args, kwargs, first.settings)
+        except KernelError as error:
+            return f"a second run has failed: {error}"
+        if not _is_alike(first, second):
+            return "a second run has issued other instructions: an argument, or what the kernel reads, has changed"
+        if copies is None and not _gives_the_same(first.outputs, second.outputs):
+            return "a second run gives other results: an argument, or a result, has changed since"
+        return second
+
+    def _remember(self) -> None:
+        code = getattr(self._launch.function, "__code__", None)
+        if code is not None:
+            _writing.add(code)
+
+
+def _observed(
+    observer: Observer, start: Start, launch: Launch, args: Any, kwargs: dict[str, Any], settings: dict[str, Any]
+) -> Run:
+    seed = settings["schedule_seed"]
+    with options.override(schedule_seed=None if seed is None else str(seed), watch=None), observing(observer):
+        return start(launch, args, kwargs, replay="off")
+
+
+def _copies(given: Any, launch: Launch) -> dict[int, tuple[Any, Array]] | None:
+    """Return the arrays and copies of them, by the identity of the objects; None where they are not copied.
+
+    Arrays that share memory are not, nor those of other frameworks.
+    """
+    found: dict[int, tuple[Any, Array]] = {}
+    known, room = getattr(launch.function, "__code__", None) in _writing, SMALL
+    for value in _arrays(given):
+        if type(value) is not np.ndarray:
+            return None
+        if id(value) in found:
+            continue
+        room -= value.nbytes
+        is_shared = value.base is not None and any(np.may_share_memory(value, other) for other, _ in found.values())
+        if is_shared or (room < 0 and not known):
+            return None
+        found[id(value)] = value, value.copy()
+    return found
+
+
+def _arrays(given: Any) -> Iterator[Any]:
+    """Yield the arrays among arguments."""
+    args, kwargs = given
+    for value in (*args, *kwargs.values()):
+        if type(value) is np.ndarray:
+            yield value
+        elif isinstance(value, (list, tuple, dict)) or framework_of(value) is not None:
+            yield from (part for _, part in parts_of(value) if framework_of(part) is not None)
+
+
+def _writes_arguments(run: Run) -> bool:
+    return any(
+        record.storages[each].is_given
+        for record in run.all_records
+        for each in Columns(record).written_storages
+        if each in record.storages
+    )
+
+
+def _is_alike(first: Run, second: Run) -> bool:
+    """Return whether two runs have issued the same instructions on the same views."""
+    pairs = zip(first.all_records, second.all_records, strict=True)
+    return all(_views(one) == _views(other) for one, other in pairs)
+
+
+def _views(record: Record) -> tuple[bytes, ...]:
+    columns = Columns(record)
+    lines = np.array([*(site.line for site in record.sites.all), 0])[columns.sites]
+    return columns.layouts.tobytes(), columns.byte_offsets.tobytes(), lines.tobytes()
+
+
+def _gives_the_same(first: Any, second: Any) -> bool:
+    arrays = [
+        [np.asarray(part) for _, part in parts_of(outputs) if framework_of(part) is not None]
+        for outputs in (first, second)
+    ]
+    return len(arrays[0]) == len(arrays[1]) and all(
+        (one.dtype, one.shape) == (other.dtype, other.shape) and one.tobytes() == other.tobytes()
+        for one, other in zip(*arrays, strict=True)
+    )

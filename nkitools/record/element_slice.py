@@ -1,0 +1,141 @@
+"""What an element was made of: a backward slice of a run, as `Run.why` returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nkitools.chip.element_boxes import boxes_text
+from nkitools.chip.numerics import Array
+from nkitools.record.instruction_record import InstructionRecord
+from nkitools.record.slice_offer import slice_lines
+
+
+@dataclass(frozen=True, eq=False)
+class SlicePart:
+    """Some elements of a tensor that an instruction on the way has read or made.
+
+    ``operand``: the parameter's name, ``index`` for what chooses elements or says where they lie.
+    ``tensor``, ``memory``, ``dtype``, ``shape``: of the tensor. ``rank``: whose memory it is, None without ranks.
+    ``indices``: those of the elements in the tensor's own dimensions, a row each.
+    ``values``: of these elements, in the dtype in which they were read; None where they are not known.
+    ``sources``: positions in ``run.instructions`` of the last writers; -1 an argument or a constant, -2 never written.
+    """
+
+    operand: str
+    tensor: str
+    memory: str
+    dtype: str
+    shape: tuple[int, ...]
+    rank: int | None
+    indices: Array
+    values: Array | None
+    sources: tuple[int, ...] = ()
+
+    def text(self) -> str:
+        """Return ``x[3, 0:64]``: the elements as boxes."""
+        mask = np.zeros(self.shape, np.bool_)
+        mask[tuple(self.indices.T)] = True
+        return boxes_text(self.tensor or "a tensor", mask)
+
+
+@dataclass(frozen=True, eq=False)
+class SliceStep:
+    """An instruction on the way: its position in ``run.instructions``, the elements made and those read.
+
+    ``marks``: what its values show: where NaN, infinity, saturation or cancellation entered.
+    ``terms``: of a sum of one element its terms; None for what is no sum, or not known to be one.
+    """
+
+    position: int
+    instruction: InstructionRecord
+    results: tuple[SlicePart, ...]
+    operands: tuple[SlicePart, ...]
+    marks: tuple[str, ...] = ()
+    terms: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SliceDetails:
+    """The contents of a slice, with the values of its elements.
+
+    ``asked``: the elements. ``steps``: the instructions, the last one first. ``arguments``, ``constants``,
+    ``unwritten``: where the way ends. ``without_values``: why no values are known; '' where they are.
+    ``is_exact``: whether each element is one that counts; not so where an index on the device chooses elements and its
+    values are not known.
+    """
+
+    asked: SlicePart
+    steps: tuple[SliceStep, ...]
+    arguments: tuple[SlicePart, ...]
+    constants: tuple[SlicePart, ...]
+    unwritten: tuple[SlicePart, ...]
+    without_values: str
+    is_exact: bool
+
+
+class Slice:
+    """Everything that some elements of a run were made of.
+
+    ``positions``: of the instructions on the way in ``run.instructions``, ascending. Everything else is found when it
+    is first asked for, as values may take a second run; see `SliceDetails`.
+    """
+
+    def __init__(self, positions: Array, details: Callable[[], SliceDetails]) -> None:
+        self.positions = positions
+        self._make = details
+
+    @cached_property
+    def details(self) -> SliceDetails:
+        """Return what the slice holds, with values."""
+        return self._make()
+
+    @property
+    def asked(self) -> SlicePart:
+        """Return the elements that were asked for."""
+        return self.details.asked
+
+    @property
+    def steps(self) -> tuple[SliceStep, ...]:
+        """Return the instructions on the way, the last one first."""
+        return self.details.steps
+
+    @property
+    def arguments(self) -> tuple[SlicePart, ...]:
+        """Return the elements of arguments that the way ends at."""
+        return self.details.arguments
+
+    @property
+    def constants(self) -> tuple[SlicePart, ...]:
+        """Return the elements of constants that the way ends at."""
+        return self.details.constants
+
+    @property
+    def unwritten(self) -> tuple[SlicePart, ...]:
+        """Return the elements on the way that nothing has ever written."""
+        return self.details.unwritten
+
+    @property
+    def without_values(self) -> str:
+        """Return why no values are known; '' where they are."""
+        return self.details.without_values
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether each element is one that counts, and not only one that an index may have chosen."""
+        return self.details.is_exact
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Return the slice as lines of text, the path folded over its loops."""
+        return tuple(slice_lines(self))
+
+    def text(self) -> str:
+        """Return the slice as text."""
+        return "\n".join(self.lines)
+
+    def __str__(self) -> str:
+        return self.text()

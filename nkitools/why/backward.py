@@ -1,0 +1,384 @@
+"""The way back from elements of memory to everything that they were made of, instruction by instruction.
+
+Exact, element by element: by the element maps that the instructions state, and by the last writers of each element.
+Where an index on the device chooses elements its values are needed for that; without them all that it may have chosen
+is on the way.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.issue.element_maps import STATES, Elements, From
+from nkitools.issue.indirection import group_of
+from nkitools.record.dataflow.accesses import writes_of
+from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, READS, UNWRITTEN
+from nkitools.record.last_writer import bytes_of
+from nkitools.record.rows import Access, Row
+from nkitools.record.run import Run
+from nkitools.why.indirect_views import IndirectView
+from nkitools.why.meetings import Meetings, Node
+from nkitools.why.memory_units import Memories, Memory
+
+INDEX = "index"
+"""The name of operands that are no arguments: what chooses elements, or says where they lie."""
+
+
+class KnownValues(Protocol):
+    """The values of elements, as far as they are known."""
+
+    def read(self, number: int, memory: Memory, parts: Mapping[int, Array]) -> tuple[Array, Array] | None:
+        """Return units and their bytes; ``parts``: the units by the position of their last writer, or `GIVEN`."""
+
+
+@dataclass(eq=False)
+class Read:
+    """The elements that an instruction has read of an operand.
+
+    ``number``: the record that the operand lies in. ``access``: the view. ``wanted``: the elements of it, as a mask.
+    ``writers``: the units by the position of the instruction that has written them, `GIVEN` or `UNWRITTEN`.
+    """
+
+    operand: str
+    number: int
+    position: int
+    access: Access
+    wanted: Array
+    writers: dict[int, Array] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Visit:
+    """An instruction on the way: the elements that it has made, by result, and those that it has read."""
+
+    made: dict[str, Array] = field(default_factory=dict)
+    results: dict[str, Access] = field(default_factory=dict)
+    reads: dict[tuple[int, int, int], Read] = field(default_factory=dict)
+    registers: set[int] = field(default_factory=set)  # positions of the instructions that made its registers
+
+
+class Backward:
+    """The way back through a run."""
+
+    def __init__(self, run: Run, values: KnownValues | None = None) -> None:
+        self.records = run.all_records
+        self.values = values
+        self.memories = [Memories(record) for record in self.records]
+        self.asked: list[Read] = []
+        self.missed: list[Read] = []  # whose values would have decided about elements
+        self.visits: dict[Node, Visit] = {}
+        self.is_exact = True  # no index was met whose values are not known
+        self._dependences = run.dependences
+        self._meetings = Meetings(self.records)
+        self._pending: dict[Node, dict[str, Array]] = {}
+        self._todo: list[tuple[int, int]] = []
+        self._places: dict[tuple[int, int, int], Array | None] = {}
+        self._operands_before = np.cumsum([0, *(each.columns.positions.size for each in self.memories)]).tolist()
+
+    def reads(self) -> Iterator[Read]:
+        """Yield all that was read: what was asked for, then by each instruction."""
+        yield from self.asked
+        for visit in self.visits.values():
+            yield from visit.reads.values()
+
+    def start(self, number: int, access: Access, wanted: Array) -> Read:
+        """Go back from elements of a view, as they are at the end of the run."""
+        asked = Read("", number, self.records[number].count, access, wanted)
+        self.asked.append(asked)
+        units = self.memories[number].units_of(access, wanted)
+        self._follow(number, access, units, asked, None)
+        while self._todo:
+            at, number = heapq.heappop(self._todo)
+            node = number, -at
+            if node in self._pending:
+                self._visit(node, self._pending.pop(node))
+        return asked
+
+    # --- one instruction --------------------------------------------------------------------------------------------
+
+    def _visit(self, node: Node, made: dict[str, Array]) -> None:
+        number, position = node
+        row, memories = self.records[number].row(position), self.memories[number]
+        elements, names = row.plan.elements, row.plan.operands  # type: ignore[attr-defined]
+        visit, accesses = self.visits[node], row.accesses()
+        shapes = {name: access.layout.shape for name, access in zip(names, accesses, strict=True)}
+        shapes |= dict.fromkeys(row.plan.registers, ())  # type: ignore[attr-defined]
+        for result, wanted in made.items():
+            if result in shapes and result in names:
+                visit.results[result] = accesses[names.index(result)]
+                self._read_index(node, names.index(result), wanted)
+            for source, mask in self._sources(node, row, elements, result, wanted, shapes):
+                if source.operand in STATES:
+                    self._read_state(node, source.operand, mask)
+                elif source.operand in names:
+                    self._read(node, source, mask)
+        for earlier in memories.registers.get(position, ()):
+            self._read_register((number, earlier), visit)
+        bound = {id(each.index) for each in self._indirect_views(node).values()}
+        for at, access in enumerate(memories.indices.get(position, ())):
+            if id(access) not in bound:
+                self._read_view(node, node, -1 - at, INDEX, access, np.ones(access.layout.shape, np.bool_))
+
+    def _sources(
+        self,
+        node: Node,
+        row: Row,
+        elements: Elements,
+        result: str,
+        wanted: Array,
+        shapes: Mapping[str, tuple[int, ...]],
+    ) -> Iterator[tuple[From, Array]]:
+        """Yield what made the wanted elements of a result; all operands, where the instruction states none."""
+        stated = dict(elements.made)
+        if result not in stated:
+            if not stated:
+                for name, access in zip(row.plan.operands, row.accesses(), strict=True):  # type: ignore[attr-defined]
+                    yield From(name), np.ones(access.layout.shape, np.bool_)
+            return
+        values = {}
+        for name in elements.needs(result):
+            if name in shapes:
+                found = self._operand_values(node, name)
+                if found is not None:
+                    values[name] = found
+                else:
+                    self.is_exact = False
+        yield from elements.sources(result, wanted, shapes, values).items()
+
+    # --- what it has read -------------------------------------------------------------------------------------------
+
+    def _read(self, node: Node, source: From, mask: Array) -> None:
+        """Go back from elements of an operand, which may be another rank's or core's."""
+        owner = self._meetings.origin(node, source)
+        if owner is None or not mask.any():
+            return
+        row = self.records[owner[0]].row(owner[1])
+        names = row.plan.operands  # type: ignore[attr-defined]
+        if source.operand not in names:
+            return
+        operand = names.index(source.operand)
+        access, part = row.access(operand), self.memories[owner[0]].part(owner[1], row.plan.id, operand)
+        if part is not None and part.bits is not None:
+            mask = mask & part.lanes
+        view = self._indirect_views(owner).get(operand)
+        if view is not None:
+            self._read_index(owner, operand, mask)
+            access, mask = view.all_of_it, view.sources(mask)
+        self._read_view(node, owner, operand, source.operand, access, mask)
+
+    def _read_view(self, node: Node, owner: Node, operand: int, name: str, access: Access, mask: Array) -> None:
+        if not mask.any():
+            return
+        visit, (number, position) = self.visits[node], owner
+        read = visit.reads.get((*owner, operand))
+        if read is None:
+            read = visit.reads[*owner, operand] = Read(name, number, position, access, mask)
+        else:
+            mask = mask & ~read.wanted
+            read.wanted = read.wanted | mask
+            if not mask.any():
+                return
+        units = self.memories[number].units_of(access, mask)
+        self._follow(number, access, units, read, operand if operand >= 0 else None)
+
+    def _read_register(self, earlier: Node, visit: Visit) -> None:
+        number, position = earlier
+        plan = self.records[number].plan_at(position)
+        made = dict(plan.elements.made)
+        results = [name for name in plan.registers if name in made]
+        for result in results or ([""] if not made else []):
+            visit.registers.add(position)
+            self._want(earlier, result, np.ones((), np.bool_))
+
+    def _read_state(self, node: Node, state: str, lanes: Array) -> None:
+        """Go back from lanes of what an engine keeps."""
+        number, position = node
+        left = lanes.reshape(-1).copy()
+        for earlier in sorted(self.memories[number].registers.get(position, ()), reverse=True):
+            row = self.records[number].row(earlier)
+            if state not in dict(row.plan.elements.made):  # type: ignore[attr-defined]
+                continue
+            count = max(access.layout.shape[0] for access in row.accesses())
+            mine = np.zeros(count, np.bool_)
+            mine[: left.size] = left[:count]
+            if mine.any():
+                self.visits[node].registers.add(earlier)
+                self._want((number, earlier), state, mine)
+                left[:count] = False
+
+    # --- who has written it -----------------------------------------------------------------------------------------
+
+    def _follow(self, number: int, access: Access, units: Array, read: Read, operand: int | None) -> None:
+        """Find the writers of units that were read, and go back from what each has written of them."""
+        found = self._writers(number, access, units, read.position, operand)
+        for position, mine, results in found:
+            known = read.writers.get(position)
+            read.writers[position] = mine if known is None else np.union1d(known, mine)
+            for result, mask in results.items():
+                self._want((number, position), result, mask)
+
+    def _writers(
+        self, number: int, access: Access, units: Array, before: int, operand: int | None
+    ) -> list[tuple[int, Array, dict[str, Array]]]:
+        """Return the writers of units of a view before an instruction: position, units, elements by result."""
+        memories = self.memories[number]
+        memory, adds_to = memories.memory_of(access.storage), False
+        if operand is not None and access.written:
+            kind = writes_of(self.records[number].plan_at(before))
+            adds_to = bool(kind & ADDS)
+            operand = operand if kind & (READS | ADDS) else None
+        found, left = [], units
+        for position in self._candidates(number, memory, units, before, operand, adds_to=adds_to):
+            if not left.size:
+                break
+            row = self.records[number].row(position)
+            mine, taken = np.zeros(left.size, np.bool_), dict[str, Array]()
+            for at, each in enumerate(row.accesses()):
+                if not each.written or memories.memory_of(each.storage) != memory:
+                    continue
+                mask, covered = self._written((number, position), row, at, each, left)
+                mine |= covered
+                if covered.any() and not (adds_to and each.storage != access.storage):
+                    taken[row.plan.operands[at]] = mask  # type: ignore[attr-defined]
+            if taken:
+                found.append((position, left[mine], taken))
+            left = left[~mine]
+        if left.size and not (adds_to and not self._is_given(number, access.storage)):
+            found.append((GIVEN if self._is_given(number, access.storage) else UNWRITTEN, left, {}))
+        return found
+
+    def _candidates(
+        self, number: int, memory: Memory, units: Array, before: int, operand: int | None, *, adds_to: bool
+    ) -> list[int]:
+        """Return the instructions that may have written units last, the last one first."""
+        memories = self.memories[number]
+        if operand is None or (adds_to and memory[0] == "place"):
+            return memories.writers_of(memory, before, units)
+        at = self._operands_before[number] + int(memories.columns.first_operands[before]) + operand
+        base = self._bases[number]
+        return [each - base for each in self._dependences.by_operand[at][::-1].tolist() if each >= base]
+
+    @property
+    def _bases(self) -> list[int]:
+        return self._dependences.bases
+
+    def _written(self, node: Node, row: Row, operand: int, access: Access, units: Array) -> tuple[Array, Array]:
+        """Return the elements of an output that have some units, and which of the units these are."""
+        memories = self.memories[node[0]]
+        view = self._indirect_views(node).get(operand)
+        numbers = memories.element_of(access if view is None else view.all_of_it, units)
+        if view is None:
+            part = memories.part(node[1], row.plan.id, operand)
+            if part is not None and part.lanes is not None:
+                numbers = np.where(part.lanes.reshape(-1)[numbers], numbers, -1)
+            marked = np.zeros(access.layout.shape, np.bool_)
+            marked.reshape(-1)[numbers[numbers >= 0]] = True
+            return marked, numbers >= 0
+        shape = view.part.layout.shape
+        chosen = np.zeros(shape[view.axis], np.bool_)
+        chosen[view.chosen] = True
+        places = np.unravel_index(np.maximum(numbers, 0), shape)[view.axis]
+        numbers = np.where(chosen[places], numbers, -1)
+        marked = np.zeros(shape, np.bool_)
+        marked.reshape(-1)[numbers[numbers >= 0]] = True
+        result = row.plan.operands[operand]  # type: ignore[attr-defined]
+        rules = dict(row.plan.elements.made).get(result, ())  # type: ignore[attr-defined]
+        adds = any(source.operand == result for source, _ in rules)
+        return view.results(marked, adds=adds), numbers >= 0
+
+    def _is_given(self, number: int, storage: int) -> bool:
+        known = self.records[number].storages.get(storage)
+        return known is None or known.is_given
+
+    def _want(self, node: Node, result: str, mask: Array) -> None:
+        """Let the way go through elements of a result, as far as it has not been there."""
+        visit = self.visits.setdefault(node, Visit())
+        known = visit.made.get(result)
+        if known is not None:
+            mask = mask & ~known
+            if not mask.any():
+                return
+        visit.made[result] = mask if known is None else known | mask
+        pending = self._pending.setdefault(node, {})
+        if not pending:
+            heapq.heappush(self._todo, (-node[1], node[0]))
+        pending[result] = pending[result] | mask if result in pending else mask
+
+    # --- indices ----------------------------------------------------------------------------------------------------
+
+    def view_of(self, node: Node, result: str) -> IndirectView | None:
+        """Return a result as an index has chosen it; None for a plain one."""
+        row = self.records[node[0]].row(node[1])
+        return self._indirect_views(node).get(row.plan.operands.index(result))  # type: ignore[attr-defined]
+
+    def _indirect_views(self, node: Node) -> dict[int, IndirectView]:
+        """Return the operands of an instruction that an index has chosen, by their numbers."""
+        number, position = node
+        indices = self.memories[number].indices.get(position)
+        if not indices:
+            return {}
+        row, left, found = self.records[number].row(position), list(indices), dict[int, IndirectView]()
+        for operand, access in enumerate(row.accesses()):
+            part = self.memories[number].part(position, row.plan.id, operand)
+            if part is None or part.bits is not None:
+                continue
+            axis = 0 if part.columns is None else 1
+            size = access.layout.shape[axis]
+            index = next((each for each in left if each.layout.elements >= size), None)
+            left = [each for each in left if each is not index]
+            group = group_of(row.plan.engine) if axis or index is None else index.layout.shape[0]
+            found[operand] = IndirectView(access, part, index, group)
+        return {at: self._with_places(node, at, view) for at, view in found.items()}
+
+    def _with_places(self, node: Node, operand: int, view: IndirectView) -> IndirectView:
+        key = (*node, operand)
+        if key not in self._places:
+            self._places[key] = None  # while it is looked for
+            values = None if view.index is None else self._values_of(node, view.index)
+            self._places[key] = None if values is None else view.index_places(values)
+        places = self._places[key]
+        self.is_exact = self.is_exact and places is not None
+        return IndirectView(view.view, view.part, view.index, view.group, places)
+
+    def _read_index(self, node: Node, operand: int, mask: Array) -> None:
+        """Go back from the elements of an index that have chosen elements of an operand."""
+        view = self._indirect_views(node).get(operand)
+        if view is not None and view.index is not None and mask.any() and node in self.visits:
+            index = self.memories[node[0]].indices[node[1]]
+            at = next(at for at, each in enumerate(index) if each is view.index)
+            self._read_view(node, node, -1 - at, INDEX, view.index, view.index_elements(mask))
+
+    def _operand_values(self, node: Node, name: str) -> Array | None:
+        row = self.records[node[0]].row(node[1])
+        return self._values_of(node, row.access(row.plan.operands.index(name)))  # type: ignore[attr-defined]
+
+    def _values_of(self, node: Node, access: Access) -> Array | None:
+        """Return what a view held when an instruction was issued; None where that is not known."""
+        number, position = node
+        memories = self.memories[number]
+        read = Read(INDEX, number, position, access, np.ones(access.layout.shape, np.bool_))
+        for writer, units, _ in self._writers(number, access, memories.units_of(access), position, None):
+            known = read.writers.get(writer)
+            read.writers[writer] = units if known is None else np.union1d(known, units)
+        if self.values is None:
+            self.missed.append(read)
+            return None
+        found = self.values.read(number, memories.memory_of(access.storage), read.writers)
+        return None if found is None else array_of(memories, access, found)
+
+
+def array_of(memories: Memories, access: Access, known: tuple[Array, Array]) -> Array:
+    """Return a view's elements, of the bytes of its units (sorted); zeros where a unit is not known."""
+    layout, (units, raw) = access.layout, known
+    unit = raw.shape[1]
+    firsts = (bytes_of(layout).reshape(-1) + memories.first_byte(access)) // unit
+    wanted = (firsts[:, None] + np.arange(layout.dtype.itemsize // unit)).reshape(-1)
+    places = np.minimum(np.searchsorted(units, wanted), units.size - 1)
+    found = np.where((units[places] == wanted)[:, None], raw[places], np.uint8(0))
+    return np.frombuffer(found.tobytes(), layout.dtype.dtype).reshape(layout.shape)

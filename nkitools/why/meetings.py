@@ -1,0 +1,38 @@
+"""Who sent what an instruction has received: collectives of ranks, and exchanges of two cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nkitools.issue.element_maps import From
+from nkitools.record.record import Record
+
+Node = tuple[int, int]
+"""An instruction: the number of its record, and its position there."""
+
+
+class Meetings:
+    """The instructions that met each one that has received data."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        turns: dict[tuple[tuple[int, ...], int], int] = {}
+        met: dict[tuple[tuple[int, ...], int], list[Node]] = {}
+        for number, record in enumerate(records):
+            for each in record.beside.transfers:
+                turn = turns[each.members, each.member] = turns.get((each.members, each.member), -1) + 1
+                met.setdefault((each.members, turn), []).append((number, each.position))
+        self._others = {node: nodes for nodes in met.values() for node in nodes}
+
+    def origin(self, node: Node, source: From) -> Node | None:
+        """Return the instruction whose operand a source is; None where it is not in the run."""
+        if source.rank is None and source.core is None:
+            return node
+        return next((each for each in self._others.get(node, [node]) if self._is_of(each, source)), None)
+
+    def _is_of(self, node: Node, source: From) -> bool:
+        number, position = node
+        record = self._records[number]
+        if source.core is not None:
+            return record.program_at(position)[-1:] == (source.core,)
+        return (record.rank or 0) == source.rank
