@@ -12,6 +12,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.record.dataflow.last_accesses import GIVEN, UNWRITTEN
 from nkitools.record.element_slice import Slice, SliceDetails, SlicePart, SliceStep
+from nkitools.record.instruction_reader import instruction_at
 from nkitools.record.last_writer import bytes_of
 from nkitools.record.record import StorageRecord
 from nkitools.record.rows import Access
@@ -107,7 +108,7 @@ class _Told:
             for name in visit.made
             if name in visit.results and visit.made[name].any()
         ]
-        instruction = self._back.records[number].instruction(position)
+        instruction = instruction_at(self._back.records[number], position)
         found = SliceStep(self._bases[number] + position, instruction, tuple(results), tuple(operands))
         return SliceStep(found.position, instruction, found.results, found.operands, marks_of(found), terms_of(found))
 
