@@ -1,0 +1,73 @@
+"""The reuse of memory on chip: a tile whose bytes another one has had waits for the last reader of that one.
+
+The tensors of a run get their places in the order in which they are first written, as long as SBUF and PSUM have room.
+Then each takes the bytes of the tensors whose last use is the longest ago. Tensors with an address have the places
+that the author gave them, which the dependences of the run know.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappop, heappush
+
+import numpy as np
+
+from nkitools.chip.generations import Generation
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.record import StorageRecord
+
+_SPILLED = 8  # of a full memory the part that is made free at once
+
+
+def reuse_edges(columns: Columns, chip: Generation) -> tuple[Array, Array]:
+    """Return pairs of instructions: the first write to a tile, and an access to what had its bytes before."""
+    order = np.argsort(columns.storages, kind="stable")
+    storages, positions = columns.storages[order], columns.positions[order]
+    firsts = np.flatnonzero(np.diff(storages, prepend=-1))
+    lasts = np.append(firsts[1:], storages.size) - 1
+    edges: list[tuple[int, int]] = []
+    for memory, capacity in (("SBUF", chip.sbuf_usable_bytes), ("PSUM", chip.psum_partition_bytes)):
+        tiles = []
+        for storage, first, last in zip(storages[firsts].tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+            known = columns.record.storages.get(storage)
+            if known is not None and known.memory == memory and not known.has_address and not known.is_given:
+                tiles.append((int(positions[first]), int(positions[last]), first, last, _nbytes(known, chip)))
+        edges += _rotated(sorted(tiles), positions, capacity)
+    pairs = np.array(edges, np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _nbytes(storage: StorageRecord, chip: Generation) -> int:
+    """Return the bytes of each partition that a tile takes: in PSUM whole banks."""
+    return storage.partition_bytes
+
+
+def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capacity: int) -> list[tuple[int, int]]:
+    """Return the edges of one memory; a tile is its first and last use, where its uses stand, and its bytes.
+
+    Where more is alive than there is room for, the tiles whose last uses are the farthest away are taken to be elsewhere.
+    """
+    alive: list[tuple[int, int, int, int]] = []  # by their last use
+    farthest: list[tuple[int, int]] = []  # the same by the greatest last use, with their first use and bytes
+    spilled: set[int] = set()
+    dead: deque[tuple[int, int, int]] = deque()  # those whose bytes are not taken again, by their last use
+    room, edges = capacity, list[tuple[int, int]]()
+    for begins, ends, first, last, nbytes in tiles:
+        while alive and alive[0][0] < begins:
+            _, one, other, size = heappop(alive)
+            if one not in spilled:
+                dead.append((one, other, size))
+        while room < nbytes and dead:
+            one, other, size = dead.popleft()
+            room += size
+            edges += [(begins, each) for each in set(positions[one : other + 1].tolist())]
+        if room < nbytes:
+            while farthest and -farthest[0][0] >= begins and room < max(nbytes, capacity // _SPILLED):
+                _, one, size = heappop(farthest)
+                spilled.add(one)
+                room += size
+        room -= nbytes
+        heappush(alive, (ends, first, last, nbytes))
+        heappush(farthest, (-ends, first, nbytes))
+    return edges

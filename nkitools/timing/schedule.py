@@ -1,0 +1,160 @@
+"""List scheduling of instructions on engines: arrays in, the start and the end of each instruction out.
+
+At every step the instruction that can start the earliest is started, of several the first in the order of issue. An
+engine without a window starts its instructions in their order; with a window it may start a later one while earlier
+ones wait for their operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+
+NO_CAUSE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work:
+    """The instructions to schedule. All times are nanoseconds.
+
+    Edge e lets instruction ``targets[e]`` start ``lags[e]`` after the end of ``sources[e]``.
+    """
+
+    engines: Array  # the engine of each instruction, by number
+    occupied: Array  # how long each instruction occupies its engine
+    durations: Array  # from its start to its end, at least as long
+    targets: Array  # of the edges
+    sources: Array  # of the edges
+    lags: Array  # of the edges
+    in_order: Sequence[bool]  # for each engine whether it starts its instructions in their order
+    queues: Sequence[int]  # for each engine how many instructions it holds that have started and not ended
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Schedule:
+    """The times of each instruction in nanoseconds, and why it starts no earlier."""
+
+    starts: Array
+    ends: Array
+    causes: Array  # the instruction that it waited for, `NO_CAUSE` for none
+    waits_for_engine: Array  # whether it waited for its engine, else for an operand
+
+
+def schedule(work: Work) -> Schedule:
+    """Return the schedule of some work; ValueError where instructions wait for each other."""
+    return _Scheduler(work).run()
+
+
+class _Scheduler:
+    """The state of a schedule that is being made."""
+
+    def __init__(self, work: Work) -> None:
+        count = work.engines.size
+        self.count = count
+        self.work = work
+        order = np.argsort(work.sources, kind="stable")
+        bounds = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(work.sources, minlength=count), out=bounds[1:])
+        self.bounds = bounds.tolist()
+        self.targets = work.targets[order].tolist()
+        self.lags = work.lags[order].tolist()
+        self.missing = np.bincount(work.targets, minlength=count).tolist()
+        self.engines = work.engines.tolist()
+        self.ready = [0.0] * count
+        self.causes = [NO_CAUSE] * count
+        self.pending: list[list[tuple[float, int]]] = [[] for _ in work.in_order]  # by the time they are ready
+        self.waiting: list[list[int]] = [[] for _ in work.in_order]  # ready now, by their order
+        # What an engine in order starts next, and how many it has started.
+        self.lines = [np.flatnonzero(work.engines == engine).tolist() for engine in range(len(work.in_order))]
+        self.heads = [0] * len(work.in_order)
+
+    def run(self) -> Schedule:
+        """Return the whole schedule."""
+        for position in [at for at, missing in enumerate(self.missing) if not missing]:
+            self._release(position)
+        return self._started()
+
+    def _release(self, position: int) -> None:
+        engine = self.engines[position]
+        if not self.work.in_order[engine]:
+            heappush(self.pending[engine], (self.ready[position], position))
+
+    def _started(self) -> Schedule:  # one loop over all instructions: what it calls would cost as much again
+        work, ready, causes, missing = self.work, self.ready, self.causes, self.missing
+        bounds, targets, lags, engines = self.bounds, self.targets, self.lags, self.engines
+        occupied, durations = work.occupied.tolist(), work.durations.tolist()
+        in_order, queues, pending, waiting = work.in_order, work.queues, self.pending, self.waiting
+        lines, heads = self.lines, self.heads
+        starts, ends = [0.0] * self.count, [0.0] * self.count
+        by_engine = [False] * self.count
+        numbers = range(len(in_order))
+        free = [0.0] * len(in_order)
+        latest = [NO_CAUSE] * len(in_order)
+        flying: list[list[tuple[float, int]]] = [[] for _ in in_order]
+        nexts = [self._next(engine, 0.0) for engine in numbers]
+        for _ in range(self.count):
+            start = min(nexts)
+            if start == _NEVER:
+                raise ValueError("instructions wait for each other")
+            engine = nexts.index(start)
+            if in_order[engine]:
+                position = lines[engine][heads[engine]]
+                heads[engine] += 1
+            else:
+                late, now = pending[engine], waiting[engine]
+                while late and late[0][0] <= start:
+                    heappush(now, heappop(late)[1])
+                position = heappop(now)
+            if ready[position] < start:
+                causes[position], by_engine[position] = latest[engine], True
+            starts[position] = start
+            ends[position] = end = start + durations[position]
+            latest[engine] = position
+            free[engine] = start + occupied[position]
+            if queues[engine]:
+                held = flying[engine]
+                heappush(held, (end, position))
+                if len(held) >= queues[engine]:
+                    first, _ = heappop(held)
+                    if first > free[engine]:
+                        free[engine] = first
+            changed = {engine}
+            for at in range(bounds[position], bounds[position + 1]):
+                target = targets[at]
+                time = end + lags[at]
+                if time > ready[target]:
+                    ready[target], causes[target] = time, position
+                missing[target] -= 1
+                if not missing[target]:
+                    other = engines[target]
+                    if not in_order[other]:
+                        heappush(pending[other], (ready[target], target))
+                    changed.add(other)
+            for other in changed:
+                nexts[other] = self._next(other, free[other])
+        return Schedule(
+            starts=np.array(starts),
+            ends=np.array(ends),
+            causes=np.array(causes, np.int64),
+            waits_for_engine=np.array(by_engine, np.bool_),
+        )
+
+    def _next(self, engine: int, free: float) -> float:
+        """Return when an engine can start an instruction next, as far as is clear now."""
+        if self.work.in_order[engine]:
+            line, head = self.lines[engine], self.heads[engine]
+            if head == len(line) or self.missing[line[head]]:
+                return _NEVER
+            return max(free, self.ready[line[head]])
+        if self.waiting[engine]:
+            return free
+        pending = self.pending[engine]
+        return max(free, pending[0][0]) if pending else _NEVER
+
+
+_NEVER = float("inf")

@@ -1,0 +1,134 @@
+"""The timeline of a run: its instructions on the engines of each core, scheduled by costs and dependences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nkitools.chip.generations import Generation
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balanced, times
+from nkitools.timing.knobs import Knobs
+from nkitools.timing.repeated import repeated
+from nkitools.timing.reuse import reuse_edges
+from nkitools.timing.schedule import Schedule, Work, schedule
+
+if TYPE_CHECKING:
+    from nkitools.record.dependences import Dependences
+    from nkitools.record.record import Record
+
+_SEMAPHORE_NS = 64.0  # from one engine to another, where no result is read
+_RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Timeline:
+    """The work of a run and its schedule."""
+
+    work: Work
+    schedule: Schedule
+    cores: int
+
+    @property
+    def span_ns(self) -> float:
+        """Return the nanoseconds from the start of the first instruction to the end of the last one."""
+        return float(self.schedule.ends.max()) if self.schedule.ends.size else 0.0
+
+    def busy_ns(self) -> Array:
+        """Return how long each engine of each core is occupied, (cores, engines)."""
+        count = self.cores * len(ENGINES)
+        busy = np.bincount(self.work.engines, self.work.occupied, minlength=count)
+        return np.asarray(busy.reshape(self.cores, len(ENGINES)))
+
+
+def work_of(
+    records: Sequence[Record], dependences: Dependences, chip: Generation, knobs: Knobs, *, reorders: bool
+) -> tuple[Work, int]:
+    """Return the work of a run and its number of cores; ``reorders``: the compiler changes the order on an engine."""
+    engines, occupied, durations = [], [], []
+    targets, sources = [], []
+    base = core = 0
+    for record in records:
+        columns = Columns(record)
+        which, found = times(columns, chip, knobs)
+        if reorders:
+            again, originals = repeated(columns, dependences.flow, base)
+            found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
+            which[again] = len(found) - 1
+            targets.append(again + base)
+            sources.append(originals + base)
+        mine, cores = _placed(columns, which, found)
+        engines.append(mine + core * len(ENGINES))
+        occupied.append(_occupied(which, found, mine))
+        durations.append(_durations(which, found, mine))
+        reused = reuse_edges(columns, chip)
+        targets.append(reused[0] + base)
+        sources.append(reused[1] + base)
+        base, core = base + which.size, core + cores
+    every = np.concatenate(engines) if engines else np.zeros(0, np.int64)
+    edges = _edges(dependences, every, knobs, np.concatenate(targets), np.concatenate(sources))
+    return Work(
+        engines=every,
+        occupied=np.concatenate(occupied),
+        durations=np.concatenate(durations),
+        targets=edges[0],
+        sources=edges[1],
+        lags=edges[2],
+        in_order=[not reorders and kind not in (DMA, LEFT_OUT) for kind in range(len(ENGINES))] * core,
+        queues=[_RINGS if kind == DMA else 0 for kind in range(len(ENGINES))] * core,
+    ), core
+
+
+def _placed(columns: Columns, which: Array, found: Sequence[Time]) -> tuple[Array, int]:
+    """Return the engine of each instruction of a record, and the record's number of cores."""
+    engines = np.array([each.engine for each in found], np.int64)[which]
+    return balanced(which, found, engines), 1
+
+
+def _occupied(which: Array, found: Sequence[Time], engines: Array) -> Array:
+    first = np.array([each.occupied for each in found])[which]
+    other = np.array([each.other_occupied for each in found])[which]
+    return np.asarray(np.where(engines == np.array([each.engine for each in found])[which], first, other))
+
+
+def _durations(which: Array, found: Sequence[Time], engines: Array) -> Array:
+    first = np.array([each.duration for each in found])[which]
+    other = np.array([each.other_occupied for each in found])[which]
+    return np.asarray(np.where(engines == np.array([each.engine for each in found])[which], first, other))
+
+
+def _edges(
+    dependences: Dependences, engines: Array, knobs: Knobs, targets: Array, sources: Array
+) -> tuple[Array, Array, Array]:
+    """Return all edges with their lags: reads of results, and what may not be overwritten yet."""
+    kinds = engines % len(ENGINES)
+    flow = _pairs(dependences.flow)
+    lags = np.full(flow[0].size, knobs.result_ns)
+    # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
+    lags[(kinds[flow[0]] == TENSOR) & (kinds[flow[1]] == TENSOR)] = 0.0
+    lags[kinds[flow[1]] == DMA] = 0.0
+    lags[kinds[flow[1]] == LEFT_OUT] = 0.0
+    others = [_pairs(dependences.output), _pairs(dependences.anti), (targets, sources)]
+    targets = np.concatenate([flow[0], *(each[0] for each in others)])
+    sources = np.concatenate([flow[1], *(each[1] for each in others)])
+    later = np.where(engines[targets] == engines[sources], 0.0, _SEMAPHORE_NS)
+    later[: lags.size] = lags
+    return targets, sources, later
+
+
+def _pairs(rows: object) -> tuple[Array, Array]:
+    targets = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+    found = (rows.sources >= 0) & (rows.sources != targets)
+    return targets[found], rows.sources[found]
+
+
+def timeline_of(
+    records: Sequence[Record], dependences: Dependences, chip: Generation, knobs: Knobs, *, reorders: bool
+) -> Timeline:
+    """Return the timeline of the records of a run."""
+    work, cores = work_of(records, dependences, chip, knobs, reorders=reorders)
+    return Timeline(work=work, schedule=schedule(work), cores=cores)
