@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 from nkitools.record.notebook import offer_notebook_frame
 from nkitools.record.slice_offer import offer_slices
+from nkitools.record.time_estimate import offer_estimate
 
 if TYPE_CHECKING:
     from nkitools import customop, mx, pallas, strategies
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from nkitools.record.run import Run, load_run
     from nkitools.record.run_listeners import collect_runs
     from nkitools.record.saved.loading import SavedRunError
+    from nkitools.record.time_estimate import Estimate
     from nkitools.record.watch.probes import WatchWarning
     from nkitools.record.watch.watching import watching
     from nkitools.report.page.document import page, write_page
@@ -101,3 +103,13 @@ def _slice_lines(found: Slice) -> list[str]:
 
 
 offer_slices(_slice, _slice_lines)
+
+
+def _estimate(run: Run) -> Estimate:
+    """Return the estimate of a run, with the room of timing imported when it is first asked for."""
+    from nkitools.timing.estimate import estimate
+
+    return estimate(run)
+
+
+offer_estimate(_estimate)

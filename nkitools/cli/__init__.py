@@ -8,6 +8,7 @@ from nkitools import __version__
 from nkitools.cli.compare import compare_targets
 from nkitools.cli.diff import diff_runs
 from nkitools.cli.doctor import examine_machine
+from nkitools.cli.estimate import estimate_kernel
 from nkitools.cli.explain import explain_rule
 from nkitools.cli.lint import lint_paths
 from nkitools.cli.rules import list_rules
@@ -17,7 +18,7 @@ from nkitools.cli.view import view_run
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets,
+    compare_targets, estimate_kernel,
 )  # fmt: skip
 
 

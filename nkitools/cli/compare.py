@@ -55,7 +55,7 @@ def compare_targets(
     """
     from nkitools.report.agreement import agreement
 
-    file, name = _parts(kernel)
+    file, name = file_and_kernel(kernel)
     sides = _sides(between)
     with tempfile.TemporaryDirectory() as scratch:
         place = keep or Path(scratch)
@@ -76,7 +76,8 @@ def compare_targets(
     context.exit(int(not found.is_same))
 
 
-def _parts(kernel: str) -> tuple[str, str]:
+def file_and_kernel(kernel: str) -> tuple[str, str]:
+    """Return the two parts of FILE::KERNEL; UsageError, exit code 2, where the text has no kernel or names no file."""
     file, separator, name = kernel.rpartition("::")
     if not separator or not name:
         raise click.UsageError(f"{kernel} names no kernel: write FILE::KERNEL")

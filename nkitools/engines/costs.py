@@ -51,6 +51,15 @@ def elements_per_cycle(chip: Generation, engine: engines, dst: NkiTensor, data: 
     return 2 if in_psum == 1 and contiguous else 1
 
 
+def on_scalar_engine(chip: Generation, dst: NkiTensor, data: NkiTensor) -> tuple[tuple[str, float], ...]:
+    """Return what the Scalar Engine would take for an operation on one tile that a compiler may give to it.
+
+    Counters of public kernels show tensor_scalar and reciprocal there where the author names no engine, on
+    NeuronCore-v2 too, as activations with a scale and a bias.
+    """
+    return (("scalar", streaming(chip, data, 1 / elements_per_cycle(chip, engines.scalar, dst, data))),)
+
+
 def two_tiles(chip: Generation, operator: str, dst: NkiTensor, data1: NkiTensor, data2: NkiTensor) -> float:
     """Return the table of tensor_tensor: N cycles with one input in PSUM, or adding bfloat16 tiles without strides;
     else 2N.

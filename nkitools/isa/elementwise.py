@@ -14,7 +14,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines import arithmetic, lost_integers
 from nkitools.engines.cast_on_write import in_float32, widened
-from nkitools.engines.costs import elements_per_cycle, streaming, two_tiles
+from nkitools.engines.costs import elements_per_cycle, on_scalar_engine, streaming, two_tiles
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.operators import COMPARISONS, Operator, OperatorToken
 from nkitools.issue import guards, scalar_operands
@@ -149,7 +149,9 @@ def tensor_scalar(
 
     cycles = streaming(check.chip, data, 1 / elements_per_cycle(check.chip, chosen, dst, data))
     elements = made(dst={"data": SAME, "operand0": BROADCAST, "operand1": BROADCAST})
-    return Plan(chosen.name, cycles, compute, elements, lanes="travel")
+    free = engine is engines.unknown and chosen is engines.vector and not _on_bits(operators)
+    elsewhere = on_scalar_engine(check.chip, dst, data) if free else ()
+    return Plan(chosen.name, cycles, compute, elements, lanes="travel", elsewhere=elsewhere)
 
 
 def _on_bits(operators: tuple[Operator, ...]) -> bool:
@@ -258,4 +260,5 @@ def reciprocal(check: Check, dst: Dst, data: Src, name: str | None = None) -> Pl
     else:
         compute = widened(lambda values, out: np.divide(one, values, out=out), dst.dtype, data.shape)
 
-    return Plan("vector", streaming(check.chip, data, 8), compute, made(dst={"data": SAME}), lanes="travel")
+    cycles, elsewhere = streaming(check.chip, data, 8), on_scalar_engine(check.chip, dst, data)
+    return Plan("vector", cycles, compute, made(dst={"data": SAME}), lanes="travel", elsewhere=elsewhere)

@@ -16,7 +16,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
 from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import constant, note_unfit
-from nkitools.engines.costs import GPSIMD_START, dma, elements_per_cycle, is_half, streaming
+from nkitools.engines.costs import GPSIMD_START, dma, elements_per_cycle, is_half, on_scalar_engine, streaming
 from nkitools.engines.enums import dge_mode as dge_modes
 from nkitools.engines.enums import engine as engines
 from nkitools.engines.enums import oob_mode as oob_modes
@@ -131,7 +131,8 @@ def tensor_copy(check: Check, dst: Dst, src: Src, engine: engines = engines.unkn
     compute = _copying(dst, src, exact=engine is not engines.scalar or check.chip.scalar_engine_copies)
 
     cycles = streaming(check.chip, src, 1 / elements_per_cycle(check.chip, chosen, dst, src))
-    return Plan(chosen.name, cycles, compute, made(dst={"src": SAME}), lanes="copy")
+    elsewhere = on_scalar_engine(check.chip, dst, src) if engine is engines.unknown else ()
+    return Plan(chosen.name, cycles, compute, made(dst={"src": SAME}), lanes="copy", elsewhere=elsewhere)
 
 
 @instruction

@@ -169,6 +169,7 @@ class RecordedPlan:
     names_only: bool = False  # the operands are neither read nor written
     passes: int = 1  # how often a matmul streams its moving operand through the array
     tiled: bool = False  # a matmul that uses a part of the array, beside others
+    elsewhere: tuple[tuple[str, float], ...] = ()  # engines and cycles that a compiler may choose instead
     name: str = ""
     arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
     written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from nkitools.record.notebook import notebook_frame
 from nkitools.record.run_contents import RunContents
 from nkitools.record.slice_offer import slice_of_run
+from nkitools.record.time_estimate import estimate_of_run
 
 if TYPE_CHECKING:
     from nkitools.record.dependences import Dependences
     from nkitools.record.element_slice import Slice
+    from nkitools.record.time_estimate import Estimate
 
 
 class Run(RunContents):
@@ -48,6 +50,13 @@ class Run(RunContents):
         they are not known the slice says why. IndexError, ValueError, TypeError for what is not there.
         """
         return slice_of_run(self, output, index)
+
+    def estimate(self) -> Estimate:
+        """Return the time that the kernel would take on the run's chip, with its error band, and what bounds it.
+
+        It is computed when it is asked for, and no part of a run. ValueError for a run without instructions.
+        """
+        return estimate_of_run(self)
 
     def to_json(self, *, compress: bool = True) -> str:
         """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.

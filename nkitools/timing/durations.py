@@ -25,7 +25,6 @@ TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA, LEFT_OUT = range(len(ENGINES))
 DMA_COMPLETION_NS = 1300.0  # the share of completion in the documented nanoseconds of a DMA (NKI DMA overview)
 DMA_ENGINES = 16  # of a core (nki-dma-overview)
 _PARTITIONS_PER_DMA_ENGINE = 8  # "a 4-partition load keeps 15 engines idle" (nki-dma-overview)
-_LANE_ENGINES = (VECTOR, SCALAR, GPSIMD)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +84,9 @@ def _read_from_psum(
         plan = record.plans[int(plans[place])].plan
         if plan.name == "tensor_tensor" and plan.engine == "vector":
             mine = reads[which[reads] == place]
-            found.append(time_of(RecordedPlan(plan.engine, max(64.0, plan.cycles / 2), name=plan.name), [], chip, knobs))
+            found.append(
+                time_of(RecordedPlan(plan.engine, max(64.0, plan.cycles / 2), name=plan.name), [], chip, knobs)
+            )
             which[mine] = len(found) - 1
 
 
@@ -98,14 +99,12 @@ def time_of(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, kno
         return Time(engine=LEFT_OUT, occupied=0.0, duration=0.0)
     gap = knobs.matmul_gap_cycles * plan.passes if engine == TENSOR else knobs.instruction_gap_cycles
     occupied = (plan.cycles + gap) / _clock(chip, engine)
-    other, other_cycles = _other_engine(plan, layouts)
-    return Time(
-        engine=engine,
-        occupied=occupied,
-        duration=occupied,
-        other=other,
-        other_occupied=(other_cycles + knobs.instruction_gap_cycles) / _clock(chip, other) if other >= 0 else 0.0,
-    )
+    if not plan.elsewhere:
+        return Time(engine=engine, occupied=occupied, duration=occupied)
+    name, cycles = plan.elsewhere[0]
+    other = ENGINES.index(name)
+    other_occupied = (cycles + knobs.instruction_gap_cycles) / _clock(chip, other)
+    return Time(engine=engine, occupied=occupied, duration=occupied, other=other, other_occupied=other_occupied)
 
 
 def _clock(chip: Generation, engine: int) -> float:
@@ -128,36 +127,26 @@ def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, k
     return Time(engine=DMA, occupied=occupied, duration=max(own, occupied) + knobs.dma_latency_ns)
 
 
-_LANE_NAMES = frozenset({"tensor_copy", "tensor_scalar", "reciprocal"})
+def balance(which: Array, found: Sequence[Time], engines: Array, mine: Array) -> None:
+    """Change the engines of one core's instructions: the Vector and the Scalar Engine share what either may do.
 
-
-def _other_engine(plan: RecordedPlan, layouts: Sequence[Layout]) -> tuple[int, float]:
-    if plan.name in _LANE_NAMES and plan.engine == "vector":
-        return SCALAR, max(64.0, float(layouts[0].free_elements))
-    return -1, 0.0
-
-
-def balanced(which: Array, found: Sequence[Time], engines: Array) -> Array:
-    """Return the engine of each instruction, where the Vector and the Scalar Engine share what either may do.
-
-    Each such instruction goes to the engine that has less to do up to there, with its own time.
+    ``mine``: the positions of the core's instructions. Each that either may do goes to the engine that has less to do
+    up to there, with its own time.
     """
-    other = np.array([each.other for each in found])
-    choices = np.flatnonzero(other[which] >= 0)
+    other = np.array([each.other for each in found])[which[mine]]
+    choices = np.flatnonzero(other >= 0)
     if not choices.size:
-        return engines
-    chosen = engines.copy()
-    occupied = np.array([each.occupied for each in found])
-    fixed = np.where(other[which] < 0, occupied[which], 0.0)
-    done = {engine: np.cumsum(np.where(engines == engine, fixed, 0.0)) for engine in (VECTOR, SCALAR)}
+        return
+    fixed = np.where(other < 0, np.array([each.occupied for each in found])[which[mine]], 0.0)
+    done = {engine: np.cumsum(np.where(engines[mine] == engine, fixed, 0.0)) for engine in (VECTOR, SCALAR)}
     extra = [0.0] * len(ENGINES)
-    for position in choices.tolist():
+    for place in choices.tolist():
+        position = mine[place]
         time = found[which[position]]
-        mine = float(done[time.engine][position]) + extra[time.engine] + time.occupied
-        theirs = float(done[time.other][position]) + extra[time.other] + time.other_occupied
-        if theirs < mine:
-            chosen[position] = time.other
+        here = float(done[time.engine][place]) + extra[time.engine] + time.occupied
+        there = float(done[time.other][place]) + extra[time.other] + time.other_occupied
+        if there < here:
+            engines[position] = time.other
             extra[time.other] += time.other_occupied
         else:
             extra[time.engine] += time.occupied
-    return chosen

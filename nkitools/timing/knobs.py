@@ -1,11 +1,15 @@
 """The fitted layer of the timing model: eight knobs, apart from the documented costs of the instruction definitions.
 
-The values are fitted on published latencies, which ``calibration.tsv`` beside this file lists with their estimates.
+The values are fitted on published latencies, which ``calibration.tsv`` beside this file lists with their estimates
+(``make calibrate``). They stand in ``knobs.json``.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import TypedDict
 
 from nkitools.chip.generations import Generation
 
@@ -24,21 +28,19 @@ class Knobs:
     result_ns: float  # between the end of an instruction and the start of one that reads its result
 
 
-_COMMON = {
-    "launch_us": 10.0,
-    "dma_latency_ns": 1300.0,
-    "dma_bandwidth": 0.95,
-    "descriptor_ns": 16.0,
-    "instruction_gap_cycles": 4.0,
-    "result_ns": 143.0,
-}
-_BY_GENERATION = {
-    2: {"dma_issue_ns": 60.0, "matmul_gap_cycles": 80.0},
-    3: {"dma_issue_ns": 500.0, "matmul_gap_cycles": 24.0},
-}
-CALIBRATED = frozenset(_BY_GENERATION)  # generations with published latencies
+class Values(TypedDict):
+    """The values of all knobs, as ``knobs.json`` has them."""
+
+    common: dict[str, float]  # of all generations
+    by_generation: dict[str, dict[str, float]]  # by the number of the generation
 
 
-def knobs_of(chip: Generation) -> Knobs:
+KNOBS: Values = json.loads(files("nkitools.timing").joinpath("knobs.json").read_text())
+BY_GENERATION = KNOBS["by_generation"]
+CALIBRATED = frozenset(map(int, BY_GENERATION))  # generations with published latencies
+
+
+def knobs_of(chip: Generation, values: Values | None = None) -> Knobs:
     """Return the knobs of a generation; one that is not calibrated has those of the newest calibrated one."""
-    return Knobs(**_COMMON, **_BY_GENERATION[min(chip.version, max(CALIBRATED))])
+    values = KNOBS if values is None else values
+    return Knobs(**values["common"], **values["by_generation"][str(min(chip.version, max(CALIBRATED)))])

@@ -15,38 +15,38 @@ import numpy as np
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
-from nkitools.record.record import StorageRecord
 
 _SPILLED = 8  # of a full memory the part that is made free at once
 
 
-def reuse_edges(columns: Columns, chip: Generation) -> tuple[Array, Array]:
-    """Return pairs of instructions: the first write to a tile, and an access to what had its bytes before."""
+def reuse_edges(columns: Columns, chip: Generation, cores: Array) -> tuple[Array, Array]:
+    """Return pairs of instructions: the first write to a tile, and an access to what had its bytes before.
+
+    ``cores``: the core of each instruction, which has an SBUF and a PSUM of its own.
+    """
     order = np.argsort(columns.storages, kind="stable")
     storages, positions = columns.storages[order], columns.positions[order]
     firsts = np.flatnonzero(np.diff(storages, prepend=-1))
     lasts = np.append(firsts[1:], storages.size) - 1
+    tiles: dict[tuple[str, int], list[tuple[int, int, int, int, int]]] = {}
+    for storage, first, last in zip(storages[firsts].tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+        known = columns.record.storages.get(storage)
+        if known is not None and known.memory in ("SBUF", "PSUM") and not known.has_address and not known.is_given:
+            begins, ends = int(positions[first]), int(positions[last])
+            place = known.memory, int(cores[begins])
+            tiles.setdefault(place, []).append((begins, ends, first, last, known.partition_bytes))
     edges: list[tuple[int, int]] = []
-    for memory, capacity in (("SBUF", chip.sbuf_usable_bytes), ("PSUM", chip.psum_partition_bytes)):
-        tiles = []
-        for storage, first, last in zip(storages[firsts].tolist(), firsts.tolist(), lasts.tolist(), strict=True):
-            known = columns.record.storages.get(storage)
-            if known is not None and known.memory == memory and not known.has_address and not known.is_given:
-                tiles.append((int(positions[first]), int(positions[last]), first, last, _nbytes(known, chip)))
-        edges += _rotated(sorted(tiles), positions, capacity)
+    for (memory, _), found in tiles.items():
+        capacity = chip.sbuf_usable_bytes if memory == "SBUF" else chip.psum_partition_bytes
+        edges += _rotated(sorted(found), positions, capacity)
     pairs = np.array(edges, np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
-
-
-def _nbytes(storage: StorageRecord, chip: Generation) -> int:
-    """Return the bytes of each partition that a tile takes: in PSUM whole banks."""
-    return storage.partition_bytes
 
 
 def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capacity: int) -> list[tuple[int, int]]:
     """Return the edges of one memory; a tile is its first and last use, where its uses stand, and its bytes.
 
-    Where more is alive than there is room for, the tiles whose last uses are the farthest away are taken to be elsewhere.
+    Where more is alive than there is room for, some tiles are taken to be elsewhere: the last ones to be used again.
     """
     alive: list[tuple[int, int, int, int]] = []  # by their last use
     farthest: list[tuple[int, int]] = []  # the same by the greatest last use, with their first use and bytes

@@ -10,17 +10,19 @@ import numpy as np
 
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
-from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balanced, times
+from nkitools.record.columns import Columns, programs_at
+from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, times
 from nkitools.timing.knobs import Knobs
 from nkitools.timing.repeated import repeated
 from nkitools.timing.reuse import reuse_edges
 from nkitools.timing.schedule import Schedule, Work, schedule
 
 if TYPE_CHECKING:
-    from nkitools.record.dependences import Dependences
+    from nkitools.record.dependences import CompressedRows, Dependences
     from nkitools.record.record import Record
+    from nkitools.record.run import Run
 
+_LEGACY = "2.26"  # the version of the runs of the legacy dialect, whose compiler changes the order of instructions
 _SEMAPHORE_NS = 64.0  # from one engine to another, where no result is read
 _RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
 
@@ -61,11 +63,14 @@ def work_of(
             which[again] = len(found) - 1
             targets.append(again + base)
             sources.append(originals + base)
-        mine, cores = _placed(columns, which, found)
-        engines.append(mine + core * len(ENGINES))
+        own, cores = _cores_of(columns, reorders=reorders)
+        mine = np.array([each.engine for each in found], np.int64)[which]
+        for each in range(cores):
+            balance(which, found, mine, np.flatnonzero(own == each))
+        engines.append(mine + (core + own) * len(ENGINES))
         occupied.append(_occupied(which, found, mine))
         durations.append(_durations(which, found, mine))
-        reused = reuse_edges(columns, chip)
+        reused = reuse_edges(columns, chip, own)
         targets.append(reused[0] + base)
         sources.append(reused[1] + base)
         base, core = base + which.size, core + cores
@@ -83,10 +88,17 @@ def work_of(
     ), core
 
 
-def _placed(columns: Columns, which: Array, found: Sequence[Time]) -> tuple[Array, int]:
-    """Return the engine of each instruction of a record, and the record's number of cores."""
-    engines = np.array([each.engine for each in found], np.int64)[which]
-    return balanced(which, found, engines), 1
+def _cores_of(columns: Columns, *, reorders: bool) -> tuple[Array, int]:
+    """Return the core of each instruction, and how many there are: a core for each program.
+
+    The programs of a legacy grid run on one core, one after the other.
+    """
+    record, count = columns.record, columns.plans.size
+    numbers = {program: number for number, program in enumerate(sorted({each for _, each in record.programs}))}
+    if reorders or len(numbers) < 2:
+        return np.zeros(count, np.int64), 1
+    program = np.array([numbers[each] for _, each in record.programs])
+    return program[programs_at(record, np.arange(count))], len(numbers)
 
 
 def _occupied(which: Array, found: Sequence[Time], engines: Array) -> Array:
@@ -120,15 +132,14 @@ def _edges(
     return targets, sources, later
 
 
-def _pairs(rows: object) -> tuple[Array, Array]:
+def _pairs(rows: CompressedRows) -> tuple[Array, Array]:
     targets = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
     found = (rows.sources >= 0) & (rows.sources != targets)
     return targets[found], rows.sources[found]
 
 
-def timeline_of(
-    records: Sequence[Record], dependences: Dependences, chip: Generation, knobs: Knobs, *, reorders: bool
-) -> Timeline:
-    """Return the timeline of the records of a run."""
-    work, cores = work_of(records, dependences, chip, knobs, reorders=reorders)
+def timeline_of(run: Run, chip: Generation, knobs: Knobs) -> Timeline:
+    """Return the timeline of a run on a chip."""
+    reorders = run.settings.get("nki_version") == _LEGACY
+    work, cores = work_of(run.all_records, run.dependences, chip, knobs, reorders=reorders)
     return Timeline(work=work, schedule=schedule(work), cores=cores)

@@ -37,6 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "replay": {"chip", "issue", "record"},
     "why": {"chip", "issue", "record"},
     "launch": {"chip", "history", "lint", "record", "replay", "rules"},
+    "timing": {"chip", "record"},
     "precision": {"chip", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
@@ -44,7 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}
-ARROWS["report"] = {"chip", "history", "issue", "record", "rules"}
+ARROWS["report"] = {"chip", "history", "issue", "record", "rules", "timing"}
 ARROWS["expect"] = {"record", "report"}
 ARROWS["strategies"] = {"chip", "dialects", "launch"}
 ARROWS["pytest_plugin"] = ARROWS["cli"] = {*ARROWS["targets"], "targets", "report", "expect"}

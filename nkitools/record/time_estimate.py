@@ -1,0 +1,97 @@
+"""The answer of `Run.estimate`, which the room of timing makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+_makers: list[Callable[[Run], Estimate]] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineUse:
+    """The work of one engine of one core."""
+
+    core: int
+    engine: str
+    busy_us: float
+    share: float  # of the estimated latency
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathLine:
+    """A line of the author's on the critical path."""
+
+    file: str
+    line: int
+    instruction: str
+    engine: str
+    us: float  # of the path, its waits with it
+    share: float  # of the latency
+    waits_for: str  # what it waited for the longest: its engine, or the instruction of a line
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorTraffic:
+    """The traffic of one tensor in HBM."""
+
+    tensor: str  # its name, '' for none
+    nbytes: int  # of the tensor
+    read_bytes: int
+    written_bytes: int
+
+    @property
+    def loads(self) -> float:
+        """Return how many times the tensor is read, on average over its bytes."""
+        return self.read_bytes / self.nbytes if self.nbytes else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roofline:
+    """The place of a run under the roofs of its chip."""
+
+    flops: int  # of matmuls: two for each product
+    hbm_bytes: int  # read and written
+    intensity: float  # flops for each of these bytes
+    roof: str  # "compute" or "memory", the one that bounds a kernel of this intensity
+    share: float  # of what this roof allows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The estimated time of one run, see `nkitools.timing`."""
+
+    kernel: str
+    chip: str
+    latency_us: float
+    lower_us: float  # eight of ten calibrated kernels lie between this
+    upper_us: float  # and that
+    busiest_us: float  # the busiest engine alone
+    serial_us: float  # the instructions one after the other
+    launch_us: float  # the part of the latency before the first instruction and after the last one
+    instructions: int
+    engines: tuple[EngineUse, ...]
+    traffic: tuple[TensorTraffic, ...]  # of tensors in HBM, the largest first
+    roofline: Roofline
+    critical_path: tuple[PathLine, ...]  # the lines that the latency is made of, the largest share first
+    is_calibrated: bool  # whether latencies of this generation are published
+    how_good: str  # the errors of the model in a sentence
+    assumed: str  # the choices of the compiler that are assumed
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the estimate as dictionaries, lists, texts and numbers."""
+        return asdict(self)
+
+
+def offer_estimate(make: Callable[[Run], Estimate]) -> None:
+    """Let ``make`` return the estimate of a run."""
+    _makers[:] = [make]
+
+
+def estimate_of_run(run: Run) -> Estimate:
+    """Return the estimate of a run."""
+    return _makers[0](run)

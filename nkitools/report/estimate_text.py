@@ -1,0 +1,89 @@
+"""An estimate as a page of text, with a bar for each engine; several of one kernel side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nkitools.record.time_estimate import EngineUse, Estimate
+
+_BAR = 30  # characters of an engine that is always busy
+_LINES = 8  # of the critical path that are shown
+_TENSORS = 6  # whose traffic is shown
+_LEAST = 0.005  # of the latency, which a line of the critical path must have to be shown
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Return the page of an estimate."""
+    return "\n".join(_page(estimate))
+
+
+def _page(estimate: Estimate) -> Iterator[str]:
+    yield f"{estimate.kernel} on {estimate.chip}: {us(estimate.latency_us)} (estimated), band {us(estimate.lower_us)} to {us(estimate.upper_us)}"
+    yield f"  {estimate.how_good}"
+    yield f"  bounds: the busiest engine alone {us(estimate.busiest_us)}, in series {us(estimate.serial_us)}"
+    yield f"  launch {us(estimate.launch_us)}; {estimate.instructions:,} instructions"
+    yield ""
+    several = max(each.core for each in estimate.engines) > 0
+    for use in estimate.engines:
+        if use.busy_us:
+            yield _bar(use, with_core=several)
+    yield ""
+    yield from _roofline(estimate)
+    yield from _traffic(estimate)
+    yield ""
+    yield "critical path:"
+    for each in estimate.critical_path[:_LINES]:
+        if each.share >= _LEAST:
+            waits = f", waits for {each.waits_for}" if each.waits_for else ""
+            place = f"{Path(each.file).name}:{each.line}"
+            yield f"  {place}: {each.share:.0%} {us(each.us)}, {each.instruction} ({each.engine}){waits}"
+    yield ""
+    yield f"assumed: {estimate.assumed}"
+
+
+def _bar(use: EngineUse, *, with_core: bool) -> str:
+    name = f"core {use.core} {use.engine}" if with_core else use.engine
+    filled = "#" * round(_BAR * min(use.share, 1.0))
+    return f"  {name:14} {filled:{_BAR}} {use.share:4.0%}  {us(use.busy_us)}"
+
+
+def _roofline(estimate: Estimate) -> Iterator[str]:
+    roof = estimate.roofline
+    yield (
+        f"roofline: {roof.flops:,} flops of matmuls, {roof.hbm_bytes:,} bytes of HBM, {roof.intensity:.3g} flops a "
+        f"byte; {roof.share:.0%} of the {roof.roof} roof"
+    )
+
+
+def _traffic(estimate: Estimate) -> Iterator[str]:
+    for each in estimate.traffic[:_TENSORS]:
+        again = f", each byte {each.loads:.3g} times" if each.loads > 1 else ""
+        name = each.tensor or "(no name)"
+        yield f"  {name}: {each.read_bytes:,} bytes read{again}, {each.written_bytes:,} written, of {each.nbytes:,}"
+
+
+def side_by_side(estimates: Sequence[Estimate]) -> str:
+    """Return the estimates of one kernel on several chips as a table."""
+    lines = [f"{'':22}" + "".join(f"{each.chip:>14}" for each in estimates)]
+    rows = {
+        "latency": [us(each.latency_us) for each in estimates],
+        "  at least": [us(each.lower_us) for each in estimates],
+        "  at most": [us(each.upper_us) for each in estimates],
+        "busiest engine": [us(each.busiest_us) for each in estimates],
+        "one after the other": [us(each.serial_us) for each in estimates],
+        "calibrated": ["yes" if each.is_calibrated else "no" for each in estimates],
+    }
+    for engine in dict.fromkeys(use.engine for use in estimates[0].engines):
+        shares = [max(use.share for use in each.engines if use.engine == engine) for each in estimates]
+        if any(shares):
+            rows[engine] = [f"{share:.0%}" for share in shares]
+    lines += [f"{name:22}" + "".join(f"{value:>14}" for value in values) for name, values in rows.items()]
+    return "\n".join(lines)
+
+
+def us(value: float) -> str:
+    """Return microseconds as a text with three digits."""
+    return f"{value / 1e3:.3g} ms" if value >= 1e3 else f"{value:.3g} us"

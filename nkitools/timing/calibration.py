@@ -1,0 +1,109 @@
+"""How good an estimate is: the published latencies that the model was fitted on, beside what it says of them."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import ceil
+from statistics import median
+
+from nkitools.chip.generations import Generation
+from nkitools.timing.knobs import CALIBRATED
+
+UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRow:
+    """A published latency, and the estimate of its kernel."""
+
+    id: str  # of the row, with its source's name
+    family: str  # the algorithm, over all sources and shapes
+    chip: str  # the chip that it was measured on
+    shape: str  # of the kernel's data
+    dtype: str  # of the kernel's data
+    source: str  # where the kernel is published
+    published_us: float  # the published latency
+    estimate_us: float  # by the fitted model
+    left_out_us: float  # by a model that was fitted without the row's family
+    counts: bool  # whether the row is fitted and counted; a flagged one is shown only
+
+    @property
+    def error(self) -> float:
+        """Return how far the estimate is off, as a share of the published latency."""
+        return self.estimate_us / self.published_us - 1
+
+    @property
+    def left_out_error(self) -> float:
+        """Return the same of the model that was fitted without the row's family."""
+        return self.left_out_us / self.published_us - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """The errors of the estimates of all counted rows, as shares of the published latencies."""
+
+    rows: int  # how many count
+    median: float  # of the errors without their signs
+    p90: float  # nine of ten errors are at most as large
+    left_out_median: float  # of the errors of models that were fitted without the row's family
+    rank: float  # rank correlation of estimates and published latencies
+
+
+@cache
+def calibration_rows() -> tuple[CalibrationRow, ...]:
+    """Return all rows of the calibration."""
+    text = files("nkitools.timing").joinpath("calibration.tsv").read_text()
+    return tuple(
+        CalibrationRow(
+            id=row["id"],
+            family=row["family"],
+            chip=row["chip"],
+            shape=row["shape"],
+            dtype=row["dtype"],
+            source=row["source"],
+            published_us=float(row["published_us"]),
+            estimate_us=float(row["estimate_us"]),
+            left_out_us=float(row["left_out_us"]),
+            counts=row["counts"] == "yes",
+        )
+        for row in csv.DictReader(text.splitlines(), delimiter="\t")
+    )
+
+
+@cache
+def quality() -> Quality:
+    """Return how good the estimates of the calibration's rows are."""
+    rows = [row for row in calibration_rows() if row.counts]
+    errors = sorted(abs(row.error) for row in rows)
+    return Quality(
+        rows=len(rows),
+        median=median(errors),
+        p90=errors[ceil(0.9 * len(errors)) - 1],
+        left_out_median=median(abs(row.left_out_error) for row in rows),
+        rank=_rank_correlation([row.estimate_us for row in rows], [row.published_us for row in rows]),
+    )
+
+
+def band(chip: Generation) -> tuple[float, float]:
+    """Return the factors of an estimate between which eight of ten published latencies of the calibration lie."""
+    ratios = sorted(row.published_us / row.estimate_us for row in calibration_rows() if row.counts)
+    tenth = len(ratios) // 10
+    lower, upper = min(ratios[tenth], 1.0), max(ratios[-1 - tenth], 1.0)
+    if chip.version in CALIBRATED:
+        return lower, upper
+    return lower / UNCALIBRATED_FACTOR, upper * UNCALIBRATED_FACTOR
+
+
+def _rank_correlation(first: list[float], second: list[float]) -> float:
+    """Return Spearman's rank correlation; equal values share the mean of their ranks."""
+    import numpy as np
+
+    return float(np.corrcoef(_ranks(first), _ranks(second))[0, 1])
+
+
+def _ranks(values: list[float]) -> list[float]:
+    ordered = sorted(values)
+    return [(ordered.index(value) + len(ordered) - 1 - ordered[::-1].index(value)) / 2 for value in values]

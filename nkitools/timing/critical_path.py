@@ -1,0 +1,70 @@
+"""The critical path of a timeline: the instructions that waited for each other without a gap, by the author's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nkitools.record.time_estimate import PathLine
+from nkitools.timing.durations import ENGINES
+
+if TYPE_CHECKING:
+    from nkitools.record.record import Record
+    from nkitools.timing.timeline import Timeline
+
+
+@dataclass
+class _Stretch:
+    """The time of one line on the path."""
+
+    ns: float = 0.0
+    waits: dict[str, float] | None = None
+
+
+def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: float) -> tuple[PathLine, ...]:
+    """Return the lines of the critical path, the largest share first."""
+    schedule = timeline.schedule
+    bases = list(accumulate((record.count for record in records), initial=0))
+    path = [int(schedule.ends.argmax())]
+    while schedule.causes[path[-1]] >= 0:
+        path.append(int(schedule.causes[path[-1]]))
+    stretches: dict[tuple[str, int, str, str], _Stretch] = {}
+    before = 0.0
+    waited_for = ""
+    for position in reversed(path):
+        key = _line_of(position, timeline, records, bases)
+        stretch = stretches.setdefault(key, _Stretch(waits={}))
+        end = float(schedule.ends[position])
+        stretch.ns += max(0.0, end - before)
+        if waited_for and stretch.waits is not None:
+            engine = bool(schedule.waits_for_engine[position])
+            why = f"its engine, with {waited_for}" if engine else waited_for
+            stretch.waits[why] = stretch.waits.get(why, 0.0) + max(0.0, end - before)
+        before, waited_for = max(before, end), f"{key[2]} of line {key[1]}"
+    found = [
+        PathLine(
+            file=file,
+            line=line,
+            instruction=instruction,
+            engine=engine,
+            us=stretch.ns / 1e3,
+            share=stretch.ns / 1e3 / latency_us,
+            waits_for=max(stretch.waits, key=stretch.waits.__getitem__) if stretch.waits else "",
+        )
+        for (file, line, instruction, engine), stretch in stretches.items()
+    ]
+    return tuple(sorted(found, key=lambda each: -each.us))
+
+
+def _line_of(
+    position: int, timeline: Timeline, records: Sequence[Record], bases: list[int]
+) -> tuple[str, int, str, str]:
+    """Return the file, the line, the name and the engine of an instruction of the run."""
+    which = int(np.searchsorted(bases, position, "right")) - 1
+    record, own = records[which], position - bases[which]
+    site = record.site_at(own)
+    return site.file, site.line, record.row(own).plan.name, ENGINES[int(timeline.work.engines[position]) % len(ENGINES)]

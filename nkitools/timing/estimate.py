@@ -1,0 +1,75 @@
+"""An estimate of the time that a run would take on its chip, and what bounds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nkitools.chip.generations import Generation, generation_of
+from nkitools.chip.numerics import Array
+from nkitools.record.time_estimate import EngineUse, Estimate
+from nkitools.timing.calibration import band, quality
+from nkitools.timing.critical_path import critical_path
+from nkitools.timing.durations import ENGINES, LEFT_OUT
+from nkitools.timing.knobs import CALIBRATED, knobs_of
+from nkitools.timing.timeline import timeline_of
+from nkitools.timing.traffic import matmul_flops, roofline, traffic
+
+if TYPE_CHECKING:
+    from nkitools.record.run import Run
+
+ASSUMED = (
+    "where the kernel names no engine, tensor_copy, tensor_scalar and reciprocal go to the Vector or the Scalar "
+    "Engine, to the one with less to do"
+)
+
+
+def estimate(run: Run) -> Estimate:
+    """Return the estimate of a run; ValueError for one without instructions (what ran elsewhere than in nkitools)."""
+    records = run.all_records
+    if not any(record.count for record in records):
+        raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions whose time could be estimated")
+    generation = generation_of(run.chip)
+    knobs = knobs_of(generation)
+    timeline = timeline_of(run, generation, knobs)
+    latency = timeline.span_ns / 1e3 + knobs.launch_us
+    lower, upper = band(generation)
+    busy = timeline.busy_ns() / 1e3
+    flow = traffic(records)
+    return Estimate(
+        kernel=run.kernel,
+        chip=run.chip,
+        latency_us=latency,
+        lower_us=latency * lower,
+        upper_us=latency * upper,
+        busiest_us=float(busy.max()),
+        serial_us=float(timeline.work.durations.sum()) / 1e3,
+        launch_us=knobs.launch_us,
+        instructions=timeline.work.engines.size,
+        engines=_uses(busy, latency),
+        traffic=flow,
+        roofline=roofline(matmul_flops(records), flow, latency, generation, timeline.cores),
+        critical_path=critical_path(timeline, records, latency),
+        is_calibrated=generation.version in CALIBRATED,
+        how_good=_how_good(generation),
+        assumed=ASSUMED,
+    )
+
+
+def _uses(busy: Array, latency: float) -> tuple[EngineUse, ...]:
+    return tuple(
+        EngineUse(core=core, engine=name, busy_us=float(of_core[at]), share=float(of_core[at]) / latency)
+        for core, of_core in enumerate(busy)
+        for at, name in enumerate(ENGINES)
+        if at != LEFT_OUT
+    )
+
+
+def _how_good(chip: Generation) -> str:
+    good = quality()
+    fitted = (
+        f"fitted on {good.rows} published latencies of NeuronCore-v2 and v3: median error {good.median:.0%}, nine of "
+        f"ten within {good.p90:.0%}; of kinds of kernels that were left out of the fit {good.left_out_median:.0%}"
+    )
+    if chip.version in CALIBRATED:
+        return fitted
+    return f"not calibrated: no latency of {chip.name} is published. The model is {fitted}"

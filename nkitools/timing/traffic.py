@@ -1,0 +1,65 @@
+"""The bytes that a run moves from and to HBM, and its place under the roofs of its chip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.generations import Generation
+from nkitools.chip.layout import LAYOUTS
+from nkitools.record.columns import Columns
+from nkitools.record.time_estimate import Roofline, TensorTraffic
+
+if TYPE_CHECKING:
+    from nkitools.record.record import Record
+
+
+def traffic(records: Sequence[Record]) -> tuple[TensorTraffic, ...]:
+    """Return the traffic of each tensor in HBM, the largest first; tensors of ranks stand apart."""
+    found = []
+    for record in records:
+        columns = Columns(record)
+        moved = columns.of_plans(
+            lambda plan: [0 if plan.names_only else 1 + bool(each) for each in plan.written], np.int64
+        )
+        layouts, which = np.unique(columns.layouts, return_inverse=True)
+        shown = [LAYOUTS[int(each)] for each in layouts]
+        nbytes = np.array([0 if each.on_chip else each.nbytes for each in shown], np.int64)[which.reshape(-1)]
+        for storage in np.unique(columns.storages[nbytes > 0]).tolist():
+            mine, known = columns.storages == storage, record.storages.get(storage)
+            found.append(
+                TensorTraffic(
+                    tensor=record.name_of(storage),
+                    nbytes=0 if known is None else prod(known.shape) * as_dtype(known.dtype).itemsize,
+                    read_bytes=int(nbytes[mine & (moved == 1)].sum()),
+                    written_bytes=int(nbytes[mine & (moved == 2)].sum()),
+                )
+            )
+    return tuple(sorted(found, key=lambda each: -(each.read_bytes + each.written_bytes)))
+
+
+def matmul_flops(records: Sequence[Record]) -> int:
+    """Return the floating-point operations of all matmuls, without transposes."""
+    flops = 0
+    for record in records:
+        plans, firsts, counts = np.unique(Columns(record).plans, return_index=True, return_counts=True)
+        for plan, first, count in zip(plans.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+            if record.plans[plan].plan.name == "nc_matmul":
+                _, stationary, moving = (access.layout for access in record.accesses(first)[:3])
+                flops += count * 2 * stationary.elements * moving.free_elements
+    return flops
+
+
+def roofline(flops: int, flow: Sequence[TensorTraffic], latency_us: float, chip: Generation, cores: int) -> Roofline:
+    """Return the place of a run under the roofs of its cores: bfloat16 matmuls, and the bandwidth of HBM."""
+    moved = sum(each.read_bytes + each.written_bytes for each in flow)
+    peak = 2 * chip.partitions * chip.stationary_fmax * chip.clocks.tensor * 1e9 * cores
+    bandwidth = chip.hbm_bytes_per_second * cores
+    intensity = flops / moved if moved else 0.0
+    bounds = {"compute": flops / peak * 1e6, "memory": moved / bandwidth * 1e6}
+    roof = max(bounds, key=bounds.__getitem__)
+    return Roofline(flops=flops, hbm_bytes=moved, intensity=intensity, roof=roof, share=bounds[roof] / latency_us)
