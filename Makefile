@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sim quick test soak bench mutants field compare-official lint format docs clean
+.PHONY: help sim quick test soak bench mutants field calibrate compare-official lint format docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ mutants: $(VENV)/test.stamp ## make mistakes in the example kernels, and count w
 field: $(VENV)/test.stamp ## run a checkout of a suite of kernels: SUITE=folder (options: ARGS="--jobs 2")
 	$(BIN)/python -m benchmarks.field $(SUITE) $(ARGS)
 
+calibrate: $(VENV)/test.stamp ## fit the timing model on published kernels: SOURCES=folder of git directories (ARGS="--keep DIR")
+	$(BIN)/python -m benchmarks.calibrate $(SOURCES) --fit $(ARGS)
+
 compare-official: $(VENV)/test.stamp ## compare with AWS's own simulator, installed from AWS's index (Linux)
 	$(BIN)/python -m benchmarks.official $(ARGS)
 
@@ -62,7 +65,7 @@ docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 clean: ## remove whatever make has made, the environment included
-	rm -rf $(VENV) .venv-official dist docs/_build docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
+	rm -rf $(VENV) .venv-official dist docs/_build docs/reference/calibration.md docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
 	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache .soak
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -10,7 +10,8 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from docs.generate_chips import chip_page  # noqa: E402  found by the line above
+from docs.generate_calibration import calibration_page  # noqa: E402  found by the line above
+from docs.generate_chips import chip_page  # noqa: E402
 from docs.generate_coverage import coverage_page  # noqa: E402
 from docs.generate_options import option_page  # noqa: E402
 from docs.generate_rules import rule_page  # noqa: E402
@@ -29,7 +30,10 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them
 
-GENERATED = {"chips.md": chip_page, "coverage.md": coverage_page, "options.md": option_page, "rules.md": rule_page}
+GENERATED = {
+    "calibration.md": calibration_page, "chips.md": chip_page, "coverage.md": coverage_page, "options.md": option_page,
+    "rules.md": rule_page,
+}  # fmt: skip
 
 
 def write_generated_pages(app: Any) -> None:

@@ -133,7 +133,8 @@ def calibrated(published: list[dict[str, str]], sources: Path, folder: Path, *, 
         start = estimate(row["id"], run)
         print(f"{row['id']}: {start:.4g} us, published {row['published_us']} us", file=sys.stderr, flush=True)
         errors.append(log(start / float(row["published_us"])))
-        slopes.append(slopes_of(row["id"], run, values, start, keys) if fits else [0.0] * len(keys))
+        counts = fits and row["counts"] == "yes"
+        slopes.append(slopes_of(row["id"], run, values, start, keys) if counts else [0.0] * len(keys))
     if not fits:
         return [{**row, **_estimates(row, error, error)} for row, error in zip(published, errors, strict=True)]
     logs, matrix = np.array(errors), np.array(slopes)

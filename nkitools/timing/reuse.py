@@ -49,7 +49,7 @@ def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capa
     Where more is alive than there is room for, some tiles are taken to be elsewhere: the last ones to be used again.
     """
     alive: list[tuple[int, int, int, int]] = []  # by their last use
-    farthest: list[tuple[int, int]] = []  # the same by the greatest last use, with their first use and bytes
+    farthest: list[tuple[int, int, int]] = []  # the same by the greatest last use, with their first use and bytes
     spilled: set[int] = set()
     dead: deque[tuple[int, int, int]] = deque()  # those whose bytes are not taken again, by their last use
     room, edges = capacity, list[tuple[int, int]]()

@@ -1,0 +1,42 @@
+"""The page of all published latencies that the timing model was fitted on, with its estimates."""
+
+from __future__ import annotations
+
+from nkitools.timing.calibration import calibration_rows, quality
+from nkitools.timing.knobs import KNOBS
+
+_UNITS = {
+    "launch_us": "microseconds before the first instruction and after the last one",
+    "dma_latency_ns": "nanoseconds between the last byte of a transfer and the instruction that waits for it",
+    "dma_bandwidth": "of the published bandwidth of a core's DMA engines",
+    "descriptor_ns": "nanoseconds of a DMA engine for one descriptor, at least",
+    "dma_issue_ns": "nanoseconds between the starts of two transfers, at least",
+    "matmul_gap_cycles": "cycles between two passes of matmuls",
+    "instruction_gap_cycles": "cycles between two instructions of the Vector, Scalar or GpSimd Engine",
+    "result_ns": "nanoseconds between the end of an instruction and the start of one that reads its result",
+}
+
+
+def calibration_page() -> str:
+    """Return the page as Markdown."""
+    good = quality()
+    lines = [
+        "# Published latencies and estimates",
+        "",
+        f"{good.rows} rows count: median error {good.median:.1%}, nine of ten within {good.p90:.1%}, rank correlation "
+        f"{good.rank:.3f}. Fitted without the row's family, the median error is {good.left_out_median:.1%}. "
+        "What the numbers mean: [](../explanation/time.md).",
+        "",
+        "| kernel | family | chip | shape | published, us | estimate, us | error | without its family |",
+        "|---|---|---|---|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {row.id}{'' if row.counts else ' (shown only)'} | {row.family} | {row.chip} | {row.shape} {row.dtype} "
+        f"| {row.published_us:,g} | {row.estimate_us:,g} | {row.error:+.0%} | {row.left_out_error:+.0%} |"
+        for row in calibration_rows()
+    ]
+    lines += ["", "## Knobs", "", "| knob | value | what it is |", "|---|--:|---|"]
+    lines += [f"| {name} | {value:g} | {_UNITS[name]} |" for name, value in KNOBS["common"].items()]
+    for version, values in KNOBS["by_generation"].items():
+        lines += [f"| {name}, NeuronCore-v{version} | {value:g} | {_UNITS[name]} |" for name, value in values.items()]
+    return "\n".join([*lines, "", "Sources:", "", *(f"- {row.id}: {row.source}" for row in calibration_rows()), ""])

@@ -1,0 +1,86 @@
+"""``nkitools estimate``: a kernel of a file, its page, its JSON, and several chips."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nkitools.cli import main
+
+KERNEL = """
+import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def square(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for n in range(x.shape[1] // 512):
+        tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, n * 512 : (n + 1) * 512])
+        nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.multiply)
+        nisa.dma_copy(dst=out[:, n * 512 : (n + 1) * 512], src=tile)
+    return out
+
+def inputs():
+    return {"x": np.ones((128, 4096), np.float32)}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "squares.py"
+    path.write_text(KERNEL)
+    return str(path)
+
+
+def estimated(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["estimate", *arguments])
+
+
+def test_the_page_has_latency_engines_traffic_and_lines(file: str) -> None:
+    """The page names the kernel and its chip, has a bar for each engine that works, and the lines of the path."""
+    page = estimated(f"{file}::square", "--chip", "trn2").output
+    assert page.startswith("square on trn2: ")
+    assert [line.split()[0] for line in page.splitlines() if "#" in line] == ["vector", "dma"]
+    assert "x: 2,097,152 bytes read, 0 written, of 2,097,152" in page
+    assert "squares.py:12: " in page.partition("critical path:")[2]
+
+
+def test_json_has_the_numbers_of_each_chip(file: str) -> None:
+    """A list of one object for each chip, in the order asked for, with cores, engines and microseconds."""
+    first, second = json.loads(estimated(f"{file}::square", "--chip", "trn3,trn1", "--json").output)
+    assert (first["chip"], second["chip"]) == ("trn3", "trn1")
+    assert (first["is_calibrated"], second["is_calibrated"]) == (False, True)
+    assert first["latency_us"] > first["launch_us"] > 0
+    assert second["roofline"]["hbm_bytes"] == 2 * 4 * 128 * 4096
+    assert {each["engine"] for each in first["engines"]} == {"tensor", "vector", "scalar", "gpsimd", "sync", "dma"}
+
+
+def test_chips_stand_side_by_side(file: str) -> None:
+    """Several chips are the columns of a table below the page of the first."""
+    page = estimated(f"{file}::square", "--chip", "trn1,trn2").output
+    assert page.startswith("square on trn1: ")
+    table = page.partition("\n\n" + " " * 22)[2].splitlines()
+    assert table[0].split() == ["trn1", "trn2"]
+    assert table[1].split()[0] == "latency"
+    assert "calibrated yes yes" in " ".join(page.split())
+
+
+@pytest.mark.parametrize(("kernel", "said"), [("", "write FILE::KERNEL"), ("::cube", "has no kernel cube; it has")])
+def test_a_mistake_in_the_command_is_named(file: str, kernel: str, said: str) -> None:
+    """Exit code 2, and a sentence that says what there is."""
+    result = estimated(f"{file}{kernel}")
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_an_unknown_chip_is_named(file: str) -> None:
+    """Exit code 2, and the chips that there are."""
+    result = estimated(f"{file}::square", "--chip", "trn9")
+    assert result.exit_code == 2
+    assert "'trn9' is not a chip" in result.output
