@@ -21,7 +21,8 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def _page(estimate: Estimate) -> Iterator[str]:
-    yield f"{estimate.kernel} on {estimate.chip}: {us(estimate.latency_us)} (estimated), band {us(estimate.lower_us)} to {us(estimate.upper_us)}"
+    between = f"{us(estimate.lower_us)} to {us(estimate.upper_us)}"
+    yield f"{estimate.kernel} on {estimate.chip}: {us(estimate.latency_us)} (estimated), band {between}"
     yield f"  {estimate.how_good}"
     yield f"  bounds: the busiest engine alone {us(estimate.busiest_us)}, in series {us(estimate.serial_us)}"
     yield f"  launch {us(estimate.launch_us)}; {estimate.instructions:,} instructions"

@@ -52,7 +52,7 @@ def work_of(
 ) -> tuple[Work, int]:
     """Return the work of a run and its number of cores; ``reorders``: the compiler changes the order on an engine."""
     engines, occupied, durations = [], [], []
-    targets, sources = [], []
+    targets, sources, meetings = list[Array](), list[Array](), list[int]()
     base = core = 0
     for record in records:
         columns = Columns(record)
@@ -68,14 +68,16 @@ def work_of(
         for each in range(cores):
             balance(which, found, mine, np.flatnonzero(own == each))
         engines.append(mine + (core + own) * len(ENGINES))
-        occupied.append(_occupied(which, found, mine))
-        durations.append(_durations(which, found, mine))
+        occupied.append(_times_on(which, found, mine)[0])
+        durations.append(_times_on(which, found, mine)[1])
         reused = reuse_edges(columns, chip, own)
         targets.append(reused[0] + base)
         sources.append(reused[1] + base)
+        meetings += [base + each.position for each in record.beside.transfers]
         base, core = base + which.size, core + cores
+    met = np.array(meetings, np.int64)
     every = np.concatenate(engines) if engines else np.zeros(0, np.int64)
-    edges = _edges(dependences, every, knobs, np.concatenate(targets), np.concatenate(sources))
+    edges = _edges(dependences, every, knobs, np.concatenate(targets), np.concatenate(sources), met)
     return Work(
         engines=every,
         occupied=np.concatenate(occupied),
@@ -101,24 +103,40 @@ def _cores_of(columns: Columns, *, reorders: bool) -> tuple[Array, int]:
     return program[programs_at(record, np.arange(count))], len(numbers)
 
 
-def _occupied(which: Array, found: Sequence[Time], engines: Array) -> Array:
-    first = np.array([each.occupied for each in found])[which]
-    other = np.array([each.other_occupied for each in found])[which]
-    return np.asarray(np.where(engines == np.array([each.engine for each in found])[which], first, other))
+def _times_on(which: Array, found: Sequence[Time], engines: Array) -> tuple[Array, Array]:
+    """Return how long each instruction occupies its engine, and how long it takes, on the engines that were chosen."""
+    here = np.array([each.engine for each in found])[which] == engines
+    occupied, durations, other = (
+        np.array([getattr(each, name) for each in found])[which] for name in ("occupied", "duration", "other_occupied")
+    )
+    return np.where(here, occupied, other), np.where(here, durations, other)
 
 
-def _durations(which: Array, found: Sequence[Time], engines: Array) -> Array:
-    first = np.array([each.duration for each in found])[which]
-    other = np.array([each.other_occupied for each in found])[which]
-    return np.asarray(np.where(engines == np.array([each.engine for each in found])[which], first, other))
+def _without_meetings(targets: Array, sources: Array, meetings: Array) -> tuple[Array, Array]:
+    """Return flow edges in which no two instructions of one meeting wait for each other.
+
+    ``meetings``: the instructions that receive what others send by a collective or sendrecv. What they receive is there
+    when its senders could begin, too: each waits for what its senders read.
+    """
+    both = np.isin(targets, meetings) & np.isin(sources, meetings)
+    if not both.any():
+        return targets, sources
+    rest, needed = np.flatnonzero(~both), list[tuple[int, int]]()
+    reads: dict[int, list[int]] = {}
+    for target, source in zip(targets[rest].tolist(), sources[rest].tolist(), strict=True):
+        reads.setdefault(target, []).append(source)
+    for target, source in zip(targets[both].tolist(), sources[both].tolist(), strict=True):
+        needed += [(target, each) for each in reads.get(source, []) if each != target]
+    more = np.array(needed, np.int64).reshape(-1, 2)
+    return np.concatenate((targets[rest], more[:, 0])), np.concatenate((sources[rest], more[:, 1]))
 
 
 def _edges(
-    dependences: Dependences, engines: Array, knobs: Knobs, targets: Array, sources: Array
+    dependences: Dependences, engines: Array, knobs: Knobs, targets: Array, sources: Array, meetings: Array
 ) -> tuple[Array, Array, Array]:
     """Return all edges with their lags: reads of results, and what may not be overwritten yet."""
     kinds = engines % len(ENGINES)
-    flow = _pairs(dependences.flow)
+    flow = _without_meetings(*_pairs(dependences.flow), meetings)
     lags = np.full(flow[0].size, knobs.result_ns)
     # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
     lags[(kinds[flow[0]] == TENSOR) & (kinds[flow[1]] == TENSOR)] = 0.0

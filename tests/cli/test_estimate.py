@@ -16,14 +16,17 @@ import nki
 import nki.isa as nisa
 import nki.language as nl
 
+WIDTH = 512
+
 @nki.jit
-def square(x):
+def square(x, times=1):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    for n in range(x.shape[1] // 512):
-        tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=tile, src=x[:, n * 512 : (n + 1) * 512])
-        nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.multiply)
-        nisa.dma_copy(dst=out[:, n * 512 : (n + 1) * 512], src=tile)
+    for n in range(x.shape[1] // WIDTH):
+        tile = nl.ndarray((128, WIDTH), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, n * WIDTH : (n + 1) * WIDTH])
+        for _ in range(times):
+            nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.multiply)
+        nisa.dma_copy(dst=out[:, n * WIDTH : (n + 1) * WIDTH], src=tile)
     return out
 
 def inputs():
@@ -48,7 +51,7 @@ def test_the_page_has_latency_engines_traffic_and_lines(file: str) -> None:
     assert page.startswith("square on trn2: ")
     assert [line.split()[0] for line in page.splitlines() if "#" in line] == ["vector", "dma"]
     assert "x: 2,097,152 bytes read, 0 written, of 2,097,152" in page
-    assert "squares.py:12: " in page.partition("critical path:")[2]
+    assert "squares.py:14: " in page.partition("critical path:")[2]
 
 
 def test_json_has_the_numbers_of_each_chip(file: str) -> None:
@@ -84,3 +87,24 @@ def test_an_unknown_chip_is_named(file: str) -> None:
     result = estimated(f"{file}::square", "--chip", "trn9")
     assert result.exit_code == 2
     assert "'trn9' is not a chip" in result.output
+
+
+def test_a_variant_is_estimated_by_its_constants_and_keywords(file: str) -> None:
+    """Eight tiles of three instructions; by settings one wide tile, and one in which ten instructions compute."""
+
+    def instructions(*settings: str) -> int:
+        arguments = [part for setting in settings for part in ("--set", setting)]
+        found = json.loads(estimated(f"{file}::square", "--chip", "trn2", "--json", *arguments).output)
+        return int(found[0]["instructions"])
+
+    assert instructions() == 24
+    assert instructions("WIDTH=4096") == 3
+    assert instructions("WIDTH=4096", "times=10") == 12
+
+
+@pytest.mark.parametrize(("setting", "said"), [("DEPTH=2", "DEPTH is no parameter"), ("WIDTH", "write NAME=VALUE")])
+def test_a_setting_that_means_nothing_is_refused(file: str, setting: str, said: str) -> None:
+    """Exit code 2, and the name."""
+    result = estimated(f"{file}::square", "--set", setting)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())

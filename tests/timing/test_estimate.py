@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import nki
+import nki.collectives as collectives
 import nki.isa as nisa
 import nki.language as nl
 import numpy as np
@@ -173,7 +174,53 @@ def filled(x: Any) -> Any:
 
 
 def test_only_instructions_without_an_engine_are_shared() -> None:
-    """What asks for the Vector Engine stays there; what asks for none goes to the Scalar Engine, which has less to do."""
+    """What asks for the Vector Engine stays there; what asks for none goes to the Scalar Engine, which is idle."""
     run = nkitools.simulate(filled, np.ones((128, 512), np.float32), chip="trn2")
     engines = timeline(run).work.engines
     assert [ENGINES[each] for each in engines.tolist()] == ["dma", *["vector", "scalar"] * 8, "dma"]
+
+
+@nki.jit
+def reduced(x: Any) -> Any:
+    """Return the sum of x over two ranks."""
+    mine = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.dma_copy(dst=mine, src=tile)
+    group = collectives.ReplicaGroup([[0, 1]])
+    collectives.all_reduce(srcs=[mine], dsts=[total], replica_group=group, op=nl.add)
+    return total
+
+
+def test_ranks_wait_for_what_the_others_send() -> None:
+    """Each rank has a core of its own; its collective starts when both ranks have stored what they send."""
+    data = np.ones((128, 512), np.float32)
+    run = nkitools.simulate(reduced, (data,), (data,), ranks=2, chip="trn2")
+    made = timeline(run)
+    names = [each.name for each in run.instructions]
+    meetings = [at for at, name in enumerate(names) if name == "all_reduce"]
+    stores = [at for at in range(len(names)) if at + 1 in meetings]
+    assert made.cores == 2
+    assert made.schedule.starts[meetings].min() >= made.schedule.ends[stores].max()
+
+
+@nki.jit
+def on_cores(x: Any) -> Any:
+    """Return x + 1; each core adds to its own half."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    half = x.shape[1] // nl.num_programs(0)
+    mine = slice(nl.program_id(0) * half, (nl.program_id(0) + 1) * half)
+    tile = nl.ndarray((128, half), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x[:, mine])
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=1.0)
+    nisa.dma_copy(dst=out[:, mine], src=tile)
+    return out
+
+
+def test_two_cores_work_at_the_same_time() -> None:
+    """Each program of a modern kernel has a core, with half of the work and engines of its own."""
+    data = np.ones((128, 8192), np.float32)
+    one, two = (nkitools.simulate(on_cores, data, grid=cores, chip="trn2") for cores in (1, 2))
+    assert {use.core for use in two.estimate().engines} == {0, 1}
+    assert timeline(two).span_ns < 0.7 * timeline(one).span_ns
