@@ -183,14 +183,16 @@ def test_only_instructions_without_an_engine_are_shared() -> None:
 @nki.jit
 def reduced(x: Any) -> Any:
     """Return the sum of x over two ranks."""
-    mine = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    mine = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.private_hbm)
+    total = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.private_hbm)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
     nisa.dma_copy(dst=tile, src=x)
     nisa.dma_copy(dst=mine, src=tile)
     group = collectives.ReplicaGroup([[0, 1]])
     collectives.all_reduce(srcs=[mine], dsts=[total], replica_group=group, op=nl.add)
-    return total
+    nisa.dma_copy(dst=out, src=total)
+    return out
 
 
 def test_ranks_wait_for_what_the_others_send() -> None:

@@ -1,0 +1,41 @@
+"""The model is as good as it says: its figures over the published latencies, and the number of its knobs."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from nkitools.chip.generations import GENERATIONS
+from nkitools.timing.calibration import band, calibration_rows, quality
+from nkitools.timing.knobs import KNOBS, Knobs, knobs_of
+
+
+def test_eight_knobs_are_fitted_two_of_them_by_generation() -> None:
+    """No knob beyond the eight, and none that belongs to a kernel."""
+    assert len(fields(Knobs)) == 8
+    assert len(KNOBS["common"]) == 6
+    assert all(len(each) == 2 for each in KNOBS["by_generation"].values())
+    assert vars(knobs_of(GENERATIONS["trn3"])) == vars(knobs_of(GENERATIONS["trn2"]))
+
+
+def test_forty_rows_count_and_the_flagged_one_does_not() -> None:
+    """All published latencies are there, each with an estimate."""
+    rows = calibration_rows()
+    assert (len(rows), quality().rows) == (41, 40)
+    assert [row.id for row in rows if not row.counts] == ["autocomp/4_conv1d/06"]
+    assert all(row.estimate_us > 0 and row.left_out_us > 0 for row in rows)
+
+
+def test_the_figures_of_the_model_hold() -> None:
+    """Median error at most 12 %, nine of ten within 35 %, rank correlation at least 0.97, families left out 18 %."""
+    good = quality()
+    assert good.median <= 0.12
+    assert good.p90 <= 0.35
+    assert good.rank >= 0.97
+    assert good.left_out_median <= 0.18
+
+
+def test_the_band_holds_eight_of_ten_rows() -> None:
+    """At least as many published latencies lie between the factors of the band."""
+    lower, upper = band(GENERATIONS["trn1"])
+    rows = [row for row in calibration_rows() if row.counts]
+    assert sum(lower <= row.published_us / row.estimate_us <= upper for row in rows) >= 0.8 * len(rows)
