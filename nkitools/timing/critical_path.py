@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import PathLine
 from nkitools.timing.durations import ENGINES
 
@@ -28,7 +28,7 @@ class _Stretch:
 def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: float) -> tuple[PathLine, ...]:
     """Return the lines of the critical path, the largest share first."""
     schedule = timeline.schedule
-    bases = list(accumulate((record.count for record in records), initial=0))
+    lines = _Lines(timeline, records)
     path = [int(schedule.ends.argmax())]
     while schedule.causes[path[-1]] >= 0:
         path.append(int(schedule.causes[path[-1]]))
@@ -36,7 +36,7 @@ def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: flo
     before = 0.0
     waited_for = ""
     for position in reversed(path):
-        key = _line_of(position, timeline, records, bases)
+        key = lines[position]
         stretch = stretches.setdefault(key, _Stretch(waits={}))
         end = float(schedule.ends[position])
         stretch.ns += max(0.0, end - before)
@@ -60,11 +60,18 @@ def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: flo
     return tuple(sorted(found, key=lambda each: -each.us))
 
 
-def _line_of(
-    position: int, timeline: Timeline, records: Sequence[Record], bases: list[int]
-) -> tuple[str, int, str, str]:
-    """Return the file, the line, the name and the engine of an instruction of the run."""
-    which = int(np.searchsorted(bases, position, "right")) - 1
-    record, own = records[which], position - bases[which]
-    site = record.site_at(own)
-    return site.file, site.line, record.row(own).plan.name, ENGINES[int(timeline.work.engines[position]) % len(ENGINES)]
+class _Lines:
+    """The file, the line, the name and the engine of each instruction of a run."""
+
+    def __init__(self, timeline: Timeline, records: Sequence[Record]) -> None:
+        columns = [Columns(record) for record in records]
+        self._records = records
+        self._record = np.repeat(np.arange(len(records)), [record.count for record in records]).tolist()
+        self._sites = np.concatenate([each.sites for each in columns]).tolist()
+        self._plans = np.concatenate([each.plans for each in columns]).tolist()
+        self._engines = (timeline.work.engines % len(ENGINES)).tolist()
+
+    def __getitem__(self, position: int) -> tuple[str, int, str, str]:
+        record = self._records[self._record[position]]
+        site, plan = record.sites[self._sites[position]], record.plans[self._plans[position]].plan
+        return site.file, site.line, plan.name, ENGINES[self._engines[position]]
