@@ -58,7 +58,7 @@ class Roofline:
     hbm_bytes: int  # read and written
     intensity: float  # flops for each of these bytes
     roof: str  # "compute" or "memory", the one that bounds a kernel of this intensity
-    share: float  # of what this roof allows
+    share: float  # of the speed that this roof allows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How good an estimate is: the published latencies that the model was fitted on, beside what it says of them."""
+"""The quality of estimates: the published latencies that the model was fitted on, beside its estimates."""
 
 from __future__ import annotations
 
