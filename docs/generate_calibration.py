@@ -37,6 +37,6 @@ def calibration_page() -> str:
     ]
     lines += ["", "## Knobs", "", "| knob | value | what it is |", "|---|--:|---|"]
     lines += [f"| {name} | {value:g} | {_UNITS[name]} |" for name, value in KNOBS["common"].items()]
-    for version, values in KNOBS["by_generation"].items():
-        lines += [f"| {name}, NeuronCore-v{version} | {value:g} | {_UNITS[name]} |" for name, value in values.items()]
+    for generation, values in KNOBS["by_generation"].items():
+        lines += [f"| {name}, {generation} | {value:g} | {_UNITS[name]} |" for name, value in values.items()]
     return "\n".join([*lines, "", "Sources:", "", *(f"- {row.id}: {row.source}" for row in calibration_rows()), ""])

@@ -79,11 +79,11 @@ def estimate(id: str, run: Run, values: Values | None = None) -> float:
 
 def slopes_of(id: str, run: Run, values: Values, start: float, keys: list[str]) -> list[float]:
     """Return how the logarithm of an estimate changes with that of each knob."""
-    version = str(min(generation_of(run.chip).version, 3))
+    own = generation_of(run.chip).short_name
     found = []
     for key in keys:
         generation = key.partition("@")[2]
-        if generation and generation != version:
+        if generation and generation != own:
             found.append(0.0)
             continue
         found.append(log(estimate(id, run, moved(values, {key: _STEP})) / start) / log(_STEP))
@@ -126,7 +126,7 @@ def main(arguments: list[str]) -> int:
 def calibrated(published: list[dict[str, str]], sources: Path, folder: Path, *, fits: bool) -> list[dict[str, Any]]:
     """Return the rows with their estimates, by the fitted knobs or those that are there."""
     values = KNOBS
-    keys = [*values["common"], *(f"{name}@{version}" for version in BY_GENERATION for name in BY_GENERATION[version])]
+    keys = [*values["common"], *(f"{name}@{chip}" for chip, own in BY_GENERATION.items() for name in own)]
     errors, slopes = [], []
     for row in published:
         run = run_of(row["id"], row["chip"], sources, folder)

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nkitools.record.run import Run
+    from nkitools.record.run_contents import RunContents
 
-_makers: list[Callable[[Run], Estimate]] = []
+_makers: list[Callable[[Any], Estimate]] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +87,11 @@ class Estimate:
         return asdict(self)
 
 
-def offer_estimate(make: Callable[[Run], Estimate]) -> None:
+def offer_estimate(make: Callable[[Any], Estimate]) -> None:
     """Let ``make`` return the estimate of a run."""
     _makers[:] = [make]
 
 
-def estimate_of_run(run: Run) -> Estimate:
+def estimate_of_run(run: RunContents) -> Estimate:
     """Return the estimate of a run."""
     return _makers[0](run)

@@ -10,7 +10,7 @@ from math import ceil
 from statistics import median
 
 from nkitools.chip.generations import Generation
-from nkitools.timing.knobs import CALIBRATED
+from nkitools.timing.knobs import is_calibrated
 
 UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
 
@@ -92,7 +92,7 @@ def band(chip: Generation) -> tuple[float, float]:
     ratios = sorted(row.published_us / row.estimate_us for row in calibration_rows() if row.counts)
     tenth = len(ratios) // 10
     lower, upper = min(ratios[tenth], 1.0), max(ratios[-1 - tenth], 1.0)
-    if chip.version in CALIBRATED:
+    if is_calibrated(chip):
         return lower, upper
     return lower / UNCALIBRATED_FACTOR, upper * UNCALIBRATED_FACTOR
 

@@ -10,7 +10,7 @@ from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.calibration import band, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
-from nkitools.timing.knobs import CALIBRATED, knobs_of
+from nkitools.timing.knobs import is_calibrated, knobs_of
 from nkitools.timing.timeline import timeline_of
 from nkitools.timing.traffic import matmul_flops, roofline, traffic
 
@@ -49,7 +49,7 @@ def estimate(run: Run) -> Estimate:
         traffic=flow,
         roofline=roofline(matmul_flops(records), flow, latency, generation, timeline.cores),
         critical_path=critical_path(timeline, records, latency),
-        is_calibrated=generation.version in CALIBRATED,
+        is_calibrated=is_calibrated(generation),
         how_good=_how_good(generation),
         assumed=ASSUMED,
     )
@@ -70,6 +70,6 @@ def _how_good(chip: Generation) -> str:
         f"fitted on {good.rows} published latencies of NeuronCore-v2 and v3: median error {good.median:.0%}, nine of "
         f"ten within {good.p90:.0%}; of kinds of kernels that were left out of the fit {good.left_out_median:.0%}"
     )
-    if chip.version in CALIBRATED:
+    if is_calibrated(chip):
         return fitted
     return f"not calibrated: no latency of {chip.name} is published. The model is {fitted}"

@@ -32,15 +32,21 @@ class Values(TypedDict):
     """The values of all knobs, as ``knobs.json`` has them."""
 
     common: dict[str, float]  # of all generations
-    by_generation: dict[str, dict[str, float]]  # by the number of the generation
+    by_generation: dict[str, dict[str, float]]  # by the short name of the generation, oldest first
 
 
 KNOBS: Values = json.loads(files("nkitools.timing").joinpath("knobs.json").read_text())
 BY_GENERATION = KNOBS["by_generation"]
-CALIBRATED = frozenset(map(int, BY_GENERATION))  # generations with published latencies
+
+
+def is_calibrated(chip: Generation) -> bool:
+    """Return whether latencies of a generation are published, on which its knobs are fitted."""
+    return chip.short_name in BY_GENERATION
 
 
 def knobs_of(chip: Generation, values: Values | None = None) -> Knobs:
     """Return the knobs of a generation; one that is not calibrated has those of the newest calibrated one."""
     values = KNOBS if values is None else values
-    return Knobs(**values["common"], **values["by_generation"][str(min(chip.version, max(CALIBRATED)))])
+    by_generation = values["by_generation"]
+    own = by_generation.get(chip.short_name, by_generation[list(by_generation)[-1]])
+    return Knobs(**values["common"], **own)

@@ -10,6 +10,7 @@ import numpy as np
 
 from nkitools.chip.generations import Generation
 from nkitools.chip.numerics import Array
+from nkitools.dialects.versions import LEGACY, versions_of
 from nkitools.record.columns import Columns, programs_at
 from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, times
 from nkitools.timing.knobs import Knobs
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from nkitools.record.record import Record
     from nkitools.record.run import Run
 
-_LEGACY = "2.26"  # the version of the runs of the legacy dialect, whose compiler changes the order of instructions
 _SEMAPHORE_NS = 64.0  # from one engine to another, where no result is read
 _RINGS = 16  # transfers that are under way at once (nki-dma-overview: 16 queues)
 
@@ -158,6 +158,7 @@ def _pairs(rows: CompressedRows) -> tuple[Array, Array]:
 
 def timeline_of(run: Run, chip: Generation, knobs: Knobs) -> Timeline:
     """Return the timeline of a run on a chip."""
-    reorders = run.settings.get("nki_version") == _LEGACY
+    # The compiler of the legacy dialect changes the order of instructions.
+    reorders = run.settings.get("nki_version") in versions_of(LEGACY)
     work, cores = work_of(run.all_records, run.dependences, chip, knobs, reorders=reorders)
     return Timeline(work=work, schedule=schedule(work), cores=cores)
