@@ -131,6 +131,7 @@ def _condition(what: str, role: str, value: DeviceNumber) -> DeviceNumber:
         refuse("NK609", f"{what}: {role} must be a register, it is {type(value).__name__}")
     value.check_width(what)
     if isinstance(value, NkiScalar) and role == "init":
+        value.integer(what)
         remedy = "Keep the condition in a register: nisa.register_alloc and nisa.register_load."
         report("NK621", f"{what}: {role} is a scalar; the documents have conditions in registers only", remedy=remedy)
     return value

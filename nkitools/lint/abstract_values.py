@@ -39,11 +39,12 @@ Sizes = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Tensor(Value):
-    """A tensor: its sizes (None: not known), its memory ('' where not known), and the call that made it."""
+    """A tensor, as far as it is known."""
 
-    shape: Sizes | None = None
-    memory: str = ""
-    maker: ast.AST | None = field(default=None, compare=False)
+    shape: Sizes | None = None  # its sizes
+    memory: str = ""  # sbuf, psum or hbm; empty where not known
+    maker: ast.AST | None = field(default=None, compare=False)  # the call that made it
+    dtype: str = ""  # the name of its dtype in nl.*; empty where not known
 
     @property
     def on_chip(self) -> bool:
@@ -63,8 +64,13 @@ class Register(Value):
     counter: bool = False
 
 
+@dataclass(frozen=True)
 class Scalar(Value):
     """A scalar of the device, or what comparing one gives; nothing of it may be used in Python."""
+
+    dtype: str = ""  # int32 or int64; empty where not known
+    compared: bool = False  # whether it is the result of a comparison
+    maybe_register: bool = False  # whether it may be a register: a loop's counter is one where a bound is
 
 
 @dataclass(frozen=True)
@@ -91,10 +97,11 @@ class ParDim(Value):
 
 @dataclass(frozen=True)
 class Span(Value):
-    """A slice or nl.ds: how many elements of a dimension, None where that is not known; ``whole``: all of them."""
+    """A slice or nl.ds."""
 
-    size: int | None = None
-    whole: bool = False
+    size: int | None = None  # how many elements of a dimension; None where not known
+    whole: bool = False  # whether it is all of them
+    start: Value = UNKNOWN  # the first one of nl.ds
 
 
 @dataclass(frozen=True)
@@ -164,9 +171,13 @@ def join(first: Value, second: Value) -> Value:
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         memory = first.memory if first.memory == second.memory else ""
         maker = first.maker if first.maker is second.maker else None
-        return Tensor(_common(first.shape, second.shape), memory, maker)
+        dtype = first.dtype if first.dtype == second.dtype else ""
+        return Tensor(_common(first.shape, second.shape), memory, maker, dtype)
     if isinstance(first, Register) and isinstance(second, Register):
         return Register()
+    if isinstance(first, Scalar) and isinstance(second, Scalar):
+        dtype = first.dtype if first.dtype == second.dtype else ""
+        return Scalar(dtype, maybe_register=first.maybe_register or second.maybe_register)
     if isinstance(first, Index) and isinstance(second, Index):
         return Index()
     kinds = {_number(first), _number(second)}

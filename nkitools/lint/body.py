@@ -44,7 +44,7 @@ def _parameters(node: Function, context: Context, names: Names) -> Names:
             found[each.arg] = UNKNOWN
     if context.loop_body and every:
         counts, traced = context.loop_body == "fori_loop", context.language.traced
-        found[every[0].arg] = Scalar() if counts and traced else Register(counter=counts)
+        found[every[0].arg] = Scalar("int32", maybe_register=True) if counts and traced else Register(counter=counts)
         context.counters += [every[0].arg] if counts and not traced else []
     for each in required if context.kernel else ():
         annotation = each.annotation.value if isinstance(each.annotation, ast.Subscript) else each.annotation

@@ -127,6 +127,8 @@ class Expressions:
                 return Sequence("tuple", None if known is None else tuple(_size(each) for each in known))
             if node.attr in ("ndim", "size", "offset"):
                 return Number(int)
+            if node.attr == "dtype" and base.dtype:
+                return Api(f"nki.language.{base.dtype}")
         if isinstance(base, Index) and node.attr in "pxyzw":
             return base
         return Sequence("shape") if node.attr == "shape" else UNKNOWN
@@ -165,7 +167,7 @@ class Expressions:
         if any(isinstance(each, (Index, Mask)) for each in values):
             return MASK
         scalar = any(isinstance(each, Scalar) for each in values) and isinstance(node.ops[0], COMPARING)
-        return Scalar() if scalar else UNKNOWN
+        return Scalar("int32", compared=True) if scalar else UNKNOWN
 
     def _ifexp(self, node: ast.IfExp) -> Value:
         self.condition(node.test)
@@ -298,7 +300,10 @@ class Expressions:
         quiet = Expressions(self.context.silent(self.context.scope), self.names)
         base = quiet.value(function.value)
         self.context.tell("method", node, function.value, function.attr, *given.positional)
-        return viewed(base, function.attr, given) if isinstance(base, Tensor) and function.attr in VIEWS else UNKNOWN
+        if not isinstance(base, Tensor) or function.attr not in VIEWS:
+            return UNKNOWN
+        self.context.tell("view", node, base, function.attr, given)
+        return viewed(base, function.attr, given)
 
     def arguments(self, node: ast.Call) -> Arguments:
         """Return the values of a call's arguments."""
@@ -344,8 +349,11 @@ def combined(operation: ast.operator, left: Value, right: Value) -> Value:
         return _index(operation, left, right)
     if isinstance(left, Register) or isinstance(right, Register):
         return Register()
-    if isinstance(left, Scalar) or isinstance(right, Scalar):
-        return Scalar()
+    scalars = [each for each in (left, right) if isinstance(each, Scalar)]
+    if scalars:
+        widths = {each.dtype for each in scalars}
+        unsure = any(each is UNKNOWN for each in (left, right)) or any(each.maybe_register for each in scalars)
+        return Scalar(widths.pop() if len(widths) == 1 else "", maybe_register=unsure and "int64" not in widths)
     first, second = whole(left), whole(right)
     compute = _ARITHMETIC.get(type(operation))
     if first is not None and second is not None and compute is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nkitools.lint.abstract_values import (
     UNKNOWN,
+    Api,
     Comparison,
     Constant,
     Index,
@@ -90,7 +91,10 @@ def _called(name: str, given: Arguments) -> Value:
     if module == "isa":
         if legacy:
             return UNKNOWN if member in _NO_TILE else Tensor()
-        return {"register_alloc": Register(), "scalar_load": Scalar()}.get(member, UNKNOWN)
+        if member == "scalar_load":
+            src = given.get("src", 0)
+            return Scalar(src.dtype if isinstance(src, Tensor) and src.dtype in ("int32", "int64") else "")
+        return Register() if member == "register_alloc" else UNKNOWN
     if module != "language":
         return UNKNOWN
     return _language(legacy, member, given)
@@ -116,7 +120,7 @@ def _language(legacy: bool, member: str, given: Arguments) -> Value:
         case "par_dim" if legacy:
             return ParDim(given.get("size", 0) or UNKNOWN)
         case "ds":
-            return Span(whole(given.get("size", 1) or UNKNOWN))
+            return Span(whole(given.get("size", 1) or UNKNOWN), start=given.get("start", 0) or UNKNOWN)
         case "program_id" | "num_programs" | "program_ndim":
             return Number(int)
     return UNKNOWN
@@ -126,11 +130,20 @@ def _created(legacy: bool, member: str, given: Arguments) -> Value:
     shape = given.get("shape", 0) or UNKNOWN
     marked = isinstance(shape, Sequence) and any(isinstance(each, ParDim) for each in (shape.items or ())[1:])
     dtype_at = 2 if member == "full" else 1
+    dtype = dtype_of(given.get("dtype", dtype_at))
     buffer = given.get("buffer", None if legacy else dtype_at + 1)
     memory = "sbuf" if buffer is None else memory_of(buffer)
     if marked or given.open:
-        return Tensor(None, "" if marked else memory)  # with block dimensions it is no tile
-    return Tensor(sizes(shape), memory)
+        return Tensor(None, "" if marked else memory, dtype=dtype)  # with block dimensions it is no tile
+    return Tensor(sizes(shape), memory, dtype=dtype)
+
+
+def dtype_of(named: Value | None) -> str:
+    """Return the name of the dtype that a ``dtype=`` names, an empty text where it is not known."""
+    if isinstance(named, Constant):
+        return named.value if isinstance(named.value, str) else ""
+    _, module, member = parts(named.name if isinstance(named, Api) else "")
+    return member if module == "language" else ""
 
 
 def memory_of(buffer: Value) -> str:
@@ -146,7 +159,7 @@ def _loaded(src: Value | None) -> Tensor:
     shape = src.shape if isinstance(src, Tensor) else None
     if shape is not None and len(shape) == 1:
         shape = (*shape, 1)
-    return Tensor(shape, "sbuf")
+    return Tensor(shape, "sbuf", dtype=src.dtype if isinstance(src, Tensor) else "")
 
 
 def attribute(name: str) -> Value | None:
@@ -162,7 +175,8 @@ def viewed(tensor: Tensor, method: str, given: Arguments) -> Tensor:
     if method == "reshape":
         shape = sizes(given.get("shape", 0) or UNKNOWN) if len(given.positional) < 2 else None
         return replace(tensor, shape=shape)
-    return replace(tensor, shape=tensor.shape if method == "astype" else None)
+    dtype = dtype_of(given.get("dtype", 0)) if method in ("astype", "reinterpret_cast", "view") else tensor.dtype
+    return replace(tensor, shape=tensor.shape if method == "astype" else None, dtype=dtype)
 
 
 def element(tensor: Tensor, keys: tuple[Value, ...]) -> Tensor:

@@ -27,7 +27,9 @@ def called(context: Context, node: ast.Call, function: Api, given: Arguments) ->
         dst = given.get("dst", 0)
         if isinstance(dst, Register) and dst.counter:
             written(context, node, ast.unparse(node.args[0]) if node.args else "dst")
-    if module == "language" and member == "while_loop" and isinstance(given.get("init", 0), Scalar):
+    init = given.get("init", 0)
+    usable = isinstance(init, Scalar) and init.dtype != "int64" and not init.compared
+    if module == "language" and member == "while_loop" and usable:
         remedy = "Keep the condition in a register: nisa.register_alloc and nisa.register_load."
         context.find("NK621", node, "init is a scalar; the documents have conditions in registers only", remedy)
     if module == "language" and member in ("fori_loop", "while_loop") and context.ordered:

@@ -18,25 +18,28 @@ from nkitools import options
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.finding import Finding
 from tests.dialects.modern.python_under_tracing.bodies import BODIES
-from tests.dialects.modern.python_under_tracing.cases import Case
+from tests.dialects.modern.python_under_tracing.cases import VERSIONS, Case
 from tests.dialects.modern.python_under_tracing.control import CONTROL
 from tests.dialects.modern.python_under_tracing.functions import FUNCTIONS
+from tests.dialects.modern.python_under_tracing.long_scalars import LONG_SCALARS
 from tests.dialects.modern.python_under_tracing.loops import LOOPS
 from tests.dialects.modern.python_under_tracing.objects import OBJECTS
 from tests.dialects.modern.python_under_tracing.scalars import SCALARS
 from tests.dialects.modern.python_under_tracing.values import VALUES
 from tests.lint.linted import findings
 
-CASES = {**OBJECTS, **FUNCTIONS, **VALUES, **CONTROL, **LOOPS, **BODIES, **SCALARS}
-VERSIONS = ("0.6", "0.7", "auto", "custom")
+CASES = {**OBJECTS, **FUNCTIONS, **VALUES, **CONTROL, **LOOPS, **BODIES, **SCALARS, **LONG_SCALARS}
 X = np.random.default_rng(7).integers(-8, 9, (128, 64)).astype(np.float32)
-each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+each_case = pytest.mark.parametrize(
+    ("case", "version"),
+    [pytest.param(case, version, id=f"{name}-{version}") for name, case in CASES.items() for version in case.versions],
+)
 each_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 @contextmanager
 def language(version: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let a version hold; ``custom`` is 0.7 with the former front end of the compiler."""
+    """Let a version hold."""
     if version == "custom":
         monkeypatch.setenv("NKI_COMPILER_FRONTEND", "custom")
     with options.override(nki_version="0.7" if version == "custom" else version):
@@ -59,7 +62,6 @@ def places(found: list[Finding], version: str) -> list[tuple[str, int]]:
     return sorted((each.rule, each.line) for each in kept)
 
 
-@each_version
 @each_case
 def test_lint(case: Case, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lint finds what is marked, and nothing else."""
@@ -69,7 +71,6 @@ def test_lint(case: Case, version: str, tmp_path: Path, monkeypatch: pytest.Monk
         assert places(findings(path), version) == sorted(case.marked(version, "lint"))
 
 
-@each_version
 @each_case
 def test_run(case: Case, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run finds what is marked, and where it is to go on it computes the number."""

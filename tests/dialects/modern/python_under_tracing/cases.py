@@ -1,8 +1,8 @@
 """A kernel and what is expected of it under each NKI version: the findings at its lines, and its result by NumPy.
 
 A comment at the end of a line has the rules that are found there: ``# 0.6: lint NK616; 0.7: NK602; auto: NK618``.
-``lint NK616`` is found by lint alone, ``run NK402`` by a run alone, and ``NK602`` by both. ``auto`` is
-expected to be as 0.7 where a line has no ``auto``, and the former front end as 0.6.
+``lint NK616`` is found by lint alone, ``run NK402`` by a run alone, and ``NK602`` by both. ``auto`` is expected
+to be as 0.7 where a line has no ``auto``, and the former front end as 0.6.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ SCALED = """\
     return out
 """
 _MARKS = re.compile(r"  # ((?:0\.|auto|custom).*)$")
+VERSIONS = ("0.6", "0.7", "auto", "custom")  # custom is 0.7 with the former front end of the compiler
 _ALIKE = {"auto": "0.7", "custom": "0.6"}
 
 
@@ -41,6 +42,7 @@ class Case:
     expected: float | Callable[[np.ndarray[Any, Any]], Any]  # the result, or the number that x is multiplied with
     raises: type[BaseException] | None = None  # the kernel's own exception
     results: tuple[tuple[str, float], ...] = ()  # the number under versions that compute another one
+    versions: tuple[str, ...] = VERSIONS  # those that have all the names of the text
 
     @property
     def source(self) -> str:
