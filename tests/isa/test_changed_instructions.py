@@ -14,6 +14,9 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from tests.isa.issued import empty, inside, issue, placed, refusal, tile
 from tests.isa.oracles import float64, held, sample
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 COMMANDS, ENGINES = nisa.reduce_cmd, nisa.engine
 SINCE = "is public since NKI 0.7; this is NKI 0.6"

@@ -15,6 +15,9 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from tests.isa.gathered import finding_of, place
 from tests.isa.test_collectives_variable import BEFORE, FOUR, chunks, flat, run
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 PAIR = ncc.ReplicaGroup([[0, 1]])
 NONE = np.zeros((3, 2), np.uint32)  # metadata that send nothing

@@ -15,6 +15,7 @@ from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from tests.isa.gathered import finding_of, place
+from tests.nki_versions import SINCE_0_7
 
 FOUR = ncc.ReplicaGroup([[0, 1, 2, 3]])
 BEFORE = -7  # what destinations and recv_counts hold before
@@ -123,7 +124,7 @@ class TestAllToAllV:
                 assert table[2, slot] == count
             np.testing.assert_array_equal(got, expected.reshape(-1))
 
-    @pytest.mark.parametrize(("chip", "grid"), [("trn3", 2), ("trn2", 1)])
+    @pytest.mark.parametrize(("chip", "grid"), [("trn3", 2), pytest.param("trn2", 1, marks=SINCE_0_7)])
     def test_places_of_ones_own(self, chip: str, grid: int) -> None:
         """``has_rdispls``: packed one behind the other."""
         counts = np.array([[1, 0, 2, 3], [2, 2, 0, 1], [0, 3, 1, 1], [1, 1, 1, 1]])  # [sender, receiver]
@@ -197,7 +198,7 @@ def call_with(metadata: Any = None, **flags: Any) -> Any:
         (call_with(lambda table: nl.ndarray((1, 3, 2), nl.uint32, buffer=nl.psum)), "NK201"),
         (call_with(has_rdispls=1), "NK609"),
         (call_with(recv_counts_known=None), "NK609"),
-        (call_with(has_rdispls=True), "NK109"),
+        pytest.param(call_with(has_rdispls=True), "NK109", marks=SINCE_0_7),
     ],
 )
 def test_what_is_refused(kernel: Any, rule: str) -> None:

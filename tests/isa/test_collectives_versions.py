@@ -16,6 +16,9 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.rules.finding import KernelError
 from tests.isa.gathered import finding_of, judged, numbers, on_ranks, place
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 PAIR = ncc.ReplicaGroup([[0, 1]])
 OPERATIONS = {"bitwise_and": np.bitwise_and, "div": np.floor_divide, "mod": np.mod}

@@ -13,6 +13,7 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from tests.isa.issued import Tile, bank, empty, inside, issue, placed, tile
 from tests.isa.oracles import float64, small_integers
+from tests.nki_versions import WITH_REMOVED_NAMES
 
 
 def ran(kernel: Any, *arrays: Any, rules_found: tuple[str, ...] = (), **kwargs: Any) -> Any:
@@ -54,6 +55,7 @@ def test_products_of_windows_of_an_image() -> None:
     np.testing.assert_array_equal(result, expected.reshape(10, 3, 3))
 
 
+@WITH_REMOVED_NAMES
 def test_a_while_loop_ends_when_its_register_is_zero() -> None:
     """Both forms of it; the first one is deprecated."""
 
@@ -222,6 +224,7 @@ def test_logical_and() -> None:
     assert inside(lambda: nl.logical_and(placed(tile(x)), placed(tile(y))).array.tolist()) == [[0, 0, 0, 1]]
 
 
+@WITH_REMOVED_NAMES
 def test_a_loops_counter_cannot_be_written() -> None:
     """It is a frozen register."""
 

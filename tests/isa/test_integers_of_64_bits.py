@@ -14,6 +14,9 @@ import nkitools.dialects.modern.language as nl
 from tests.chip.models import refused
 from tests.isa.issued import inside, placed, tile
 from tests.isa.loaded_scalars import one
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 
 def test_integers_of_64_bits_come_and_go() -> None:

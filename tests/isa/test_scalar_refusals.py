@@ -15,6 +15,9 @@ import nkitools.dialects.modern.language as nl
 from tests.chip.models import refused
 from tests.isa.issued import empty, inside, placed, tile
 from tests.isa.loaded_scalars import WIDTHS, loaded, one, stored
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 HOST: dict[str, Callable[[Any], Any]] = {
     "if": lambda i: 1 if i else 2,

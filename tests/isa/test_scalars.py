@@ -18,6 +18,9 @@ from tests.careful import carefully
 from tests.chip.models import refused
 from tests.isa.issued import empty, inside, placed, tile
 from tests.isa.loaded_scalars import WIDTHS, loaded, numbers, one, stored
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 MEMORIES = pytest.mark.parametrize("memory", ["sbuf", "private_hbm", "shared_hbm"])
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}

@@ -18,6 +18,9 @@ from tests.isa.issued import empty, issue, placed, tile
 from tests.isa.issued import refusal as refused_alone
 from tests.isa.talking import finding_of, hbm, sbuf
 from tests.isa.test_docstrings import named_rules
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 OPERATORS: dict[str, Any] = {"add": np.add, "maximum": np.maximum, "minimum": np.minimum}
 DTYPES: dict[str, Any] = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16, "int32": np.int32}

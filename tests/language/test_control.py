@@ -15,6 +15,9 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from tests.chip.models import refused
 from tests.isa.issued import empty, inside, placed, tile
+from tests.nki_versions import WITH_REMOVED_NAMES
+
+pytestmark = WITH_REMOVED_NAMES
 
 BOUNDS = st.integers(-6, 6)
 

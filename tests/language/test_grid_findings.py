@@ -12,6 +12,9 @@ import pytest
 import nkitools
 import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 
 def refusal(use: Callable[[Any, Any, Any], Any], *, version: str = "0.7", shape: tuple[int, ...] = (300, 700)) -> Any:

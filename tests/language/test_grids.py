@@ -15,6 +15,9 @@ import nkitools.dialects.modern.language as nl
 from tests.cases import cases
 from tests.isa.issued import inside
 from tests.language.grid_models import Case, Model, cases_of, made
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 
 def in_hbm(extents: tuple[int, ...]) -> tuple[Any, np.ndarray]:
