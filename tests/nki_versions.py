@@ -7,6 +7,7 @@ them with the mark. Where the mark lacks the version of the environment, the tes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,18 @@ from nkitools import options
 
 SINCE_0_7 = pytest.mark.nki_version("auto", "0.7")  # names and meanings that came with 0.7
 WITH_REMOVED_NAMES = pytest.mark.nki_version("auto", "0.6")  # names and forms that 0.7 removed
+# The versions of the rules whose examples are about some.
+OF_RULES = {"NK618": WITH_REMOVED_NAMES, "NK621": SINCE_0_7, "NK622": SINCE_0_7}
+
+
+def marks_of(rule_id: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the marks of tests that run a rule's examples."""
+    return (OF_RULES[rule_id],) if rule_id in OF_RULES else ()
+
+
+def since(name: str, cases: dict[str, str]) -> list[Any]:
+    """Return the cases of a test by their names; the named one is as it is since 0.7."""
+    return [pytest.param(case, id=each, marks=SINCE_0_7 if each == name else ()) for each, case in cases.items()]
 
 
 @pytest.hookimpl(wrapper=True)

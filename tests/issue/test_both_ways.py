@@ -20,6 +20,7 @@ from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.catalogue import RULES
 from tests.careful import CAREFUL_FUNCTION, carefully
 from tests.dialects.modern.valid_calls import CALLS, CHIPS, valid_call
+from tests.nki_versions import marks_of
 
 # Broken before an instruction is issued, by an import or by the launch; and a kernel that keeps state between its runs.
 UNISSUED = {"NK611", "NK613", "NK617"}
@@ -125,7 +126,7 @@ def test_an_example_kernel(name: str) -> None:
 
 def _bad_examples() -> list[Any]:
     return [
-        pytest.param(example.bad, rule.chips[-1], id=f"{rule.id}-{number}")
+        pytest.param(example.bad, rule.chips[-1], id=f"{rule.id}-{number}", marks=marks_of(rule.id))
         for rule in RULES.values()
         if rule.id.startswith("NK") and not rule.lint_only and rule.id not in UNISSUED
         for number, example in enumerate(rule.examples, start=1)

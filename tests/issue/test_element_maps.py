@@ -21,6 +21,7 @@ from nkitools.issue.plan import DATA, WRITTEN, Plan
 from tests import cases
 from tests.isa.issued import Tile, inside, placed
 from tests.issue.element_calls import CALLS, Call
+from tests.nki_versions import SINCE_0_7
 
 MOST_SEEDS = 12  # where values decide which elements count
 # Two cores: test_element_maps_between_cores.
@@ -31,7 +32,12 @@ Seen = dict[tuple[str, str], np.ndarray]  # by result and operand: (elements of 
 
 def every_form() -> list[Any]:
     return [
-        pytest.param(each, chip, id=f"{each.instruction}-{each.form or 'plain'}-{chip}")
+        pytest.param(
+            each,
+            chip,
+            id=f"{each.instruction}-{each.form or 'plain'}-{chip}",
+            marks=SINCE_0_7 if each.instruction == "topk" else (),
+        )
         for each in CALLS
         for chip in (each.chips if cases.FULL else each.chips[-1:])  # a map hardly ever depends on the chip
     ]
@@ -241,6 +247,7 @@ def test_an_instruction_must_state_its_elements() -> None:
         Plan("vector", 1.0, lambda: None)  # type: ignore[call-arg]
 
 
+@SINCE_0_7
 def test_the_vocabulary_is_fixed() -> None:
     """Every rule that is used has a word of the vocabulary, and every word is used."""
     words: set[str] = set()

@@ -12,6 +12,7 @@ import pytest
 
 import nkitools
 from tests.issue.outcomes import done, refused
+from tests.nki_versions import SINCE_0_7
 
 X = np.random.default_rng(7).standard_normal((128, 64)).astype(np.float32)
 
@@ -132,7 +133,7 @@ def test_gathers_leave_undefined_rows_undefined(by: str, rows: int) -> None:
     np.testing.assert_array_equal(output, np.take_along_axis(X[:2], places, axis=1))
 
 
-@pytest.mark.parametrize("reduces", [False, True])
+@pytest.mark.parametrize("reduces", [False, pytest.param(True, marks=SINCE_0_7)])
 def test_undefined_rows_go_to_the_other_core(*, reduces: bool) -> None:
     """Core 0 sends 100 defined rows of 128, core 1 all: each row is defined where the core that it came from has it."""
 

@@ -15,7 +15,7 @@ import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from tests.chip.models import refused
 from tests.isa.issued import empty, inside, placed, tile
-from tests.nki_versions import WITH_REMOVED_NAMES
+from tests.nki_versions import SINCE_0_7, WITH_REMOVED_NAMES
 
 pytestmark = WITH_REMOVED_NAMES
 
@@ -64,6 +64,7 @@ def computed(value: int) -> Any:
 MAKING: dict[str, Callable[[int], Any]] = {"int": int, "register": nisa.register_alloc, "scalar": computed}
 
 
+@SINCE_0_7
 @pytest.mark.parametrize("last", MAKING)
 @pytest.mark.parametrize("first", MAKING)
 @given(start=BOUNDS, stop=BOUNDS, step=st.integers(1, 4))
@@ -95,6 +96,7 @@ def test_counters_were_registers(setting: str, monkeypatch: pytest.MonkeyPatch) 
     assert seen == [nisa.VirtualRegister] * 2
 
 
+@SINCE_0_7
 def test_an_expression_of_scalars_is_a_bound() -> None:
     """A loop from 2 * n - 3 to n + n in a kernel fills what NumPy fills."""
 
@@ -115,6 +117,7 @@ def test_an_expression_of_scalars_is_a_bound() -> None:
         np.testing.assert_array_equal(nkitools.simulate(kernel, np.array([[value]], np.int32)).outputs, expected)
 
 
+@SINCE_0_7
 def test_a_while_loop_with_a_scalar_runs_with_a_hint() -> None:
     """No document has a scalar as condition: it works as a register does, and NK621 says so once."""
 
@@ -135,6 +138,7 @@ def test_a_while_loop_with_a_scalar_runs_with_a_hint() -> None:
     assert [(each.rule, each.severity) for each in run.findings] == [("NK621", "hint")]
 
 
+@SINCE_0_7
 def test_a_bound_beyond_32_bits_is_refused_at_once() -> None:
     """NK609, before the first turn."""
     with refused("NK609", "bound 2147483648 does not fit into the 32 bits"):

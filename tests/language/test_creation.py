@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import nkitools
+import nkitools.dialects.modern.isa as nisa
 import nkitools.dialects.modern.language as nl
 from tests.isa.issued import inside, placed, tile
 from tests.isa.oracles import held
+from tests.nki_versions import SINCE_0_7
 
 MEMORIES = (nl.sbuf, nl.psum, nl.hbm, nl.private_hbm, nl.shared_hbm)
 EVERY = (nl.float32, nl.bfloat16, nl.float8_e4m3, nl.tfloat32, nl.int8, nl.uint32, nl.bool_)
@@ -70,6 +72,28 @@ def test_like_another_tensor() -> None:
         assert nl.empty_like(x, buffer=nl.shared_hbm).buffer == nl.shared_hbm
 
     inside(body)
+
+
+@SINCE_0_7
+@pytest.mark.parametrize(
+    ("shape", "axes", "turned"),
+    [((3, 5), (1, 0), (5, 3)), ((3, 4, 5), (2, 1, 0), (5, 4, 3)), ((2, 3, 4, 5), (3, 1, 2, 0), (5, 3, 4, 2))],
+)
+def test_like_another_tensor_the_other_way_round(
+    shape: tuple[int, ...], axes: tuple[int, ...], turned: tuple[int, ...]
+) -> None:
+    """A destination in SBUF of the shape that nisa.dma_transpose gives, and at the address that is asked for."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray(turned, x.dtype, nl.shared_hbm)
+        like = nl.empty_like(x, buffer=nl.sbuf, transpose_axes=axes, address=(0, 512))
+        assert (like.shape, like.address) == (turned, (0, 512))
+        nisa.dma_transpose(dst=like, src=x, axes=axes)
+        nisa.dma_copy(dst=out, src=like)
+        return out
+
+    x = np.arange(np.prod(shape), dtype=np.float16).reshape(shape)
+    np.testing.assert_array_equal(nkitools.simulate(kernel, x).outputs, x.transpose(axes))
 
 
 @pytest.mark.parametrize(

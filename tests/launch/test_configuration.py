@@ -15,6 +15,9 @@ from nkitools import options
 from nkitools.dialects.modern import compiler
 from nkitools.rules.finding import Finding, KernelError
 from tests.lint.linted import findings
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 X = np.arange(256, dtype=np.float32).reshape(128, 2)
 VARIABLE = "NEURON_LOGICAL_NC_CONFIG"

@@ -12,6 +12,7 @@ from nkitools import options
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from tests.launch.kernels import doubled, doubled_in_place, scaled
+from tests.nki_versions import SINCE_0_7
 
 
 def copied(x: Any, dtype: Any = None) -> Any:
@@ -173,6 +174,7 @@ class TestTorch:
             remedy = refusal(doubled, torch.ones((8, 4), dtype=getattr(torch, dtype))).remedy
         assert remedy.startswith(f"Convert it first: {', '.join(f'x.to(torch.{cast})' for cast in casts)}, or")
 
+    @SINCE_0_7
     def test_integers_of_64_bits_are_refused_where_they_enter_sbuf(self, torch: Any) -> None:
         """Since NKI 0.7 an argument may have them, and a tile may not: the remedy names the dtype to compute on."""
         finding = refusal(doubled, torch.ones((8, 4), dtype=torch.int64))

@@ -10,6 +10,7 @@ from nkitools import options
 from nkitools.lint.checks import RULES as CHECKED
 from nkitools.rules.catalogue import RULES, Rule
 from tests.lint.linted import findings
+from tests.nki_versions import marks_of
 
 # What their examples show without running. Of the other rules that lint reports, the examples need a run, since what
 # they do wrong depends on the arguments or on values.
@@ -25,7 +26,11 @@ SHOWN_NEAR_THE_EDGE = {
 OF_NKI = [rule for rule in RULES.values() if rule.id.startswith("NK")]
 each_example = pytest.mark.parametrize(
     ("rule", "number"),
-    [pytest.param(rule, number, id=f"{rule.id}-{number}") for rule in OF_NKI for number in range(len(rule.examples))],
+    [
+        pytest.param(rule, number, id=f"{rule.id}-{number}", marks=marks_of(rule.id))
+        for rule in OF_NKI
+        for number in range(len(rule.examples))
+    ],
 )
 
 

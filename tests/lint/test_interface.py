@@ -10,6 +10,7 @@ import nkitools
 from nkitools import options
 from nkitools.lint.interface import Dialects
 from tests.lint.linted import LEGACY, findings, marked, of_body, places, written
+from tests.nki_versions import SINCE_0_7, since
 
 MODERN_CASES = {
     "an unknown keyword": "nisa.activation(dst=x, func=nl.exp, data=x)  # NK609 1",
@@ -40,7 +41,7 @@ LEGACY_CASES = {
 }
 
 
-@pytest.mark.parametrize("body", MODERN_CASES.values(), ids=MODERN_CASES)
+@pytest.mark.parametrize("body", since("what cannot be seen", MODERN_CASES))
 def test_calls_of_the_modern_dialect(tmp_path: Path, body: str) -> None:
     """What is marked is found, and nothing else."""
     marked(tmp_path, body)
@@ -152,6 +153,7 @@ def test_a_name_that_goes(tmp_path: Path, version: str, severity: str) -> None:
     assert "nl.fori_loop" in found.remedy
 
 
+@SINCE_0_7
 @pytest.mark.parametrize("line", ["n = nl.affine_range(4)", "kind = nisa.VirtualRegister", "e = nisa.vector_engine"])
 def test_a_name_that_is_to_go(tmp_path: Path, line: str) -> None:
     """A hint, with what to write instead."""
@@ -160,6 +162,7 @@ def test_a_name_that_is_to_go(tmp_path: Path, line: str) -> None:
     assert found.remedy.startswith("Use ")
 
 
+@SINCE_0_7
 @pytest.mark.parametrize(("value", "found"), [("True", [("NK621", 4)]), ("False", [])])
 def test_an_option_that_a_simulation_does_not_show(tmp_path: Path, value: str, found: list[tuple[str, int]]) -> None:
     """CompileConfig(non_ssa_legalization=True) is a hint of lint as of runs."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lint.linted import LEGACY, MODERN, marked, of_body
+from tests.nki_versions import since
 
 MODERN_CASES = {
     "a sum": "tile = nl.load(x)\ntotal = tile + 1  # NK601 9",
@@ -48,7 +49,7 @@ FINE = {
 }
 
 
-@pytest.mark.parametrize("body", MODERN_CASES.values(), ids=MODERN_CASES)
+@pytest.mark.parametrize("body", since("NumPy", MODERN_CASES))
 def test_tensors_in_expressions_of_the_modern_dialect(tmp_path: Path, body: str) -> None:
     """What is marked is found, and nothing else."""
     marked(tmp_path, body)

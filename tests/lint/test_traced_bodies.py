@@ -10,6 +10,9 @@ import pytest
 from nkitools.lint.engine import lint
 from nkitools.lint.interface import Dialects
 from tests.lint.linted import written
+from tests.nki_versions import SINCE_0_7
+
+pytestmark = SINCE_0_7
 
 HEAD = """\
 import functools

@@ -12,6 +12,7 @@ import pytest
 import nkitools
 from nkitools import options
 from nkitools.rules.catalogue import RULES, Rule
+from tests.nki_versions import marks_of
 
 PlayExample = Callable[..., Any]
 GENERATIONS = ("trn1", "trn2", "trn3")  # one chip of each: inf2 is trn1's generation
@@ -31,7 +32,7 @@ def _chips(source: str) -> tuple[str, ...]:
 def _each(kind: str, *, elsewhere: bool = False) -> list[Any]:
     """Parameters (rule, source, chip): the chips of an example where its rule holds, or those where it does not."""
     return [
-        pytest.param(rule, source, chip, id=f"{rule.id}-{number}-{chip}")
+        pytest.param(rule, source, chip, id=f"{rule.id}-{number}-{chip}", marks=marks_of(rule.id))
         for rule in RULES.values()
         if rule.id.startswith("NK")
         for number, source in enumerate((getattr(example, kind) for example in rule.examples), start=1)

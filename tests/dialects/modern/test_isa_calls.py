@@ -17,8 +17,11 @@ import pytest
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from nkitools.dialects.version_forms import signature_in
+from nkitools.dialects.versions import language_of
 from tests.dialects.modern.test_api_table import ENTRIES
 from tests.dialects.modern.valid_calls import BETWEEN_CORES, CALLS, CHIPS, UNCALLED, valid_call
+from tests.nki_versions import SINCE_0_7
 
 TENSORS = {
     *("dst", "src", "data", "data0", "data1", "data2", "stationary", "moving", "predicate", "on_true", "on_true_tile"),
@@ -56,9 +59,11 @@ def parameters(*kinds: str) -> Any:
     """The parameters of some kinds, of all functions."""
     cases = []
     for name in CALLS:
+        earlier = signature_in(getattr(nisa, name), language_of("0.6")).parameters
         for parameter in inspect.signature(getattr(nisa, name)).parameters.values():
             if kind_of(parameter) in kinds:
-                cases.append(pytest.param(name, parameter, id=f"{name}-{parameter.name}"))
+                marks = () if parameter.name in earlier else (SINCE_0_7,)
+                cases.append(pytest.param(name, parameter, id=f"{name}-{parameter.name}", marks=marks))
     return pytest.mark.parametrize(("name", "parameter"), cases)
 
 

@@ -19,6 +19,7 @@ from nkitools import options
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.nki_versions import SINCE_0_7, WITH_REMOVED_NAMES
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -172,6 +173,7 @@ class TestObjects:
         assert nl.NKIObject(a=1, b="two").b == "two"
         assert Own(2).x == 20
 
+    @SINCE_0_7
     def test_equality_is_structural(self) -> None:
         """Language guide, Enumerations: equality in NKI 0.6 is, that of 0.7 is Python's. What is equal hashes alike."""
 
@@ -286,6 +288,7 @@ class TestRanges:
 
         np.testing.assert_array_equal(kernel(X), X)
 
+    @WITH_REMOVED_NAMES
     def test_dynamic_loops_take_registers(self) -> None:
         """As bounds; their counter is a register that addresses."""
 
@@ -304,6 +307,7 @@ class TestRanges:
         expected = np.where(np.arange(8)[:, None] < 5, X, 0)
         np.testing.assert_array_equal(kernel(X, np.array([[5]], np.int32)), expected)
 
+    @WITH_REMOVED_NAMES
     def test_a_while_loop_asks_its_register_again(self) -> None:
         """After each register_load (two public kernels)."""
 

@@ -15,6 +15,7 @@ import pytest
 from nkitools.dialects import modern as nki
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.nki_versions import SINCE_0_7
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -127,7 +128,7 @@ class TestKernels:
         "value",
         [
             *(None, "text", 3, 2.5, True, (1, "a"), {"a": 1}, [1, 2], range(3), nl.add, nl.float32),
-            *(Layout.rows, Settings(), Named(1, 2), scaled, Settings, Layout),
+            *(Layout.rows, pytest.param(Settings(), marks=SINCE_0_7), Named(1, 2), scaled, Settings, Layout),
         ],
     )
     def test_what_is_no_array_passes_through(self, value: Any) -> None:

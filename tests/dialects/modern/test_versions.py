@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ from nkitools.dialects import legacy, versions
 from nkitools.issue.instruction import Instruction
 from nkitools.lint.engine import lint
 from nkitools.lint.interface import Dialects
+from tests.nki_versions import SINCE_0_7
 
 REPOSITORY = Path(__file__).parents[3]
 EARLY = "is public since NKI 0.99; this is NKI 0.6"
@@ -35,7 +37,8 @@ EARLY = "is public since NKI 0.99; this is NKI 0.6"
 def imaginary() -> dict[str, Any]:
     """Return the answers of a process whose table has NKI 0.99, which tests/dialects/imaginary/versions.tsv adds."""
     command = [sys.executable, "-m", "tests.dialects.imaginary.session"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "NKITOOLS_NKI_VERSION"}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -154,6 +157,7 @@ class TestImaginaryVersion:
         assert "| `max8` |  | 0.99 |  |  | Use nisa.topk. |" in page
 
 
+@pytest.mark.nki_version("auto")
 def test_a_run_says_its_version() -> None:
     """The argument decides before the option; another text is refused with the choices."""
 
@@ -207,6 +211,7 @@ class TestFormerFrontEnd:
         with pytest.raises(ValueError, match="NKI_COMPILER_FRONTEND is 'costum'; choose custom"):
             nkitools.simulate(lambda: None)
 
+    @SINCE_0_7
     def test_lint_says_so_at_the_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """The same hint."""
         path = tmp_path / "kernel.py"

@@ -106,6 +106,11 @@ REFUSED = {
     "nisa.register_move(register, short != 4)": "NK609",
     "nl.fori_loop(0, short > 2, body)": "NK609",
     "nl.while_loop(short > 2, body)": "NK609",
+    # places that take an integer of the host, and addresses outside
+    "x.slice(0, short, 36)": "run NK609",
+    "x.ap([[64, 32], [1, 8]], offset=short)": "run NK609",
+    "nisa.dma_copy(dst=part, src=x[nl.ds(short - 5, 32), 0:8])": "run NK402",
+    "nisa.dma_copy(dst=part, src=x.ap([[64, 32], [1, 8]], 640, scalar_offset=-n))": "run NK402",
     "nisa.tensor_copy(part, tile[:, nl.ds(short <= 9, 8)])": "NK609",
 }
 
@@ -123,6 +128,20 @@ def _case(statement: str, rule: str, row: int = 0) -> Case:
 
 
 LONG_SCALARS = {
+    "an offset that a body computes": Case(
+        "scalars of 64 bits",
+        f"""{START}
+            def copy(i):
+                rows = x.ap([[64, 32], [1, 64]], offset=0, scalar_offset=n + 2, indirect_dim=0)
+                nisa.dma_copy(dst=tile, src=rows)
+
+            nl.fori_loop(0, short, copy)
+            nl.store(out, tile)
+            return out
+""",
+        lambda x: x[5:37],
+        versions=("0.7", "auto"),
+    ),
     **{statement: _case(statement, "", row) for statement, row in TAKEN.items()},
     **{statement: _case(statement, rule) for statement, rule in REFUSED.items()},
 }

@@ -15,6 +15,16 @@ VALUES = {
         """,
         2,
     ),
+    "an integer of more than 64 bits": Case(
+        "integers, floats",
+        """
+        @nki.jit
+        def kernel(x):
+            large = 1267650600228229401496703205376  # 0.6: lint NK616
+            factor = large // 422550200076076467165567735126  # 0.6: lint NK616
+        """,
+        2,
+    ),
     "a float of 64 bits": Case(
         "integers, floats",
         """
