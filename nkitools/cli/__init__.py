@@ -15,10 +15,11 @@ from nkitools.cli.rules import list_rules
 from nkitools.cli.run import run_script
 from nkitools.cli.timeline import write_timeline
 from nkitools.cli.view import view_run
+from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel,
+    compare_targets, estimate_kernel, explain_element,
 )  # fmt: skip
 
 

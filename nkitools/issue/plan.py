@@ -18,6 +18,7 @@ from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import LanguageVersion
+from nkitools.issue.element_map_text import text_of
 from nkitools.issue.element_maps import Elements
 from nkitools.issue.element_rules import Transpose
 from nkitools.record.rows import RecordedPlan
@@ -76,8 +77,6 @@ class Plan(RecordedPlan):
     addresses: tuple[str, ...] = ()  # names of the operands that say where others lie: undefined ones are a use
     adds_to_matmuls_only: bool = False  # values that another instruction wrote are not added to (NK503)
     unique_rows: bool = False  # a scattered output must not name a row twice (NK505)
-    operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
-    registers: tuple[str, ...] = ()  # names of the arguments that are registers
     psum_reads: tuple[int, ...] = ()  # numbers of the data operands that are inputs in PSUM
     psum_writes: tuple[int, ...] = ()  # numbers of the data operands that are outputs in PSUM
     in_psum: bool = False  # there are some
@@ -87,6 +86,10 @@ class Plan(RecordedPlan):
         self.id = next(_plan_ids)
         if self.engine == "tensor" and "dst" in self.elements.results:
             self.overwrites = all(source.operand != "dst" for source, _ in self.elements.of("dst"))
+
+    def element_text(self) -> str:
+        """Return the element map as text, which `nkitools.issue.element_map_text` reads again."""
+        return text_of(self.elements)
 
     def rows_of_result(self, rows: Array, shape: tuple[int, ...]) -> Array:
         """Return the elements of a result of this shape that are made of some rows of a gathered input."""

@@ -173,7 +173,14 @@ class RecordedPlan:
     name: str = ""
     arguments: tuple[str, ...] = ()  # names of the arguments, with each tensor of a list on its own
     written: tuple[bool, ...] = ()  # for each tensor operand whether it is an output
+    operands: tuple[str, ...] = ()  # names of the tensor operands, in the order of the signature
+    registers: tuple[str, ...] = ()  # names of the arguments that are registers
+    element_map: str = ""  # of a plan out of a file: which operand elements make which result elements
     id: int = -1
+
+    def element_text(self) -> str:
+        """Return the element map as text."""
+        return self.element_map
 
 
 class Row(NamedTuple):

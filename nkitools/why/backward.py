@@ -15,12 +15,13 @@ from typing import Protocol
 import numpy as np
 
 from nkitools.chip.numerics import Array
+from nkitools.issue.element_map_text import elements_from
 from nkitools.issue.element_maps import STATES, Elements, From
 from nkitools.issue.indirection import group_of
 from nkitools.record.dataflow.accesses import writes_of
 from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, READS, UNWRITTEN
 from nkitools.record.last_writer import bytes_of
-from nkitools.record.rows import Access, Row
+from nkitools.record.rows import Access, RecordedPlan, Row
 from nkitools.record.run import Run
 from nkitools.why.indirect_views import IndirectView
 from nkitools.why.meetings import Meetings, Node
@@ -105,10 +106,10 @@ class Backward:
     def _visit(self, node: Node, made: dict[str, Array]) -> None:
         number, position = node
         row, memories = self.records[number].row(position), self.memories[number]
-        elements, names = row.plan.elements, row.plan.operands  # type: ignore[attr-defined]
+        elements, names = elements_of(row.plan), row.plan.operands
         visit, accesses = self.visits[node], row.accesses()
         shapes = {name: access.layout.shape for name, access in zip(names, accesses, strict=True)}
-        shapes |= dict.fromkeys(row.plan.registers, ())  # type: ignore[attr-defined]
+        shapes |= dict.fromkeys(row.plan.registers, ())
         for result, wanted in made.items():
             if result in shapes and result in names:
                 visit.results[result] = accesses[names.index(result)]
@@ -138,7 +139,7 @@ class Backward:
         stated = dict(elements.made)
         if result not in stated:
             if not stated:
-                for name, access in zip(row.plan.operands, row.accesses(), strict=True):  # type: ignore[attr-defined]
+                for name, access in zip(row.plan.operands, row.accesses(), strict=True):
                     yield From(name), np.ones(access.layout.shape, np.bool_)
             return
         values = {}
@@ -159,7 +160,7 @@ class Backward:
         if owner is None or not mask.any():
             return
         row = self.records[owner[0]].row(owner[1])
-        names = row.plan.operands  # type: ignore[attr-defined]
+        names = row.plan.operands
         if source.operand not in names:
             return
         operand = names.index(source.operand)
@@ -190,7 +191,7 @@ class Backward:
     def _read_register(self, earlier: Node, visit: Visit) -> None:
         number, position = earlier
         plan = self.records[number].plan_at(position)
-        made = dict(plan.elements.made)
+        made = dict(elements_of(plan).made)
         results = [name for name in plan.registers if name in made]
         for result in results or ([""] if not made else []):
             visit.registers.add(position)
@@ -202,7 +203,7 @@ class Backward:
         left = lanes.reshape(-1).copy()
         for earlier in sorted(self.memories[number].registers.get(position, ()), reverse=True):
             row = self.records[number].row(earlier)
-            if state not in dict(row.plan.elements.made):  # type: ignore[attr-defined]
+            if state not in dict(elements_of(row.plan).made):
                 continue
             count = max(access.layout.shape[0] for access in row.accesses())
             mine = np.zeros(count, np.bool_)
@@ -245,7 +246,7 @@ class Backward:
                 mask, covered = self._written((number, position), row, at, each, left)
                 mine |= covered
                 if covered.any() and not (adds_to and each.storage != access.storage):
-                    taken[row.plan.operands[at]] = mask  # type: ignore[attr-defined]
+                    taken[row.plan.operands[at]] = mask
             if taken:
                 found.append((position, left[mine], taken))
             left = left[~mine]
@@ -287,8 +288,8 @@ class Backward:
         numbers = np.where(chosen[places], numbers, -1)
         marked = np.zeros(shape, np.bool_)
         marked.reshape(-1)[numbers[numbers >= 0]] = True
-        result = row.plan.operands[operand]  # type: ignore[attr-defined]
-        rules = dict(row.plan.elements.made).get(result, ())  # type: ignore[attr-defined]
+        result = row.plan.operands[operand]
+        rules = dict(elements_of(row.plan).made).get(result, ())
         adds = any(source.operand == result for source, _ in rules)
         return view.results(marked, adds=adds), numbers >= 0
 
@@ -315,7 +316,7 @@ class Backward:
     def view_of(self, node: Node, result: str) -> IndirectView | None:
         """Return a result as an index has chosen it; None for a plain one."""
         row = self.records[node[0]].row(node[1])
-        return self._indirect_views(node).get(row.plan.operands.index(result))  # type: ignore[attr-defined]
+        return self._indirect_views(node).get(row.plan.operands.index(result))
 
     def _indirect_views(self, node: Node) -> dict[int, IndirectView]:
         """Return the operands of an instruction that an index has chosen, by their numbers."""
@@ -356,7 +357,7 @@ class Backward:
 
     def _operand_values(self, node: Node, name: str) -> Array | None:
         row = self.records[node[0]].row(node[1])
-        return self._values_of(node, row.access(row.plan.operands.index(name)))  # type: ignore[attr-defined]
+        return self._values_of(node, row.access(row.plan.operands.index(name)))
 
     def _values_of(self, node: Node, access: Access) -> Array | None:
         """Return what a view held when an instruction was issued; None where that is not known."""
@@ -371,6 +372,14 @@ class Backward:
             return None
         found = self.values.read(number, memories.memory_of(access.storage), read.writers)
         return None if found is None else array_of(memories, access, found)
+
+
+def elements_of(plan: RecordedPlan) -> Elements:
+    """Return the element map of a plan, also of one out of a file. ValueError for a file without any."""
+    found = getattr(plan, "elements", None)
+    if found is None and not plan.element_map:
+        raise ValueError("the saved run is of an older version, which kept no element maps: run the kernel again")
+    return elements_from(plan.element_map) if found is None else found
 
 
 def array_of(memories: Memories, access: Access, known: tuple[Array, Array]) -> Array:

@@ -69,13 +69,16 @@ def _way_of(run: Run, back: Backward, asked: Asked) -> _Way:
 
 def _values_for(run: Run, back: Backward) -> tuple[Values | None, str]:
     """Return the values on the way, or why there are none."""
-    if run.again is not None and not any(record.writes for record in back.records):
+    reason = NOT_WATCHED
+    if run.again is not None:
         capture = Capture(back, wanted_of(back))
         second = run.again(capture, run)
-        return (None, second) if isinstance(second, str) else (capture.values, "")
+        if not isinstance(second, str):
+            return capture.values, ""
+        reason = second
     if any(record.writes or record.inputs for record in back.records):
         return watched_values(run, back.memories), ""
-    return None, NOT_WATCHED
+    return None, reason
 
 
 class _Told:

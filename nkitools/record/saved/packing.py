@@ -116,6 +116,7 @@ def _places(values: Array, among: Collection[int]) -> Array:
 
 def _plan(plan: RecordedPlan) -> RecordedPlan:
     known = {name: getattr(plan, name) for name in field_names(RecordedPlan) if name != "id"}
+    known["element_map"] = plan.element_text()
     known |= {"written": tuple(map(bool, plan.written)), "touches": bool(plan.touches)}
     return RecordedPlan(**known | {"chooses": None if plan.chooses is None else True})
 
