@@ -30,7 +30,7 @@ def test_a_saved_run_says_what_an_element_was_made_of() -> None:
     done = why("run.json", "--element", "5,0")
     assert done.exit_code == 0
     lines = done.output.splitlines()
-    assert lines[1].startswith("  without values: nothing was watched: save the run of `nkitools run --watch NAME`, or ")
+    assert lines[1].startswith("  without values: nothing was watched: save the run of `nkitools run --watch NAME`")
     assert lines[-1] == f"  argument: x[5, 0:{X.shape[1]}] ({X.shape[1]} elements)"
     assert len(lines) == len(run.why(0, (5, 0)).lines) + 1
 
