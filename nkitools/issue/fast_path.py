@@ -45,14 +45,14 @@ def binder(title: str, parameters: Sequence[Parameter]) -> Callable[..., tuple[A
     return bound
 
 
-def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int]) -> Issue:
-    """Return the fast path of one instruction.
+def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[int], *, records: bool = False) -> Issue:
+    """Return the fast path of one instruction; ``records``: that of a run whose computations are recorded.
 
     A list of operands has none, as it may hold any number of them; nor has an exchange, in which undefined elements may
     come from the other core.
     """
+    careful: Issue = instruction.issue_unplanned if records else instruction.issue_carefully
     if SOURCES in roles or instruction.exchanges:
-        careful: Issue = instruction.issue_carefully
         return careful
     named = [(parameter, role) for parameter, role in zip(parameters, roles, strict=True)]
     tensors = [p.name for p, role in named if role in (DST, SRC)]
@@ -65,12 +65,13 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         *[line for name in tensors for line in _operand(name)],
         *[line for name in maybe for line in _optional(name)],
         "try:",
-        f"    plan = core.plans.get(({', '.join(_key(named))},))",
+        f"    plan = core.plans{'.plans' if records else ''}.get(({', '.join(_key(named))},))",
         "except TypeError:",  # and not in here, where each finding would drag the TypeError along
         "    plan = None",
         f"if plan is None{_unready(named)}{_partly(outputs)}:",
         "    return careful(core, values)",
-        *_computation([p.name for p, role in named if role in DATA]),
+        *_computation([p.name for p, role in named if role in DATA], records=records),
+        *(["core.recording.computed(core)"] if records else []),
         "if core.evidence: judge_call(core, plan, SELF.roles, values)",
         *[
             f"if s_{name} is not None and not s_{name}.full: s_{name}.mark_written(k_{name}, {name}.byte_offset)"
@@ -83,9 +84,10 @@ def issuer(instruction: Any, parameters: Sequence[Parameter], roles: Sequence[in
         ),
     ]
     source = "def issue(core, values):\n" + "".join(f"    {line}\n" for line in lines)
-    namespace = {"T": NkiTensor, "SELF": instruction, "careful": instruction.issue_carefully, "label": label}
+    namespace = {"T": NkiTensor, "SELF": instruction, "careful": careful, "label": label}
     namespace |= {"judge_call": judge_call, "note_accesses": note_accesses}
-    issue: Issue = compiled(source, "issue", namespace, f"fast path of {instruction.name}")
+    title = f"fast path of {instruction.name}{', recorded' if records else ''}"
+    issue: Issue = compiled(source, "issue", namespace, title)
     return issue
 
 
@@ -150,16 +152,20 @@ def _partly(outputs: list[str]) -> str:
     return f" or plan.touches and not ({' and '.join(full)})" if full else ""
 
 
-def _computation(data: list[str]) -> list[str]:
+def _computation(data: list[str], *, records: bool) -> list[str]:
     destination = data[0]
     arrays = ", ".join(f"a_{name}" for name in data)
+    keep = f"core.recording.computing(core, plan, ({', '.join(data)},), "
+    kept_fresh, kept = ([f"    {keep}{each})"] if records else [] for each in ("{'fresh': not holds}", "{}"))
     return [
         "if plan.wants_fresh:",
         f"    if plan.adds_to_matmuls_only and s_{destination}.foreign: return careful(core, values)",
         f"    holds = s_{destination}.full or s_{destination}.holds(k_{destination}, {destination}.byte_offset)",
         f"    if holds is None or not holds and (plan.adds_always or s_{destination}.left_out):",
         "        return careful(core, values)",
+        *kept_fresh,
         f"    plan.compute({arrays}, fresh=not holds)",
         "else:",
+        *kept,
         f"    plan.compute({arrays})",
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec
 
 import numpy as np
@@ -22,7 +23,7 @@ from nkitools.engines.enums import dependency
 from nkitools.engines.operators import ACTIVATIONS, OPERATORS, is_operator_name, is_token
 from nkitools.issue.check import check
 from nkitools.issue.commit import commit_call
-from nkitools.issue.fast_path import binder, issuer
+from nkitools.issue.fast_path import Issue, binder, issuer
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.instruction_names import DeviceLoop, label
 from nkitools.issue.perform import perform
@@ -179,6 +180,18 @@ class Instruction(InstructionForm, Generic[P]):
 
     def issue_carefully(self, core: Core, values: tuple[Any, ...]) -> None:
         """Issue what the fast path does not take: a call that is careful, or an operand that is not plain."""
+        if core.recording is None:
+            self.issue_unplanned(core, values)
+        else:
+            self._issue_recorded(core, values)
+
+    @cached_property
+    def _issue_recorded(self) -> Issue:
+        """Return the fast path of runs that are recorded."""
+        return issuer(self, self.form, self.roles, records=True)
+
+    def issue_unplanned(self, core: Core, values: tuple[Any, ...]) -> None:
+        """Issue a call step by step, whether a plan is kept for it or not."""
         values = self.frozen(values)
         self._check_arguments(values)
         call, name = resolve(self, core, values), self.argument("name", values)

@@ -177,6 +177,9 @@ class ReplayedRuns:
         if recording is None or form is None:
             return
         found = [*run.findings, *run.allowed]
+        if recording.reason:  # whatever the values are
+            self._refuse(recording.reason)
+            return
         if recording.has_evidence or any(each.severity == "error" or each.rule in _VALUE_RULES for each in found):
             self._missed(_EVIDENCE)
             return

@@ -19,13 +19,11 @@ from nkitools.replay.passes import shortened
 from nkitools.replay.purity import Impure, Reads
 from nkitools.replay.recording import Recording
 from nkitools.replay.step_list import StepList
-from nkitools.replay.steps import Step
 from nkitools.rules.finding import Finding
 
 MOST_FORMS = 128  # calls of some form that are remembered
 MOST_BYTES = 256 << 20  # of the memory of all lists
 _WIDEST = 8  # bytes of an element
-_DRAWN = 65_521  # random numbers, again and again; no multiple of a tile's size
 _STEP_BYTES = 2048  # a step's own, about
 MOST_MISSES = 3  # runs one after the other that evidence has sent to the kernel's Python
 
@@ -122,44 +120,25 @@ def _weakly(function: Any) -> Callable[[], Any]:
 def list_of(recording: Recording, after: Sequence[Array], results: Sequence[Array]) -> StepList | None:
     """Return a list that gives the same bits as the recorded run; None where it gives others.
 
-    ``after``: the bytes of the arguments after the run, ``results``: those of its results. A short list must also agree
-    with the plain one on other values.
+    ``after``: the bytes of the arguments after the run, ``results``: those of its results.
     """
-    plain = StepList(recording.steps)
-    merging, separate = (shortened(recording.steps, merges=merges) for merges in (True, False))
-    short = [separate] if len(separate) < len(recording.steps) else []
-    if _products(merging) < _products(separate):
-        short.insert(0, merging)
-    if short:
-        others = _others(recording)
-        others_after, others_made = _made(plain, others, results)
-        for steps in map(StepList, short):
-            agrees = _agrees(steps, recording.before, after, results)
-            if agrees and _agrees(steps, others, others_after, others_made):
-                return steps
-    return plain if _agrees(plain, recording.before, after, results) else None
+    short = shortened(recording.steps)
+    for steps in [short, recording.steps] if short is not recording.steps else [recording.steps]:
+        made = StepList(steps)
+        if _agrees(made, recording.before, after, results):
+            return made
+    return None
 
 
-def _products(steps: Sequence[Step]) -> int:
-    """Return how many matmuls there are."""
-    return sum(step.kind == "matmul" for step in steps)
-
-
-def _made(steps: StepList, inputs: Sequence[Array], results: Sequence[Array]) -> tuple[list[Array] | None, list[Array]]:
-    """Return the bytes of the arguments after a list, None where values were looked at, and those of its results."""
+def _agrees(steps: StepList, inputs: Sequence[Array], after: Sequence[Array], results: Sequence[Array]) -> bool:
+    """Return whether a list makes these bytes of those."""
     changed = {root.argument for root in steps.changed}
     given = [each.copy() if number in changed else each for number, each in enumerate(inputs)]
     made = [np.empty_like(each) for each in results]
-    done = steps.execute(given, made, looks=False)
-    return None if done is None else given, made
-
-
-def _agrees(steps: StepList, inputs: Sequence[Array], after: Sequence[Array] | None, results: Sequence[Array]) -> bool:
-    """Return whether a list makes these bytes of those."""
-    given, made = _made(steps, inputs, results)
-    if given is None or after is None:
+    if steps.execute(given, made, looks=False) is None:
         return False
-    return all(map(_are_equal, [*made, *given], [*results, *after]))
+    pairs = [*zip(made, results, strict=True), *((given[number], after[number]) for number in changed)]
+    return all(_are_equal(one, other) for one, other in pairs)
 
 
 def _are_equal(one: Array, other: Array) -> bool:
@@ -167,21 +146,6 @@ def _are_equal(one: Array, other: Array) -> bool:
     wide = one.size - one.size % 8
     same = np.array_equal(one[:wide].view(np.uint64), other[:wide].view(np.uint64))
     return same and np.array_equal(one[wide:], other[wide:])
-
-
-def _others(recording: Recording) -> list[Array]:
-    """Return other values for the arguments: ordinary numbers where the recorded ones are floats, else the same."""
-    random = np.random.default_rng(0)
-    found = []
-    kinds = {view.root.argument: view.dtype for step in recording.steps for view in step.sources()}
-    for number, before in enumerate(recording.before):
-        dtype = kinds.get(number)
-        if dtype == np.float32:
-            found.append(np.resize(random.standard_normal(_DRAWN, np.float32), before.size // 4).view(np.uint8))
-        else:
-            size = 1 if dtype is None else dtype.itemsize
-            found.append(np.roll(before.reshape(-1, size), _DRAWN // 3, axis=0).reshape(-1))
-    return found
 
 
 def shared(record: Record, echo: Callable[[str], None] | None = None) -> Record:

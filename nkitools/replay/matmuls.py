@@ -24,18 +24,22 @@ def lean(steps: Sequence[Step]) -> list[Step]:
 
     A product that is not finite leaves a sum that is not.
     """
-    last: dict[View, Step] = {}  # the matmul that was the last to add to a place, and that nothing has read since
+    # By root and place: the matmul that was the last to add there, and that nothing has read since.
+    last: dict[Root, dict[View, Step]] = {}
     scratch: dict[tuple[int, int], Array] = {}
     found: list[Step] = []
     unread: set[int] = set()  # of matmuls: the next one adds to the same place
     for step in steps:
         target = step.arguments[0] if step.kind == "matmul" else None
-        before = last.get(target) if target is not None else None
+        before = last.get(target.root, {}).get(target) if target is not None else None
         if before is not None and not step.overwrites:
             unread.add(id(before))
-        last = {view: each for view, each in last.items() if not _touches(step, view)}
+        for _, view in step.views():
+            places = last.get(view.root)
+            if places:
+                last[view.root] = {place: each for place, each in places.items() if not view.meets(place)}
         if target is not None:
-            last[target] = step
+            last.setdefault(target.root, {})[target] = step
         found.append(step)
     for number, step in enumerate(found):
         if step.kind == "matmul":
@@ -44,10 +48,6 @@ def lean(steps: Sequence[Step]) -> list[Step]:
             compute = partial(_multiply, product, id(step) not in unread)
             found[number] = replace(step, compute=compute, keywords={})
     return found
-
-
-def _touches(step: Step, view: View) -> bool:
-    return any(each.root is view.root and each.meets(view) for _, each in step.views())
 
 
 def _multiply(product: Array | None, looks: bool, destination: Array, stationary: Array, moving: Array) -> None:
@@ -62,6 +62,15 @@ def _multiply(product: Array | None, looks: bool, destination: Array, stationary
             flat = destination.reshape(-1)
             if not np.isfinite(np.dot(flat, flat)):
                 evidence.append(Product(destination))
+
+
+def may_merge(steps: Sequence[Step]) -> bool:
+    """Return whether some matmul of these sizes has the same bits as a part of a larger one."""
+    sizes = {(step.arguments[1].shape, step.arguments[2].shape[1]) for step in steps if step.kind == "matmul"}
+    return any(
+        is_exact(1, contraction, rows, columns, 2 * columns) or is_exact(0, contraction, columns, rows, 2 * rows)
+        for (contraction, rows), columns in sizes
+    )
 
 
 def merged(steps: Sequence[Step]) -> list[Step]:

@@ -9,21 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nkitools.replay.matmuls import lean, merged
+from nkitools.replay.matmuls import lean, may_merge, merged
+from nkitools.replay.same_bits import SameBits
 from nkitools.replay.steps import Root, Step, View
 
 _MOST = 20_000  # steps: the passes look at each several times
 
 
-def shortened(steps: Sequence[Step], *, merges: bool) -> list[Step]:
-    """Return a list of steps that makes the same of fewer; ``merges``: of matmuls beside each other too."""
+def shortened(steps: list[Step]) -> list[Step]:
+    """Return a list of steps that makes the same of fewer, or the list itself.
+
+    Where a step gives other bits on memory that lies in another way, and so on random values shows that, the list stays
+    as it is.
+    """
     if len(steps) > _MOST:
-        return list(steps)
+        return steps
+    merges = may_merge(steps)
     found = [replace(each, arguments=list(each.arguments)) for each in steps]
+    before = {id(one): other for one, other in zip(found, steps, strict=True)}
     found = _read_sources(found)
     found = _write_through(found, with_matmuls=merges)
     found = _read_sources(found)
-    return lean(merged(found) if merges else found)
+    made = lean(found)
+    moves = SameBits()
+    if not all(moves.hold(before[id(one)], other) for one, other in zip(found, made, strict=True)):
+        return steps
+    return lean(merged(found)) if merges else made
 
 
 class _Touches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +58,8 @@ class Recording:
         self.steps: list[Step] = []
         self.roots: dict[int, Root] = {}
         self.engines: dict[tuple[Any, ...], Engines] = {}  # by rank and program
-        self.before: list[Array] = []  # the arguments' bytes
+        self.before: list[Array] = []  # the arguments' bytes, copied where the kernel writes to them
+        self._kinds: dict[tuple[Any, ...], str] = {}
         self._performed = False
 
     def refuse(self, reason: str) -> None:
@@ -65,17 +67,34 @@ class Recording:
         self.reason = self.reason or reason
 
     def performing(self, call: CarefulCall, keywords: dict[str, Any]) -> None:
-        """Keep the step of a call that is about to be computed."""
+        """Keep the step of a call that is about to be computed on its careful way."""
+        if not self.reason:
+            self._check(call)
+        values = [value for value, _, _ in call.data]
+        self._keep(call.core, call.plan, call.meaning.compute, values, keywords)
+
+    def computing(self, core: Core, plan: Plan, values: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Keep the step of a call that is about to be computed: its operands are plain, and written as far as read."""
+        if plan.chooses is not None and plan.touches and not self.reason:
+            self._check_chosen(core, plan, values)
+        self._keep(core, plan, plan.compute, values, keywords)
+
+    def _keep(
+        self, core: Core, plan: Plan, compute: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]
+    ) -> None:
         self.is_computing = self._performed = True
         if self.reason:
             return
-        self._check(call)
-        if not self.reason:
-            step = self._step(call, keywords)
-            self._check_given(step, call.core)
-            self.steps.append(step)
+        step = self._step(core, plan, compute, values, keywords)
+        self._check_given(step)
+        self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
             self.refuse(f"it issues more than {MOST_STEPS:,} instructions")
+
+    def computed(self, core: Core) -> None:
+        """End the computation of a call with plain operands; note whether its values have called for a look at them."""
+        self.is_computing = self._performed = False
+        self.has_evidence = self.has_evidence or bool(core.evidence)
 
     def performed(self) -> None:
         """End the computation of a call."""
@@ -126,22 +145,16 @@ class Recording:
         """Take the storages of the arguments, in their order."""
         for storage in storages:
             self.roots[storage.id] = Root(storage.nbytes, argument=len(self.before))
-            self.before.append(bytes_of(storage.array).copy())
+            self.before.append(bytes_of(storage.array))
 
     def _check(self, call: CarefulCall) -> None:
         """Refuse a call whose data decide where it reads and writes."""
-        plan, record = call.plan, call.core.record
+        plan = call.plan
         if plan.lanes == "exchange":
             self.refuse(f"{plan.name} waits for another program")
-        for value, _, role in call.data:
-            if isinstance(value, DeviceNumber):
-                self.refuse(f"{plan.name} works on a register or scalar")
-            elif isinstance(value, NkiTensor) and type(value) not in (NkiTensor, MaskedTensor):
-                self.refuse(f"{plan.name} works on elements that data choose")
-            elif role in WRITTEN and isinstance(value, NkiTensor) and plan.chooses is not None and plan.touches:
-                is_kept = record.keeps_all_parts or (record.keeps_parts and value.buffer is MemoryRegion.shared_hbm)
-                if is_kept or value.storage.lacks(value.layout, value.byte_offset):
-                    self.refuse(f"{plan.name} writes elements that data choose")
+        if any(type(tensor) not in (NkiTensor, MaskedTensor) for tensor, _ in call.tensors):
+            self.refuse(f"{plan.name} works on elements that data choose")
+        self._check_chosen(call.core, plan, [value for value, _, _ in call.data])
         if call.lanes is not None or call.beyond is not None or call.full is not None:
             self.refuse(f"{plan.name} works on elements that data choose")
         for tensor, role in call.tensors:
@@ -149,43 +162,80 @@ class Recording:
             if partly and (plan.lanes == "leave" or plan.chooses is not None or plan.addresses):
                 self.refuse(f"{plan.name} reads elements that were never written")
 
-    def _step(self, call: CarefulCall, keywords: dict[str, Any]) -> Step:
+    def _check_chosen(self, core: Core, plan: Plan, values: Sequence[Any]) -> None:
+        """Refuse outputs whose written elements data choose, where the record or a later step depends on them."""
+        if plan.chooses is None or not plan.touches:
+            return
+        record, tensors = core.record, [value for value in values if isinstance(value, NkiTensor)]
+        for tensor, is_written in zip(tensors, plan.written, strict=True):
+            is_kept = record.keeps_all_parts or (record.keeps_parts and tensor.buffer is MemoryRegion.shared_hbm)
+            if is_written and (is_kept or tensor.storage.lacks(tensor.layout, tensor.byte_offset)):
+                self.refuse(f"{plan.name} writes elements that data choose")
+
+    def _step(
+        self, core: Core, plan: Plan, compute: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]
+    ) -> Step:
         arguments: list[Any] = []
         views: dict[int, View] = {}  # one for a tensor that is two operands
         masks: dict[int, Array] = {}
         outputs = []
-        for number, (value, _, role) in enumerate(call.data):
+        written = iter(plan.written)
+        for number, value in enumerate(values):
             if not isinstance(value, NkiTensor):
+                if isinstance(value, DeviceNumber):
+                    self.refuse(f"{plan.name} works on a register or scalar")
                 arguments.append(value)
                 continue
-            arguments.append(views.setdefault(id(value), self.view(value, call.core)))
-            if role in WRITTEN:
+            view = views.get(id(value))
+            if view is None:
+                view = views[id(value)] = self.view(value, core)
+            arguments.append(view)
+            if next(written):
                 outputs.append(number)
-                arguments[-1].root.is_written = True
+                self._begin_writing(view.root, value)
                 if isinstance(value, MaskedTensor):
                     masks[number] = value.where
-        core = call.core
-        engines = self.engines.setdefault((core.rank, core.program), Engines.of(core))
-        step = Step(call.plan.name, call.meaning.compute, arguments, tuple(outputs), engines, keywords, masks)
-        step.kind = _kind_of(call.plan, step)
-        step.overwrites = keywords.get("fresh") is True or call.plan.overwrites
+        engines = self.engines.get((core.rank, core.program))
+        if engines is None:
+            engines = self.engines[core.rank, core.program] = Engines.of(core)
+        step = Step(plan.name, compute, arguments, tuple(outputs), engines, keywords, masks)
+        step.kind = self._kind(plan, step)
+        step.overwrites = keywords.get("fresh") is True or plan.overwrites
         return step
 
-    def _check_given(self, step: Step, core: Core) -> None:
+    def _begin_writing(self, root: Root, tensor: NkiTensor) -> None:
+        """Note that a root is written, and keep the bytes that an argument has had until then."""
+        if not root.is_written:
+            root.is_written = True
+            if root.argument >= 0:
+                self.before[root.argument] = bytes_of(tensor.storage.array).copy()
+
+    def _kind(self, plan: Plan, step: Step) -> str:
+        """Return what passes may know of a step, found once for each plan and form of its operands."""
+        if step.masks:
+            return ""
+        form = tuple((view.shape, view.dtype) for _, view in step.views())
+        key = plan.id, isinstance(step.keywords.get("fresh"), bool), form
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = _kind_of(plan, step)
+        return kind
+
+    def _check_given(self, step: Step) -> None:
         """Refuse what reads memory that no step has written, and what writes to a constant."""
-        for view in step.writes():
-            if view.root.constant is not None:
-                self.refuse(f"{step.name} writes to a constant")
-        for view in step.sources():
+        for number, view in step.views():
             root = view.root
-            if root.constant is None and root.argument < 0 and not root.is_written:
+            if number in step.outputs:
+                if root.constant is not None:
+                    self.refuse(f"{step.name} writes to a constant")
+            elif root.constant is None and root.argument < 0 and not root.is_written:
                 self.refuse(f"{step.name} reads memory that no instruction has written")
 
 
 def _kind_of(plan: Plan, step: Step) -> str:
     """Return what passes may know of a step: that it copies, transposes or multiplies, all of it without a mask."""
     views = [view for _, view in step.views()]
-    if step.masks or len(views) != len(step.arguments) or any(len(view.shape) != 2 for view in views):
+    if len(views) != len(step.arguments) or any(len(view.shape) != 2 for view in views):
         return ""
     same = len({view.dtype for view in views}) == 1
     if step.compute is np.copyto and same and views[0].shape == views[1].shape:
