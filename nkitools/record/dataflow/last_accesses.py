@@ -18,7 +18,7 @@ READS, ADDS, WRITES, MAY_WRITE = 1, 2, 4, 8
 GIVEN, UNWRITTEN = -1, -2
 """Sources that are no instructions: an argument, memory that was never written."""
 
-_BATCH = 1 << 20  # accesses to pieces that are looked at together
+_BATCH = 1 << 17  # accesses to pieces that are looked at together: they stay in the cache
 
 
 class Writers(NamedTuple):
@@ -65,46 +65,98 @@ def last_accesses(pieces: Pieces, views: Array, order: Array, positions: Array, 
     the reads of an instruction before its writes. ``order``: the accesses, those of a view together and in their order.
     An instruction that touches a piece twice may be among its own sources.
     """
-    found = [_in_pieces(*each, positions, kinds) for each in _batches(pieces, views, order)]
-    if len(found) == 1:
-        return found[0]
-    at, sources = joined([Edges(each.accesses, each.sources).distinct() for each, _ in found])
-    return Writers(at, positions[at], kinds[at], sources), joined([each.distinct() for _, each in found])
-
-
-def _batches(pieces: Pieces, views: Array, accesses: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield pieces with their accesses, sorted, so many at once that memory suffices; `last_accesses` has the rest."""
     if pieces.are_apart:
-        yield views[accesses], accesses
-        return
-    lengths = (pieces.starts[1:] - pieces.starts[:-1])[views]
+        return _in_pieces(views[order], order, positions, kinds)
+    lengths = np.diff(pieces.starts)[views]
     if lengths.sum() <= _BATCH:
-        yield _sorted(pieces.pieces[ranges(pieces.starts[views], lengths)], np.arange(views.size).repeat(lengths))
-        return
-    counts = np.bincount(views, minlength=pieces.starts.size - 1)
-    firsts = np.cumsum(counts) - counts
-    owners = np.repeat(np.arange(counts.size), np.diff(pieces.starts))  # the view of each piece of a view
-    by_piece = np.argsort(pieces.pieces, kind="stable")
-    sizes = counts[owners[by_piece]]
-    total, first = np.cumsum(sizes), 0
-    while first < by_piece.size:
-        # No piece is cut through.
+        return _in_pieces(*_sorted(*_pairs(pieces, views, lengths, 0), views.size), positions, kinds)
+    found = list(_in_stretches(pieces, views, lengths, positions, kinds))
+    at, sources = joined([Edges(each.accesses, each.sources) for each, _ in found])
+    return Writers(at, positions[at], kinds[at], sources), joined([each for _, each in found])
+
+
+def _in_stretches(
+    pieces: Pieces, views: Array, lengths: Array, positions: Array, kinds: Array
+) -> Iterator[tuple[Writers, Edges]]:
+    """Yield what `last_accesses` returns for one stretch of the accesses after the other, so that memory suffices.
+
+    Each stretch is joined by those of the earlier accesses that play a part in it: `_Earlier`.
+    """
+    earlier, total, first = _Earlier(pieces, views, kinds), lengths.cumsum(), 0
+    most = max(_BATCH, pieces.pieces.size)
+    while first < views.size:
         before = int(total[first - 1]) if first else 0
-        last = max(int(np.searchsorted(total, before + _BATCH, "right")), first + 1)
-        last = int(np.searchsorted(pieces.pieces, pieces.pieces[by_piece[last - 1]], "right", by_piece))
-        mine, lengths = by_piece[first:last], sizes[first:last]
-        yield _sorted(np.repeat(pieces.pieces[mine], lengths), accesses[ranges(firsts[owners[mine]], lengths)])
+        last = max(int(total.searchsorted(before + most, "right")), first + 1)
+        touched, accesses = _sorted(*_pairs(pieces, views[first:last], lengths[first:last], first), views.size)
+        before_it = earlier.of(touched, kinds[accesses], first)
+        both = map(np.concatenate, zip(before_it, (touched, accesses), strict=True))
+        writers, anti = _in_pieces(*_sorted(*both, views.size), positions, kinds, first)
+        at, sources = Edges(writers.accesses, writers.sources).distinct()
+        yield Writers(at, positions[at], kinds[at], sources), anti.distinct()
+        earlier.wrote(touched, accesses, kinds[accesses])
         first = last
 
 
-def _sorted(pieces: Array, accesses: Array) -> tuple[Array, Array]:
-    bits = accesses.size.bit_length()
+class _Earlier:
+    """The accesses before a stretch, from the last one on that has written all of a piece.
+
+    ``writers``: that access for each piece, -1 where there is none.
+    ``views``, ``starts``: the views that each piece is in, those of piece n are ``views[starts[n]:starts[n + 1]]``.
+    ``keys``: all accesses, sorted by view, those that only read before those that write.
+    """
+
+    def __init__(self, pieces: Pieces, views: Array, kinds: Array) -> None:
+        self.writers = np.full(pieces.total, -1)
+        count = pieces.starts.size - 1
+        by_piece, self.views = _sorted(pieces.pieces, np.arange(count).repeat(np.diff(pieces.starts)), count)
+        self.starts = by_piece.searchsorted(np.arange(pieces.total + 1))
+        self._bits = views.size.bit_length()
+        self._keys = np.sort(((views * 2 + (kinds >= WRITES)) << self._bits) | np.arange(views.size))
+
+    def of(self, touched: Array, kinds: Array, first: int) -> tuple[Array, Array]:
+        """Return pieces with accesses before ``first`` that a stretch depends on.
+
+        ``touched``, ``kinds``: the pieces of the stretch's accesses, sorted, and what these do. What has only read a
+        piece plays a part where the piece is written.
+        """
+        begins = np.flatnonzero(np.diff(touched, prepend=-1))
+        pieces = touched[begins]
+        is_written = np.bitwise_or.reduceat(kinds, begins) >= WRITES
+        found = [self._since(pieces, 1, first), self._since(pieces[is_written], 0, first)]
+        return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
+
+    def _since(self, pieces: Array, writes: int, first: int) -> tuple[Array, Array]:
+        """Return pieces with the accesses since the last writer of each, those that write, or the others."""
+        counts = self.starts[pieces + 1] - self.starts[pieces]
+        groups = (self.views[ranges(self.starts[pieces], counts)] * 2 + writes) << self._bits
+        pieces = pieces.repeat(counts)
+        low = self._keys.searchsorted(groups + np.maximum(self.writers[pieces], 0))
+        lengths = np.maximum(self._keys.searchsorted(groups + first) - low, 0)
+        return pieces.repeat(lengths), self._keys[ranges(low, lengths)] & ((1 << self._bits) - 1)
+
+    def wrote(self, pieces: Array, accesses: Array, kinds: Array) -> None:
+        """Note the accesses of a stretch that have written all of a piece; they are sorted."""
+        writes = (kinds & WRITES) != 0
+        self.writers[pieces[writes]] = accesses[writes]  # the last of equal pieces stays
+
+
+def _pairs(pieces: Pieces, views: Array, lengths: Array, first: int) -> tuple[Array, Array]:
+    """Return the pieces of accesses, which have these views, with the accesses, which are counted from ``first``."""
+    return pieces.pieces[ranges(pieces.starts[views], lengths)], np.arange(first, first + views.size).repeat(lengths)
+
+
+def _sorted(pieces: Array, accesses: Array, count: int) -> tuple[Array, Array]:
+    """Return pairs of pieces and accesses, which are less than ``count``, sorted."""
+    bits = count.bit_length()
     pairs = np.sort((pieces << bits) | accesses)
     return pairs >> bits, pairs & ((1 << bits) - 1)
 
 
-def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array) -> tuple[Writers, Edges]:
-    """Return what `last_accesses` does for some pieces, which are sorted, and their accesses, sorted in each piece."""
+def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array, first: int = 0) -> tuple[Writers, Edges]:
+    """Return what `last_accesses` does for some pieces, which are sorted, and their accesses, sorted in each piece.
+
+    ``first``: the access from which on they are asked for.
+    """
     positions, kinds, numbers = positions[accesses], kinds[accesses], np.arange(accesses.size)
     # The first of the accesses from the one behind the last that wrote all of the piece up to each access.
     # Twice its number, less 1 where one wrote the piece.
@@ -118,13 +170,17 @@ def _in_pieces(pieces: Array, accesses: Array, positions: Array, kinds: Array) -
     since = (since + 1) >> 1
     sources = positions[since - 1]
     sources[never] = UNWRITTEN
+    asked = numbers if not first else (accesses >= first).nonzero()[0]
     writers = Writers(accesses, positions, kinds, sources)
+    if first:
+        writers = Writers(*(each[asked] for each in writers))
     may_write = (kinds & MAY_WRITE) != 0
     if may_write.any():
-        at, which = _between(since, numbers, may_write)
+        at, which = _between(since[asked], asked, may_write)
+        at = asked[at]
         others = accesses[at], positions[at], kinds[at], positions[which]
         writers = Writers(*map(np.concatenate, zip(writers, others, strict=True)))
-    writing = (kinds >= WRITES).nonzero()[0]
+    writing = asked[kinds[asked] >= WRITES] if first else (kinds >= WRITES).nonzero()[0]
     at, which = _between(since[writing], writing, (kinds & (READS | ADDS)) != 0)
     return writers, Edges(positions[writing[at]], positions[which])
 
