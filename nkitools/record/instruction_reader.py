@@ -74,7 +74,7 @@ class _Operands:
         """Return the operands of an instruction."""
         if len(self._known) > _MOST_KEPT:
             self._known.clear()
-        known, written = self._known, self._record.plan_of_packed(packed).written
+        known, written = self._known, self._record.written_by(packed)
         return tuple(
             [known.get(each) or self._add(each) for each in zip(packed_operands(packed), written, strict=False)]
         )

@@ -344,9 +344,9 @@ class Rows:
             first += len(edges) - 1
             start += edges[-1] // _WORD
 
-    def plan_of_packed(self, packed: bytes) -> RecordedPlan:
-        """Return the plan of a packed row."""
-        return self.plans[plan_of(_unpacked(packed[:_WORD])[0])].plan
+    def written_by(self, packed: bytes) -> tuple[bool, ...]:
+        """Return for each operand of a packed row whether it is an output."""
+        return self.plans[plan_of(_unpacked(packed[:_WORD])[0])].plan.written
 
     def accesses_before(self, storage: int, first: int, last: int) -> Iterator[tuple[Row, int]]:
         """Yield the instructions from ``first`` to the one before ``last`` with each operand older than a storage."""

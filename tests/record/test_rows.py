@@ -70,7 +70,7 @@ def test_rows_are_what_was_added(added: list[tuple[Planned, int, list[tuple[int,
     heads, packed = [list(each) for each in zip(*rows.packed_rows(0, len(added)), strict=True)] or ([], [])
     assert [site_of(head) for head in heads] == [site for _, site, _, _ in added]
     for position, each in enumerate(packed):
-        written = rows.plan_of_packed(each).written
+        written = rows.written_by(each)
         parts = zip(packed_operands(each), written, strict=True)
         assert [access_of(*part) for part in parts] == rows.accesses(position)
     assert list(rows.packed_rows(middle, len(added))) == list(zip(heads[middle:], packed[middle:], strict=True))
