@@ -89,10 +89,10 @@ def _in_stretches(
         last = max(int(total.searchsorted(before + most, "right")), first + 1)
         touched, accesses = _sorted(*_pairs(pieces, views[first:last], lengths[first:last], first), views.size)
         before_it = earlier.of(touched, kinds[accesses], first)
-        both = map(np.concatenate, zip(before_it, (touched, accesses), strict=True))
-        writers, anti = _in_pieces(*_sorted(*both, views.size), positions, kinds, first)
-        at, sources = Edges(writers.accesses, writers.sources).distinct()
-        yield Writers(at, positions[at], kinds[at], sources), anti.distinct()
+        at, which = map(np.concatenate, zip(before_it, (touched, accesses), strict=True))
+        writers, anti = _in_pieces(*_sorted(at, which, views.size), positions, kinds, first)
+        found = Edges(writers.accesses, writers.sources).distinct()
+        yield Writers(found.targets, positions[found.targets], kinds[found.targets], found.sources), anti.distinct()
         earlier.wrote(touched, accesses, kinds[accesses])
         first = last
 
