@@ -188,6 +188,12 @@ _TABLE = (
         "the first and fail where that is not possible (on), or run the kernel's Python each time (off)",
     ),
     Option(
+        name="marks",
+        default=False,
+        has_flag=False,
+        help="the marks sim and hw are nkitools' own on tests that use none of its fixtures too",
+    ),
+    Option(
         name="stand_in",
         has_flag=False,
         choices=("auto", "always", "never"),

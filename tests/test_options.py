@@ -41,6 +41,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "timeout": "600",
         "isolate": "process",
         "compare": None,
+        "marks": False,
         "stand_in": "auto",
     }
 

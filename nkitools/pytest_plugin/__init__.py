@@ -1,10 +1,12 @@
 """The pytest plugin `nkitools`: one test of a kernel, run in simulation and on hardware.
 
-Thin: options (`command_line`), what holds for the session (`configure`), the marks and the two variants of a test
-(`marks`), fixtures (`fixtures`), what a test did (`recording`), missing devices (`devices`), and what is shown
-(`summary`, `files`). Loading it imports neither NumPy nor JAX; a test that asks for a kernel does.
+Thin: options (`command_line`), whether the project uses it (`adoption`), what holds for the session (`configure`),
+the marks and the two variants of a test (`marks`), fixtures (`fixtures`), what a test did (`recording`), missing
+devices (`devices`), and what is shown (`summary`, `files`). Loading it imports neither NumPy nor JAX; a test that asks
+for a kernel does.
 """
 
+from nkitools.pytest_plugin.adoption import pytest_collect_directory, pytest_pycollect_makemodule
 from nkitools.pytest_plugin.command_line import pytest_addoption
 from nkitools.pytest_plugin.configure import pytest_collection_finish, pytest_configure, pytest_load_initial_conftests
 from nkitools.pytest_plugin.devices import pytest_runtest_call, pytest_runtest_setup
@@ -13,6 +15,7 @@ from nkitools.pytest_plugin.marks import pytest_itemcollected, pytest_pycollect_
 
 __all__ = [
     "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "pytest_addoption",
-    "pytest_collection_finish", "pytest_configure", "pytest_itemcollected", "pytest_load_initial_conftests",
-    "pytest_pycollect_makeitem", "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",
+    "pytest_collect_directory", "pytest_collection_finish", "pytest_configure", "pytest_itemcollected",
+    "pytest_load_initial_conftests", "pytest_pycollect_makeitem", "pytest_pycollect_makemodule",
+    "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",
 ]  # fmt: skip

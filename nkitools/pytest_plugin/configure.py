@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from nkitools import options
 from nkitools.options import OPTIONS
+from nkitools.pytest_plugin.adoption import Adoption, FirstImport, adoption_of, initial_conftests, is_said
 from nkitools.pytest_plugin.command_line import all_decided, decided
 from nkitools.pytest_plugin.devices import IN_WORKER
 from nkitools.pytest_plugin.marks import MARKS, needs_hardware
@@ -21,28 +23,26 @@ _SESSION = pytest.StashKey[ExitStack]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Install the stand-in before the first conftest.py is imported: it may import a kernel."""
+    """Look for use of nkitools before the first conftest.py is imported: it may import a kernel."""
     _session(early_config)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register marks, apply the options, and start to record runs.
+    """Apply the options, and start to record runs.
 
     Raises UsageError for an option that cannot be had: AWS's simulator where it is absent, a directory that cannot be
     written.
     """
-    for mark, meaning in MARKS.items():
-        config.addinivalue_line("markers", f"{mark}: {meaning}")
     session = _session(config)
+    if config.getoption("markers", False):  # --markers lists them without collecting
+        adoption_of(config).search()
     # The report directory is shared with xdist's workers, who may stand elsewhere: hand them the absolute path.
     values = all_decided(config)
     config.option.nki_report = decided(config, OPTIONS["report"])
     session.enter_context(options.override(**{**values, "report": config.option.nki_report}))
     _check_simulator()
     _check_directory(options.value("report"))
-    if getattr(config.option, "usepdb_cls", None) is None:
-        config.option.usepdb_cls = ("nkitools.launch.debugger", "KernelDebugger")
     # What few sessions ask for is imported where it is asked for: loading the plugin is light.
     live = None
     if options.value("prints"):
@@ -75,15 +75,33 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _session(config: pytest.Config) -> ExitStack:
-    """Return what this session has to undo; the first to ask installs the stand-in."""
-    if _SESSION not in config.stash:
-        from nkitools.targets.imports import stand_in
+    """Return what this session has to undo; the first to ask looks whether the project uses nkitools."""
+    if _SESSION in config.stash:
+        return config.stash[_SESSION]
+    config.stash[_SESSION] = session = ExitStack()
+    # A cleanup, not pytest_unconfigure: it is also called when the configuration fails half-way.
+    config.add_cleanup(session.close)
+    adoption = Adoption(config, lambda: _adopt(config, session))
+    if is_said(config):
+        adoption.adopt()
+    for path in initial_conftests(config):
+        adoption.read(path)
+    if not adoption.is_adopted:
+        waiting = FirstImport(adoption)
+        sys.meta_path.insert(0, waiting)
+        session.callback(waiting.leave)
+    return session
 
-        config.stash[_SESSION] = session = ExitStack()
-        # A cleanup, not pytest_unconfigure: it is also called when the configuration fails half-way.
-        config.add_cleanup(session.close)
-        session.enter_context(stand_in(_stand_in_policy(config)))
-    return config.stash[_SESSION]
+
+def _adopt(config: pytest.Config, session: ExitStack) -> None:
+    """Give a project that uses nkitools the stand-in, the marks and the debugger."""
+    from nkitools.targets.imports import stand_in
+
+    session.enter_context(stand_in(_stand_in_policy(config)))
+    for mark, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
+    if getattr(config.option, "usepdb_cls", None) is None:
+        config.option.usepdb_cls = ("nkitools.launch.debugger", "KernelDebugger")
 
 
 def _stand_in_policy(config: pytest.Config) -> str:

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from nkitools import options
+from nkitools.pytest_plugin.adoption import FIXTURES
+
 MARKS = {
     "sim": "the test runs in simulation; a test that asks for run_kernel has a variant with this mark",
     "simulation": "another name of sim",
@@ -15,6 +18,7 @@ MARKS = {
 }
 
 TARGET_FIXTURE = "_nki_target"
+_PLUGIN = "nkitools.pytest_plugin."
 # Rules are judged in simulation: a test that expects a finding runs there, unless its author says otherwise.
 _FIXTURES_OF_SIM = ("expect_finding",)
 
@@ -30,10 +34,22 @@ def target_of(item: pytest.Item) -> str | None:
 
 
 def asked_targets(item: pytest.Item) -> set[str]:
-    """Return the targets that the marks of the test, its case, class or module name; else those of its fixtures."""
+    """Return the targets that the marks of the test, its case, class or module name; else those of its fixtures.
+
+    The marks of a test that uses no fixture of nkitools are its project's own, unless the option ``marks`` is on.
+    """
+    if not (_uses_ours(item) or options.value("marks")):
+        return set()
     marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
     asked_for = getattr(item, "fixturenames", ())
     return marked or {"sim" for fixture in _FIXTURES_OF_SIM if fixture in asked_for}
+
+
+def _uses_ours(item: pytest.Item) -> bool:
+    """Return whether a test asks for a fixture of nkitools, and not for another plugin's or its own of that name."""
+    found = getattr(item, "_fixtureinfo", None)
+    defined = {} if found is None else found.name2fixturedefs
+    return any(defined[name][-1].func.__module__.startswith(_PLUGIN) for name in FIXTURES if defined.get(name))
 
 
 def needs_hardware(item: pytest.Item) -> bool:
@@ -47,9 +63,7 @@ def asked_devices(item: pytest.Item) -> tuple[str, ...]:
 
     Raises UsageError for a name that is no device.
     """
-    from nkitools.options import OPTIONS
-
-    known = OPTIONS["target"].choices
+    known = options.OPTIONS["target"].choices
     for mark in item.iter_markers("hw"):
         for name in mark.args:
             if name not in known:

@@ -120,6 +120,7 @@ def machine(bare_author: Author, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     for variable in ("NEURON_RT_VISIBLE_CORES", "CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "NEURON_LOGICAL_NC_CONFIG"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("NKITOOLS_SYSROOT", str(tmp_path / "root"))
+    monkeypatch.setenv("NKITOOLS_MARKS", "1")  # tests of a machine are marked hw, run_kernel or not
     # Locks of devices lie there: other sessions on this machine have their own.
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))

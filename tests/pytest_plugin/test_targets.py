@@ -134,8 +134,9 @@ def test_other_tests_stay_as_they_are(author: Any) -> None:
     author.run("--strict", test=test).assert_outcomes(passed=2)
 
 
-def test_a_marked_test_without_fixtures_is_treated_alike(author: Any) -> None:
+def test_a_marked_test_without_fixtures_is_treated_alike_where_marks_are_ours(author: Any) -> None:
     """simulation is selected by -m sim, and a hw test is skipped without a device, run_kernel or not."""
+    ours = "-o", "nki_marks=true"
     test = """
 
 @pytest.mark.simulation
@@ -144,14 +145,14 @@ def test_in_simulation(): pass
 @pytest.mark.hw
 def test_on_hardware(): raise SystemExit("no device, yet it ran")
 """
-    author.run("-m", "sim", test=test).assert_outcomes(passed=1, deselected=1)
-    author.run("-m", "hw", test=test).assert_outcomes(skipped=1, deselected=1)
+    author.run("-m", "sim", *ours, test=test).assert_outcomes(passed=1, deselected=1)
+    author.run("-m", "hw", *ours, test=test).assert_outcomes(skipped=1, deselected=1)
 
 
 def test_hardware_can_be_required(author: Any) -> None:
     """--nki-require-hw fails what would be skipped, with the same reason, so that a green run is not an empty one."""
     test = f"{ONE_TEST}\n@pytest.mark.hw\ndef test_on_hardware(): pass\n"
-    result = author.run("-m", "hw", "--nki-require-hw", test=test)
+    result = author.run("-m", "hw", "--nki-require-hw", "-o", "nki_marks=true", test=test)
     result.assert_outcomes(failed=2, deselected=1)
     result.stdout.fnmatch_lines(["*hardware is required (--nki-require-hw): no NeuronCore: found no device node*"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -181,8 +182,8 @@ def test_tpu(run_kernel):
 
 
 def test_the_marks_are_registered(author: Any) -> None:
-    """pytest --markers explains each of them."""
-    author.run("--markers").stdout.fnmatch_lines(
+    """pytest --markers explains each of them, where a test asks for a fixture of ours."""
+    author.run("--markers", test=ONE_TEST).stdout.fnmatch_lines(
         [
             "@pytest.mark.sim: *simulation*",
             "@pytest.mark.simulation: another name of sim",
