@@ -56,7 +56,7 @@ def test_tensors_in_expressions_of_the_modern_dialect(tmp_path: Path, body: str)
 
 
 @pytest.mark.parametrize("head", [MODERN, LEGACY], ids=["modern", "legacy"])
-@pytest.mark.parametrize("body", FINE.values(), ids=FINE)
+@pytest.mark.parametrize("body", since("a tile in a container", FINE))
 def test_nothing_is_guessed(tmp_path: Path, body: str, head: str) -> None:
     """Only what is a tensor whatever happens is spoken of."""
     assert of_body(tmp_path, body, head) == []
