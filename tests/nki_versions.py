@@ -6,8 +6,10 @@ them with the mark. Where the mark lacks the version of the environment, the tes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -38,9 +40,10 @@ def pytest_collection() -> Iterator[object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    """Run a test under a version that its mark has."""
+    """Run a test under a version that its mark has, also what it runs in another context or process."""
     mark = item.get_closest_marker("nki_version")
     if mark is None or options.value("nki_version") in mark.args:
         return (yield)
-    with options.override(nki_version=mark.args[0]):
+    environment = patch.dict(os.environ, {options.OPTIONS["nki_version"].env: mark.args[0]})
+    with environment, options.override(nki_version=mark.args[0]):
         return (yield)

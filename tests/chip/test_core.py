@@ -19,6 +19,7 @@ from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import language_of
 from nkitools.rules.finding import KernelError
 from tests.chip.models import HBM, PSUM, SBUF, refused
+from tests.nki_versions import SINCE_0_7
 
 SHARED = MemoryRegion.shared_hbm
 FLOAT = DTYPES["float32"]
@@ -177,6 +178,7 @@ def test_wrong_addresses_in_hbm(rule: str, address: tuple[int, ...], message: st
         core().allocate((4, 4), FLOAT, HBM, address=address)
 
 
+@SINCE_0_7
 def test_a_tensor_in_hbm_loses_the_bytes_that_another_one_writes() -> None:
     """Reading them is NK204, as it is on chip; the dependences see that the bytes are the same."""
 

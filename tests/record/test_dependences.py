@@ -15,6 +15,7 @@ from nkitools import load_run
 from nkitools.dialects.modern import collectives as ncc
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
+from tests.nki_versions import SINCE_0_7, WITH_REMOVED_NAMES
 
 TILE = (128, 8)
 X = np.ones(TILE, np.float32)
@@ -139,6 +140,7 @@ def test_chosen_rows_and_their_indices() -> None:
     assert flows(run) == [[-1], [-1], [-1, 1], [1, 2], [0], [3], [3]]
 
 
+@WITH_REMOVED_NAMES
 def test_registers_are_operands() -> None:
     """Who loaded a register made what is addressed by it, by a sum of it, and by a counter that it bounds."""
 
@@ -164,6 +166,7 @@ def test_registers_are_operands() -> None:
     assert run.dependences.anti[7].tolist() == [4]
 
 
+@SINCE_0_7
 def test_scalars_are_operands() -> None:
     """Who loaded a scalar made what is addressed by it, by an expression of it, by a counter, and what stores it."""
 

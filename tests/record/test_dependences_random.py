@@ -11,10 +11,13 @@ import pytest
 import nkitools
 from nkitools.record.dependences import CompressedRows
 from tests.cases import cases
+from tests.nki_versions import SINCE_0_7
 from tests.record.random_legacy import LegacyProgram
 from tests.record.random_modern import ModernProgram
 from tests.record.random_programs import Expected
 from tests.record.random_several import CoresProgram, RanksProgram
+
+pytestmark = SINCE_0_7
 
 
 def sets(rows: CompressedRows) -> list[set[int]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 import nkitools
 from nkitools.record.run import Run
+from tests.nki_versions import SINCE_0_7
 from tests.record.test_instruction_reader import X, nested, runs
 
 
@@ -31,6 +32,7 @@ def test_columns_of_a_small_kernel() -> None:
     assert columns.instructions["loop"][:5].tolist() == [0, 1, 2, 3, 4]
 
 
+@SINCE_0_7
 def test_columns_agree_with_the_instructions() -> None:
     """Over loops, programs and ranks, and in a run out of a file."""
     for each in runs():

@@ -18,6 +18,7 @@ from nkitools.record import instruction_reader, rows
 from nkitools.record.instruction_record import InstructionRecord, OperandRecord
 from nkitools.record.record import Record
 from nkitools.record.run import Run
+from tests.nki_versions import SINCE_0_7
 from tests.record.random_several import CoresProgram, RanksProgram
 
 X = np.arange(512, dtype=np.float32).reshape(128, 4)
@@ -80,6 +81,7 @@ def runs() -> list[Run]:
     ]
 
 
+@SINCE_0_7
 @pytest.mark.parametrize("block", [48, 1 << 17])
 def test_all_fields_are_those_of_the_row(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over loops, turns of programs and ranks, whatever number of words is read at once, from any position on."""

@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 
 import nkitools
 from tests.cases import cases
+from tests.nki_versions import SINCE_0_7
 from tests.replay.kernel_calls import CALLS, Call
 
 REPLAYED = [call for call in CALLS if not call.why_not]
 CHOSEN_BY_DATA = [call for call in CALLS if call.why_not]
+NEW = ("linear", "linear of a row", "paged_attention")  # kernels for NKI 0.7 alone
+
+
+def each(calls: list[Call]) -> pytest.MarkDecorator:
+    """Return the parameters of a test that takes calls."""
+    cases_of = [pytest.param(call, id=call.name, marks=SINCE_0_7 if call.name in NEW else ()) for call in calls]
+    return pytest.mark.parametrize("call", cases_of)
 
 
 def bits(outputs: Any) -> list[tuple[Any, ...]]:
@@ -39,7 +47,7 @@ def assert_same(run: Any, expected: Any) -> None:
         np.testing.assert_array_equal(rows.sources, others.sources)
 
 
-@pytest.mark.parametrize("call", REPLAYED, ids=[call.name for call in REPLAYED])
+@each(REPLAYED)
 def test_a_replay_has_the_bits_of_a_run(call: Call) -> None:
     """With the recorded arguments, and with others of the same form."""
     random = np.random.default_rng(1)
@@ -52,7 +60,7 @@ def test_a_replay_has_the_bits_of_a_run(call: Call) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("call", REPLAYED, ids=[call.name for call in REPLAYED])
+@each(REPLAYED)
 def test_awkward_values_have_the_bits_and_findings_of_a_run(call: Call) -> None:
     """Zeros of both signs, subnormal, very large, infinite and NaN elements among others: replayed or run in full."""
 
@@ -65,7 +73,7 @@ def test_awkward_values_have_the_bits_and_findings_of_a_run(call: Call) -> None:
     holds()
 
 
-@pytest.mark.parametrize("call", CHOSEN_BY_DATA, ids=[call.name for call in CHOSEN_BY_DATA])
+@each(CHOSEN_BY_DATA)
 def test_a_kernel_whose_data_choose_elements_runs_each_time(call: Call) -> None:
     """The record of such a run is that of its data; replay="on" says so."""
     random = np.random.default_rng(1)

@@ -15,6 +15,7 @@ import pytest
 
 import nkitools
 from nkitools.replay.kept_lists import KEPT
+from tests.nki_versions import SINCE_0_7
 
 nkitools.install_stand_in(prefer="builtin")
 
@@ -127,7 +128,7 @@ def test_a_changed_closure_gives_the_new_result() -> None:
 
 @pytest.mark.parametrize(("kernel", "name", "value"), [
     (by_default, "__defaults__", (5.0,)),
-    (by_keyword, "__kwdefaults__", {"factor": 5.0}),
+    pytest.param(by_keyword, "__kwdefaults__", {"factor": 5.0}, marks=SINCE_0_7),
 ])  # fmt: skip
 def test_a_changed_default_gives_the_new_result(
     kernel: Any, name: str, value: Any, monkeypatch: pytest.MonkeyPatch

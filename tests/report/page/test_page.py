@@ -17,6 +17,7 @@ from nkitools.dialects.legacy import language as lnl
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from tests.history.test_races import line_of
+from tests.nki_versions import SINCE_0_7
 from tests.report.page.browser import Reader
 
 HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>&amp;\u2028`${hurt}`"
@@ -257,6 +258,7 @@ class TestRead:
         assert "x[0:128, 2:4]" in rests
         assert "memset" not in reader.text(".trail")
 
+    @SINCE_0_7
     def test_parts_of_a_grid_are_called_by_their_tiles(self, reader: Reader, tmp_path: Path) -> None:
         """In HBM, and in SBUF where more rows than partitions lie side by side; other slices stay slices."""
 
