@@ -55,8 +55,8 @@ def _section(rule: Rule) -> str:
         f"**Source:** {rule.source}",
         "",
     ]
-    if rule.lint_only:
-        lines += ["Reported by `nkitools lint`, and not by runs.", ""]
+    if rule.reporter:
+        lines += [f"Reported by {rule.reporter}.", ""]
     if rule.builtin:
         lines += [f"The error is also a `{rule.builtin}`.", ""]
     if rule.aliases:

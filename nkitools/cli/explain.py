@@ -45,7 +45,7 @@ def _show(rule: Rule, every: bool) -> None:
         ("Source", rule.source),
         ("Chips", " ".join(rule.chips)),
         ("Remedy", rule.remedy),
-        ("Reported by", "nkitools lint, and not by runs" if rule.lint_only else ""),
+        ("Reported by", rule.reporter),
         ("Legacy codes", " ".join(rule.aliases)),
     ):
         if text:

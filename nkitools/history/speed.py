@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from nkitools.chip.generations import Generation
 from nkitools.chip.layout import Layout
 from nkitools.record.columns import Columns
 from nkitools.record.reporter import Reporter
-from nkitools.record.rows import plan_of, site_of
+from nkitools.record.rows import RecordedPlan, plan_of, site_of
 from nkitools.rules.finding import report
 
 _MANY = 256  # instructions
@@ -36,10 +35,11 @@ _FLOAT32_PASSES = 4  # "roughly 4x" (trainium_inferentia2_arch, Tensor Engine, C
 
 
 @dataclass(frozen=True)
-class _Kind:
+class Kind:
     """Instructions of one plan at one site: how many, and the layouts of their operands."""
 
-    plan: Any
+    head: int  # the first word of their rows, which no other kind has
+    plan: RecordedPlan
     site: int
     count: int
     layouts: tuple[Layout, ...]
@@ -48,6 +48,41 @@ class _Kind:
     def cycles(self) -> float:
         """Return the cycles of all these instructions together."""
         return self.count * float(self.plan.cycles)
+
+    @property
+    def run(self) -> int:
+        """Return how many elements in a row one descriptor of such a DMA moves."""
+        return min(layout.run // layout.dtype.itemsize for layout in self.layouts)
+
+    @property
+    def small_payload(self) -> int:
+        """Return the bytes of a descriptor of such a DMA where they are too few (NK701), else 0."""
+        if self.plan.name not in _COPIES:
+            return 0
+        payload = self.run * max(layout.dtype.itemsize for layout in self.layouts)
+        return payload if payload < _SMALL_PAYLOAD else 0
+
+    def few_partitions(self, chip: Generation) -> int:
+        """Return the lanes that such instructions use where these are too few (NK702), else 0."""
+        half = chip.partitions // 2
+        # A transposition of 32 x 32 has no more.
+        if self.plan.engine not in _LANES or self.plan.name == "nc_transpose":
+            return 0
+        partitions = max((each.partitions for each in self.layouts if each.on_chip), default=half + 1)
+        return partitions if partitions <= half else 0
+
+    @property
+    def float32_passes(self) -> int:
+        """Return the passes of such matmuls where they multiply float32 (NK703), else 0."""
+        return self.plan.passes if self.plan.name == "nc_matmul" and self.plan.passes >= _FLOAT32_PASSES else 0
+
+    def small_array(self, chip: Generation) -> float:
+        """Return the used share of the Tensor Engine's elements where it is at most a half (NK704), else 0."""
+        if self.plan.name != "nc_matmul" or self.plan.tiled:
+            return 0.0
+        dst, stationary, _ = self.layouts
+        share = stationary.partitions * dst.partitions / (chip.partitions * chip.stationary_fmax)
+        return share if 2 * share <= 1 else 0.0
 
 
 @dataclass
@@ -59,7 +94,7 @@ class _Line:
     least: int = 1 << 62
     most: int = 0
 
-    def add(self, kind: _Kind, amount: float, measure: int) -> None:
+    def add(self, kind: Kind, amount: float, measure: int) -> None:
         """Count those of one kind."""
         self.count += kind.count
         self.amount += amount
@@ -90,7 +125,7 @@ class _Speed:
         self.reporter = reporter
         self.chip = chip
         self.record = columns.record
-        self.kinds = list(_kinds(columns))
+        self.kinds = list(kinds_of(columns))
 
     @cached_property
     def cycles(self) -> dict[str, float]:
@@ -116,12 +151,10 @@ class _Speed:
         for kind in self.kinds:
             if kind.plan.name not in _COPIES:
                 continue
-            run = min(layout.run // layout.dtype.itemsize for layout in kind.layouts)
-            payload = run * max(layout.dtype.itemsize for layout in kind.layouts)
-            count = kind.count * (kind.layouts[0].elements // run)
+            count = kind.count * (kind.layouts[0].elements // kind.run)
             descriptors, dmas = descriptors + count, dmas + kind.count
-            if payload < _SMALL_PAYLOAD:
-                lines[kind.site].add(kind, count, payload)
+            if kind.small_payload:
+                lines[kind.site].add(kind, count, kind.small_payload)
         for site, line in lines.items():
             many = line.count >= _MANY and line.count >= _SHARE * dmas
             if many or (line.amount >= _MANY_DESCRIPTORS and line.amount >= _SHARE * descriptors):
@@ -135,15 +168,11 @@ class _Speed:
 
     def few_partitions(self) -> None:
         """NK702."""
-        half = self.chip.partitions // 2
         for engine, name in _LANES.items():
             lines = _Lines(_Line)
             for kind in self.kinds:
-                # A transposition of 32 x 32 has no more.
-                if kind.plan.engine == engine and kind.plan.name != "nc_transpose":
-                    partitions = max((each.partitions for each in kind.layouts if each.on_chip), default=half + 1)
-                    if partitions <= half:
-                        lines[kind.site].add(kind, kind.cycles, partitions)
+                if kind.plan.engine == engine and (partitions := kind.few_partitions(self.chip)):
+                    lines[kind.site].add(kind, kind.cycles, partitions)
             for site, line, share in self.costly(engine, lines):
                 self._say(
                     "NK702",
@@ -155,16 +184,11 @@ class _Speed:
     def matmuls(self) -> None:
         """NK703, NK704."""
         passes, idle = _Lines(_Line), _Lines(_Line)
-        array = self.chip.partitions * self.chip.stationary_fmax
         for kind in self.kinds:
-            if kind.plan.name != "nc_matmul":
-                continue
-            dst, stationary, _ = kind.layouts
-            if kind.plan.passes >= _FLOAT32_PASSES:
-                passes[kind.site].add(kind, kind.cycles, kind.plan.passes)
-            used = stationary.partitions * dst.partitions
-            if 2 * used <= array and not kind.plan.tiled:
-                idle[kind.site].add(kind, kind.cycles, round(100 * used / array))
+            if kind.float32_passes:
+                passes[kind.site].add(kind, kind.cycles, kind.float32_passes)
+            if used := kind.small_array(self.chip):
+                idle[kind.site].add(kind, kind.cycles, round(100 * used))
         for site, line, share in self.costly("tensor", passes):
             self._say(
                 "NK703",
@@ -186,10 +210,11 @@ class _Speed:
             report(rule, message)
 
 
-def _kinds(columns: Columns) -> Iterator[_Kind]:
+def kinds_of(columns: Columns) -> Iterator[Kind]:
+    """Yield the instructions of a run by their plans and sites."""
     heads, firsts, counts = np.unique(columns.heads, return_index=True, return_counts=True)
     for head, first, count in zip(heads.tolist(), firsts.tolist(), counts.tolist(), strict=True):
         plan = columns.record.plans[plan_of(head)].plan
         if not plan.names_only:
             layouts = tuple(access.layout for access in columns.record.accesses(first))  # those of all of the plan
-            yield _Kind(plan, site_of(head), count, layouts)
+            yield Kind(head, plan, site_of(head), count, layouts)

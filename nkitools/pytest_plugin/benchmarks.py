@@ -7,12 +7,35 @@ in this file, and a test names the one that another release has moved.
 
 from __future__ import annotations
 
+from contextvars import Context
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+if TYPE_CHECKING:
+    from nkitools.chip.argument_types import Kernel
+
 _OF_THE_FIXTURE = ("name", "fullname", "group", "param", "params", "extra_info", "cprofile_stats")
+
+
+def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the estimated time of a kernel as a part of a sentence, or why there is none.
+
+    The kernel runs on copies and without rules, in a context in which no session collects its run.
+    """
+    from nkitools.precision.runs import copied
+    from nkitools.report.estimate_text import us
+    from nkitools.targets import simulator_for
+
+    own, named = copied((args, kwargs))
+    try:
+        run = Context().run(partial(simulator_for(kernel).run, kernel, *own, **{**named, "rules": "off"}))
+        found = run.estimate()
+    except Exception as error:  # the test is skipped whatever its kernel does
+        return f"it could not be estimated: {error}"
+    return f"estimated {us(found.latency_us)} on {found.chip} ({us(found.lower_us)} to {us(found.upper_us)})"
 
 
 def count_as_used(benchmark: Any) -> None:

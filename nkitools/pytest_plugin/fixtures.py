@@ -73,7 +73,7 @@ def expect_finding(pytestconfig: pytest.Config) -> NegativeTest:
 def kernel_benchmark(_nki_target: str, request: pytest.FixtureRequest) -> KernelBenchmark:
     """Time a kernel on hardware with pytest-benchmark: ``outputs = kernel_benchmark(kernel, *arrays, **kwargs)``.
 
-    In simulation the call skips the test: a simulator's time is not the device's.
+    In simulation the call skips the test, with the estimated time of the kernel as a part of the reason.
     """
     return KernelBenchmark(_nki_target, request)
 
@@ -160,7 +160,7 @@ class NegativeTest:
 
 
 class KernelBenchmark:
-    """Times kernels on hardware; in simulation it refuses."""
+    """Times kernels on hardware; in simulation it skips with an estimate."""
 
     def __init__(self, target: str, request: pytest.FixtureRequest) -> None:
         self._target = target
@@ -175,8 +175,11 @@ class KernelBenchmark:
         """
         __tracebackhide__ = True
         if self._target == "sim":
+            from nkitools.pytest_plugin.benchmarks import estimated
+
             pytest.skip(
-                "kernel_benchmark measures on hardware (-m hw): a simulator's wall time says nothing of the chip"
+                "kernel_benchmark measures on hardware (-m hw): a simulator's wall time says nothing of the chip; "
+                + estimated(kernel, args, kwargs)
             )
         recorder = self._request.config.stash[RECORDER]
         device = _target_for(kernel, self._target, recorder.asked_devices())

@@ -62,6 +62,19 @@ class Roofline:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Advice:
+    """A hint about speed with its price."""
+
+    rule: str  # its id, NK701 to NK708
+    file: str  # of the author
+    line: int  # in that file
+    message: str  # what is slow there
+    remedy: str  # what to write instead
+    us: float  # how much shorter the estimate would be at most
+    share: float  # the same, of the latency
+
+
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """The estimated time of one run, see `nkitools.timing`."""
 
@@ -78,6 +91,7 @@ class Estimate:
     traffic: tuple[TensorTraffic, ...]  # of tensors in HBM, the largest first
     roofline: Roofline
     critical_path: tuple[PathLine, ...]  # the lines that the latency is made of, the largest share first
+    advice: tuple[Advice, ...]  # hints that would save a twentieth of the latency or more, the largest first
     is_calibrated: bool  # whether latencies of this generation are published
     how_good: str  # the errors of the model in a sentence
     assumed: str  # the choices of the compiler that are assumed

@@ -41,8 +41,19 @@ def _page(estimate: Estimate) -> Iterator[str]:
             waits = f", waits for {each.waits_for}" if each.waits_for else ""
             place = f"{Path(each.file).name}:{each.line}"
             yield f"  {place}: {each.share:.0%} {us(each.us)}, {each.instruction} ({each.engine}){waits}"
+    yield from _advice(estimate)
     yield ""
     yield f"assumed: {estimate.assumed}"
+
+
+def _advice(estimate: Estimate) -> Iterator[str]:
+    if estimate.advice:
+        yield ""
+        yield "what would save time, each hint alone:"
+    for each in estimate.advice:
+        place = f"{Path(each.file).name}:{each.line}"
+        yield f"  {place}: {each.rule} up to {us(each.us)} ({each.share:.0%}): {each.message}"
+        yield f"    {each.remedy}"
 
 
 def _bar(use: EngineUse, *, with_core: bool) -> str:

@@ -41,9 +41,17 @@ class Rule:
     aliases: tuple[str, ...] = ()  # the codes of the legacy dialect's error page
     builtin: str = ""  # the built-in exception that AWS documents for the case
     lint_only: bool = False
+    estimate_only: bool = False  # given with an estimate, with its price, and not by a plain run
     since: str = "0.1"
     nki_version: str = ""  # the version of NKI whose examples break the rule, where the newest one allows them
     replacements: tuple[tuple[str, str], ...] = ()  # each removed name, and what took its place
+
+    @property
+    def reporter(self) -> str:
+        """Return what reports the rule where that is not a run, else ''."""
+        if self.lint_only:
+            return "nkitools lint, and not by runs"
+        return "estimates, with its price, and not by runs" if self.estimate_only else ""
 
     @property
     def bad(self) -> str:

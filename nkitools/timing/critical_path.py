@@ -14,6 +14,7 @@ from nkitools.timing.durations import ENGINES
 
 if TYPE_CHECKING:
     from nkitools.record.record import Record
+    from nkitools.timing.schedule import Schedule
     from nkitools.timing.timeline import Timeline
 
 
@@ -25,13 +26,19 @@ class _Stretch:
     waits: dict[str, float] | None = None
 
 
+def path_of(schedule: Schedule) -> list[int]:
+    """Return the positions of the instructions on the critical path, the last one first."""
+    path = [int(schedule.ends.argmax())]
+    while schedule.causes[path[-1]] >= 0:
+        path.append(int(schedule.causes[path[-1]]))
+    return path
+
+
 def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: float) -> tuple[PathLine, ...]:
     """Return the lines of the critical path, the largest share first."""
     schedule = timeline.schedule
     lines = _Lines(timeline, records)
-    path = [int(schedule.ends.argmax())]
-    while schedule.causes[path[-1]] >= 0:
-        path.append(int(schedule.causes[path[-1]]))
+    path = path_of(schedule)
     stretches: dict[tuple[str, int, str, str], _Stretch] = {}
     before = 0.0
     waited_for = ""

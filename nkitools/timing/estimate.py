@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nkitools.chip.generations import Generation, generation_of
 from nkitools.chip.numerics import Array
 from nkitools.record.time_estimate import EngineUse, Estimate
+from nkitools.timing.advice import advice
 from nkitools.timing.calibration import band, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
@@ -23,8 +24,11 @@ ASSUMED = (
 )
 
 
-def estimate(run: Run) -> Estimate:
-    """Return the estimate of a run; ValueError for one without instructions (what ran elsewhere than in nkitools)."""
+def estimate(run: Run, *, advises: bool = True) -> Estimate:
+    """Return the estimate of a run, with priced hints where ``advises``.
+
+    ValueError for a run without instructions (what ran elsewhere than in nkitools).
+    """
     records = run.all_records
     if not any(record.count for record in records):
         raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions whose time could be estimated")
@@ -49,6 +53,7 @@ def estimate(run: Run) -> Estimate:
         traffic=flow,
         roofline=roofline(matmul_flops(records), flow, latency, generation, timeline.cores),
         critical_path=critical_path(timeline, records, latency),
+        advice=advice(timeline, records, run.dependences.flow, generation, latency) if advises else (),
         is_calibrated=is_calibrated(generation),
         how_good=_how_good(generation),
         assumed=ASSUMED,

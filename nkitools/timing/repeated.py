@@ -32,25 +32,25 @@ def repeated(columns: Columns, flow: CompressedRows, base: int) -> tuple[Array, 
     is_fresh = np.zeros(columns.storages.size, np.bool_)
     is_fresh[first_uses] = True
     found = found[is_fresh[firsts[found]]]
-    words = _mixed(columns.storages, columns.layouts, columns.byte_offsets)
-    words[firsts[:-1]] = _mixed(columns.heads)  # in place of the destination
-    keys = _sums(words, firsts)[found] ^ _sums(_mixed(flow.sources), flow.starts)[base + found]
+    words = mixed(columns.storages, columns.layouts, columns.byte_offsets)
+    words[firsts[:-1]] = mixed(columns.heads)  # in place of the destination
+    keys = sums(words, firsts)[found] ^ sums(mixed(flow.sources), flow.starts)[base + found]
     _, places, numbers = np.unique(keys, return_index=True, return_inverse=True)
     originals = found[places[numbers.reshape(-1)]]
     again = originals != found
     return found[again], originals[again]
 
 
-def _mixed(*columns: Array) -> Array:
+def mixed(*columns: Array) -> Array:
     """Return a number for each row of some columns that other rows are not likely to have."""
-    mixed = np.zeros(columns[0].size, np.uint64)
+    found = np.zeros(columns[0].size, np.uint64)
     for column in columns:
-        mixed = (mixed ^ column.astype(np.uint64)) * _MIX
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
+        found = (found ^ column.astype(np.uint64)) * _MIX
+        found ^= found >> np.uint64(29)
+    return found
 
 
-def _sums(values: Array, bounds: Array) -> Array:
+def sums(values: Array, bounds: Array) -> Array:
     """Return the sum of each stretch of values between two neighbouring bounds."""
     totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)))
     return np.asarray(totals[bounds[1:]] - totals[bounds[:-1]])

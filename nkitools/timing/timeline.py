@@ -134,15 +134,15 @@ def _without_meetings(targets: Array, sources: Array, meetings: Array) -> tuple[
 def _edges(
     dependences: Dependences, engines: Array, knobs: Knobs, targets: Array, sources: Array, meetings: Array
 ) -> tuple[Array, Array, Array]:
-    """Return all edges with their lags: reads of results, and what may not be overwritten yet."""
+    """Return all edges with their lags: reads of results first, then what may not be overwritten yet."""
     kinds = engines % len(ENGINES)
-    flow = _without_meetings(*_pairs(dependences.flow), meetings)
+    flow = _without_meetings(*pairs_of(dependences.flow), meetings)
     lags = np.full(flow[0].size, knobs.result_ns)
     # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
     lags[(kinds[flow[0]] == TENSOR) & (kinds[flow[1]] == TENSOR)] = 0.0
     lags[kinds[flow[1]] == DMA] = 0.0
     lags[kinds[flow[1]] == LEFT_OUT] = 0.0
-    others = [_pairs(dependences.output), _pairs(dependences.anti), (targets, sources)]
+    others = [pairs_of(dependences.output), pairs_of(dependences.anti), (targets, sources)]
     targets = np.concatenate([flow[0], *(each[0] for each in others)])
     sources = np.concatenate([flow[1], *(each[1] for each in others)])
     later = np.where(engines[targets] == engines[sources], 0.0, _SEMAPHORE_NS)
@@ -150,7 +150,8 @@ def _edges(
     return targets, sources, later
 
 
-def _pairs(rows: CompressedRows) -> tuple[Array, Array]:
+def pairs_of(rows: CompressedRows) -> tuple[Array, Array]:
+    """Return the instructions and their sources, those of arguments left out."""
     targets = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
     found = (rows.sources >= 0) & (rows.sources != targets)
     return targets[found], rows.sources[found]

@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "replay": {"chip", "issue", "record"},
     "why": {"chip", "issue", "record"},
     "launch": {"chip", "history", "lint", "record", "replay", "rules"},
-    "timing": {"chip", "record"},
+    "timing": {"chip", "history", "record"},
     "precision": {"chip", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},

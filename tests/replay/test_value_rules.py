@@ -20,7 +20,7 @@ VALUE_RULES = ("NK304", "NK305", "NK404", "NK505", "NK509", "NK502", "NK508")
 EXAMPLES = {
     name: [(f"{name}-{number}", example.bad) for number, example in enumerate(rule.examples, start=1)]
     for name, rule in RULES.items()
-    if name.startswith("NK") and not rule.lint_only
+    if name.startswith("NK") and not rule.reporter
 }
 HARMLESS = {"NK304": 0.01, "NK305": 0.1}
 

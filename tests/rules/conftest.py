@@ -16,6 +16,7 @@ from nkitools import options
 from nkitools.dialects.stand_in import stand_in_installed
 from nkitools.lint.engine import lint as lint_files
 from nkitools.lint.interface import Dialects
+from nkitools.record.run import Run
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import Finding
@@ -53,19 +54,22 @@ def _stand_in() -> Iterator[None]:
 def play_example(tmp_path_factory: pytest.TempPathFactory) -> PlayExample:
     """Runs an example's source from a file of its own; a refusal ends up in the outcome, everything else is raised.
 
-    With ``lint`` the outcome also has what only lint reports; ``version`` is the NKI version that holds. A source that
+    With ``lint`` the outcome also has what only lint reports, with ``estimate`` what estimates say of that rule;
+    ``version`` is the NKI version that holds. A source that
     runs again, on another chip say, runs from the same file.
     """
     paths: dict[str, Path] = {}
 
-    def play(source: str, rules: str, chip: str | None = None, *, lint: bool = False, version: str = "") -> Outcome:
+    def play(
+        source: str, rules: str, chip: str | None = None, *, lint: bool = False, estimate: str = "", version: str = ""
+    ) -> Outcome:
         if source not in paths:
             paths[source] = tmp_path_factory.mktemp("example") / "example.py"
             paths[source].write_text(source)
         path = paths[source]
         # In a context of its own: nobody who listens to runs, the summary of this test session say, hears of examples.
         with options.override(nki_version=version or options.value("nki_version")):
-            outcome = Context().run(_play, source, path, rules, chip)
+            outcome = Context().run(_play, source, path, rules, chip, estimate)
             outcome.findings.extend(_of_lint(path) if lint else ())
         return outcome
 
@@ -76,7 +80,17 @@ def _of_lint(path: Path) -> list[Finding]:
     return [finding for finding in lint_files([path], interface=Dialects()).findings if RULES[finding.rule].lint_only]
 
 
-def _play(source: str, path: Path, rules: str, chip: str | None) -> Outcome:
+def _of_estimates(runs: list[Run], rule: str) -> list[Finding]:
+    """What estimates say of a rule that only they give, as findings."""
+    return [
+        Finding(rule, RULES[rule].slug, RULES[rule].severity, each.message, each.file, each.line, each.remedy)
+        for run in runs
+        for each in run.estimate().advice
+        if each.rule == rule
+    ]
+
+
+def _play(source: str, path: Path, rules: str, chip: str | None, estimate: str) -> Outcome:
     outputs, error = None, None
     with collect_runs() as runs:
         try:
@@ -89,6 +103,8 @@ def _play(source: str, path: Path, rules: str, chip: str | None) -> Outcome:
     told = getattr(error, "finding", None)
     if told is not None and told not in findings:
         findings.append(told)
+    if estimate:
+        findings += _of_estimates(runs, estimate)
     return Outcome(str(path), findings, error, outputs)
 
 

@@ -41,6 +41,14 @@ def _each(kind: str, *, elsewhere: bool = False) -> list[Any]:
     ]
 
 
+def _played(rule: Rule, source: str, chip: str, play_example: PlayExample) -> Any:
+    """The outcome of an example with all that reports its rule: the run, lint or an estimate."""
+    estimate = rule.id if rule.estimate_only else ""
+    return play_example(
+        source, rules="report", chip=chip, lint=rule.lint_only, estimate=estimate, version=rule.nki_version
+    )
+
+
 @pytest.mark.parametrize(("rule", "source", "chip"), _each("bad"))
 def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
     rule: Rule, source: str, chip: str, play_example: PlayExample
@@ -49,7 +57,7 @@ def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
 
     Before NKI 0.7 the name of NK618's example was only announced to go.
     """
-    outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only, version=rule.nki_version)
+    outcome = _played(rule, source, chip, play_example)
     spoken = [finding for finding in outcome.findings if finding.severity != "hint" or finding.rule == rule.id]
     assert [(each.rule, each.line) for each in spoken] == [(rule.id, _marked_line(rule, source))]
     assert spoken[0].file == outcome.path
@@ -81,7 +89,7 @@ def test_an_error_is_raised_at_the_first_finding(rule: Rule, source: str, chip: 
 @pytest.mark.parametrize(("rule", "source", "chip"), _each("good"))
 def test_the_good_example_reports_nothing(rule: Rule, source: str, chip: str, play_example: PlayExample) -> None:
     """The mended kernel runs, and every element of what it returns was computed."""
-    outcome = play_example(source, rules="report", chip=chip, lint=rule.lint_only, version=rule.nki_version)
+    outcome = _played(rule, source, chip, play_example)
     assert outcome.places == []
     assert not np.isnan(np.asarray(outcome.outputs, dtype=np.float32)).any()
 

@@ -1,0 +1,73 @@
+"""The instructions of one record by what they do: loads, copies out of PSUM, and what repeats a load."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.memory_region import MemoryRegion
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns, programs_at
+from nkitools.record.dependences import CompressedRows
+from nkitools.timing.repeated import mixed, sums
+
+
+class Operations:
+    """The instructions of one record; positions are those in the record."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+
+    def named(self, *names: str) -> Array:
+        """Return the positions of the instructions of some names."""
+        plans, which = np.unique(self.columns.plans, return_inverse=True)
+        chosen = [self.columns.record.plans[plan].plan.name in names for plan in plans.tolist()]
+        return np.flatnonzero(np.array(chosen, np.bool_)[which.reshape(-1)])
+
+    @cached_property
+    def _memories(self) -> Array:
+        """Return the memory of each operand, by its place among the memories."""
+        layouts, which = np.unique(self.columns.layouts, return_inverse=True)
+        order = list(MemoryRegion)
+        return np.array([order.index(LAYOUTS[int(each)].memory) for each in layouts], np.int64)[which.reshape(-1)]
+
+    def _is_in(self, operands: Array, *memories: MemoryRegion) -> Array:
+        order = list(MemoryRegion)
+        return np.isin(self._memories[operands], [order.index(each) for each in memories])
+
+    @cached_property
+    def loads(self) -> Array:
+        """Return the positions of the transfers from HBM to SBUF."""
+        found = self.named("dma_copy")
+        firsts = self.columns.first_operands[found]
+        on_chip = MemoryRegion.sbuf, MemoryRegion.psum
+        return np.asarray(found[self._is_in(firsts, *on_chip) & ~self._is_in(firsts + 1, *on_chip)])
+
+    @cached_property
+    def evacuations(self) -> Array:
+        """Return the positions of the copies from PSUM to SBUF."""
+        found = self.named("tensor_copy")
+        firsts = self.columns.first_operands[found]
+        return np.asarray(found[self._is_in(firsts, MemoryRegion.sbuf) & self._is_in(firsts + 1, MemoryRegion.psum)])
+
+    def stays_in_sbuf(self, positions: Array) -> Array:
+        """Return whether all operands of each of some instructions are in SBUF."""
+        outside = np.unique(self.columns.positions[~self._is_in(np.arange(self._memories.size), MemoryRegion.sbuf)])
+        return ~np.isin(positions, outside)
+
+    def reloads(self, flow: CompressedRows, base: int) -> Array:
+        """Return the positions of the loads of what an earlier load of the same program has brought to SBUF.
+
+        ``base``: the position of the record's first instruction in ``flow``.
+        """
+        columns, loads = self.columns, self.loads
+        if not loads.size:
+            return loads
+        sources = columns.first_operands[loads] + 1
+        tiles = (each[sources] for each in (columns.storages, columns.layouts, columns.byte_offsets))
+        programs = programs_at(columns.record, loads)
+        keys = mixed(*tiles, programs) ^ sums(mixed(flow.sources), flow.starts)[base + loads]
+        _, firsts = np.unique(keys, return_index=True)
+        return np.delete(loads, firsts)

@@ -1,0 +1,59 @@
+"""What a change of a kernel would save: the same work with other times, edges or engines, scheduled again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.timing.schedule import schedule
+
+if TYPE_CHECKING:
+    from nkitools.timing.timeline import Timeline
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Change:
+    """A change of some instructions of a run, and the line that it is about."""
+
+    rule: str  # the hint that proposes it
+    file: str  # of the author
+    line: int  # in that file
+    message: str  # what is slow there
+    positions: Array  # the instructions, by their positions in the run
+    factors: Array  # the time of each afterwards, as a share of its time before
+    engines: Array | None = None  # the engine of each afterwards, where that changes
+    dropped: Array | None = None  # whether each edge of the work goes, where some do
+
+    def bound_ns(self, timeline: Timeline) -> float:
+        """Return a bound of what the change can save; infinite where it is not times that change."""
+        if self.engines is not None or self.dropped is not None:
+            return float("inf")
+        return float((timeline.work.durations[self.positions] * (1 - self.factors)).sum())
+
+    def saved_ns(self, timeline: Timeline) -> float:
+        """Return how much shorter the schedule gets."""
+        work = timeline.work
+        occupied, durations, engines = work.occupied.copy(), work.durations.copy(), work.engines
+        occupied[self.positions] *= self.factors
+        durations[self.positions] *= self.factors
+        if self.engines is not None:
+            engines = engines.copy()
+            engines[self.positions] = self.engines
+        work = replace(work, occupied=occupied, durations=durations, engines=engines)
+        if self.dropped is not None:
+            kept = ~self.dropped
+            work = replace(work, targets=work.targets[kept], sources=work.sources[kept], lags=work.lags[kept])
+        return timeline.span_ns - float(schedule(work).ends.max())
+
+
+def covered_ns(starts: Array, ends: Array) -> float:
+    """Return how long at least one of some intervals lasts."""
+    if not starts.size:
+        return 0.0
+    order = np.argsort(starts, kind="stable")
+    begins, latest = starts[order], np.maximum.accumulate(ends[order])
+    gaps = begins[1:] - latest[:-1]
+    return float(latest[-1] - begins[0] - gaps[gaps > 0].sum())
