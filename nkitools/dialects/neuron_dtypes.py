@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 globals().update(DTYPES)
 
+_BLOCK = 1 << 16  # elements of an array that are checked at a time
+
 __all__ = ["finfo", "is_float_type", "is_int_type", "is_x4_dtype", "sizeinbytes", "static_cast", *DTYPES]
 
 
@@ -104,20 +106,34 @@ def static_cast(array: npt.ArrayLike, dtype: DTypeLike) -> Array:
         not_modelled("neuron_dtypes.static_cast of packed elements to others is not modelled")
     with np.errstate(all="ignore"):
         cast = values.astype(_numpy(found))
-        wide, back = values.astype(np.float64), cast.astype(np.float64)
-    if is_float_type(found):
-        kept = (wide == back) | (np.isnan(wide) & np.isnan(back))
-        changed = ~kept & ~(np.abs(wide) < _overflow(found))
-    else:
-        changed = wide != back
-    if changed.any():
-        first = values.reshape(-1)[int(np.argmax(changed))]
-        not_modelled(
-            f"neuron_dtypes.static_cast of {first} to {found}, which cannot hold it: how AWS's package rounds or "
-            "saturates there is not published",
-            remedy="Clip or round before the cast: np.clip(x, lowest, highest), np.rint(x).",
-        )
+        if not _holds_all(_numpy(found), values.dtype):
+            _check_cast(values.reshape(-1), cast.reshape(-1), found)
     return cast
+
+
+def _holds_all(target: np.dtype[Any], source: np.dtype[Any]) -> bool:
+    """Return whether ``target`` holds every value of ``source``, infinities and NaN too."""
+    return target in (np.float32, np.float64) and "float" in source.name and source.itemsize <= target.itemsize
+
+
+def _check_cast(values: Array, cast: Array, found: DType | np.dtype[Any]) -> None:
+    """NK607 for a value that the cast has changed by more than rounding; block by block, as arrays may be large."""
+    # All integers are checked; of floats those that cannot be rounded to a finite number.
+    beyond = _overflow(found) if is_float_type(found) else 0.0
+    for start in range(0, values.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        wide = values[block].astype(np.float64)
+        if np.abs(wide).max() < beyond:
+            continue
+        back = cast[block].astype(np.float64)
+        changed = (wide != back) & ~(np.isnan(wide) & np.isnan(back)) & ~(np.abs(wide) < beyond)
+        if changed.any():
+            first = values[start + int(np.argmax(changed))]
+            not_modelled(
+                f"neuron_dtypes.static_cast of {first} to {found}, which cannot hold it: how AWS's package rounds or "
+                "saturates there is not published",
+                remedy="Clip or round before the cast: np.clip(x, lowest, highest), np.rint(x).",
+            )
 
 
 def _packed(values: Array, dtype: DType) -> Array:

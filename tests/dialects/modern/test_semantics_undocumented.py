@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any, Optional
 
@@ -159,6 +160,32 @@ class TestUndocumented:
         dt = importlib.import_module("neuron_dtypes")
         with pytest.raises(nkitools.NotModelled, match=f"static_cast of {value}"):
             dt.static_cast(np.full((1, 4), value, np.float32), getattr(nl, dtype))
+
+    @pytest.mark.parametrize(
+        ("source", "dtype"), [(ml_dtypes.float8_e4m3, "float32"), (np.float64, "float32"), (np.int32, "uint8")]
+    )
+    def test_a_cast_takes_little_memory_beside_its_result(self, source: Any, dtype: str) -> None:
+        """References of production kernels cast gigabytes: at most a copy of what is cast stands beside the result."""
+        dt = importlib.import_module("neuron_dtypes")
+        values = (np.arange(2_000_000) % 13).reshape(1000, 2000).astype(source)
+        tracemalloc.start()
+        cast = dt.static_cast(values[:, 1:], dtype)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        np.testing.assert_array_equal(cast.astype(np.int64), (np.arange(2_000_000) % 13).reshape(1000, 2000)[:, 1:])
+        assert peak < cast.nbytes + values.nbytes + 3_000_000
+
+    @pytest.mark.parametrize("dtype", ["float8_e4m3", "int16"])
+    def test_a_cast_looks_at_every_element(self, dtype: str) -> None:
+        """One that cannot be held is found at the end of a large array too; NaN among the others is none for floats."""
+        dt = importlib.import_module("neuron_dtypes")
+        values = np.ones((3, 70_001), np.float32)
+        values[2, -1] = 1e6
+        with pytest.raises(nkitools.NotModelled, match=r"static_cast of 1000000\.0"):
+            dt.static_cast(values, getattr(nl, dtype))
+        values[2, -1] = np.nan
+        if dtype == "float8_e4m3":
+            assert np.isnan(dt.static_cast(values, nl.float8_e4m3).astype(np.float32)).sum() == 1
 
     def test_what_dtypes_are(self) -> None:
         """Sizes, kinds and limits."""
