@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from nkitools.record.source_sites import Site
 from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER
 
+_SHAPE_AND_MEMORY = attrgetter("shape", "memory")
 _LISTED = 8  # groups of tensors that a message tells apart
 _SPILLS = (
     "As it is, the compiler keeps some of them in HBM and reads them back (spilling), which costs the time of those "
@@ -66,12 +68,15 @@ def report_capacity(record: Record, columns: Columns, reporter: Reporter, chip: 
 
 def _report_too_tall(record: Record, columns: Columns, reporter: Reporter, chip: Generation) -> None:
     """NK101 of a tile that a DMA has filled and no instruction has read whole, so that none has complained."""
+    kinds = set(map(_SHAPE_AND_MEMORY, record.storages.values()))  # few, of however many tensors
+    if not any(shape[0] > chip.partitions and memory in ("SBUF", "PSUM") for shape, memory in kinds):
+        return
     tall = [
         number
         for number, known in record.storages.items()
         if known.shape[0] > chip.partitions and known.memory in ("SBUF", "PSUM")
     ]
-    if not tall or _beyond_a_limit(reporter):
+    if _beyond_a_limit(reporter):
         return
     uses = np.flatnonzero(np.isin(columns.storages, tall))
     if not uses.size:

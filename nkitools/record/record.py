@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.bytecode import is_attribute_test
@@ -49,6 +50,12 @@ class StorageRecord:
     is_given: bool = False  # an argument or a constant, which no instruction has to write
     tile_shape: tuple[int, ...] = ()  # of the grid that the author last made over all of it
     elements: tuple[int, ...] = ()  # along each dimension of a grid whose tiles lie side by side in it
+
+    @classmethod
+    def of_tile(cls, layout: Layout, site: int) -> StorageRecord:
+        """Return the facts about a new tile with this layout, which is all of its storage and has no address."""
+        facts = ("", MEMORY_NAMES[layout.memory], layout.dtype.name, layout.shape, site)
+        return cls(*facts, partition_bytes=layout.free_bytes)
 
 
 class Meeting(NamedTuple):
@@ -101,6 +108,7 @@ class Record(OpenRows):
         self.reduced_writes = 0
         self.sites = Sites()
         self.storages: dict[int, StorageRecord] = {}
+        self.calls: dict[Any, Any] = {}  # calls that return values, by place and form of the operands
         self.programs: list[tuple[int, tuple[int, ...]]] = []  # from which position on, each time that it took over
         self.meetings: list[Meeting] = []
         self.keeps_parts = False  # what data choose, too: several programs are watched for races, or a loop's turns

@@ -53,18 +53,6 @@ def words_of(tensors: Iterable[NkiTensor]) -> list[int]:
     return words
 
 
-def words_of_three(first: NkiTensor, second: NkiTensor, third: NkiTensor) -> list[int]:
-    """Return the words of three operands."""
-    return [
-        first.storage.id << _HALF | (first._layout or first.layout).id,
-        first.byte_offset,
-        second.storage.id << _HALF | (second._layout or second.layout).id,
-        second.byte_offset,
-        third.storage.id << _HALF | (third._layout or third.layout).id,
-        third.byte_offset,
-    ]
-
-
 def operand_count(words: Sequence[int]) -> int:
     """Return how many operands have these words."""
     return len(words) // OPERAND_WORDS
@@ -98,6 +86,20 @@ def plan_of(heads: Words) -> Words:
 def head_places(words: Array) -> Array:
     """Return where the row of each instruction begins in the words of all rows."""
     return (words < 0).nonzero()[0]
+
+
+def _older_operands(words: Array, limit: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the operands of some rows whose first word is less than ``limit``, in order.
+
+    Of each the number of its row, where the row begins, and the number of the operand.
+    """
+    heads = head_places(words)
+    lengths = np.diff(heads, append=words.size)
+    rows = np.repeat(np.arange(heads.size), lengths)
+    inside = np.arange(words.size) - heads[rows] - 1  # the place of each word among those of its operands
+    found = ((words < limit) & (inside >= 0) & (inside % OPERAND_WORDS == 0)).nonzero()[0]
+    rows = rows[found]
+    yield from zip(rows.tolist(), heads[rows].tolist(), (inside[found] // OPERAND_WORDS).tolist(), strict=True)
 
 
 def site_of(heads: Words) -> Words:
@@ -312,7 +314,10 @@ class Rows:
 
     def row(self, position: int) -> Row:
         """Return the instruction at ``position``."""
-        start = self._start(position)
+        return self._row_from(self._start(position), position)
+
+    def _row_from(self, start: int, position: int) -> Row:
+        """Return the instruction at ``position``, whose row begins at ``start``."""
         head = self.row_words[start]
         planned = self.plans[~(head >> _HALF)]
         return Row(position, planned.plan, site_of(head), self.row_words[start + 1 : start + planned.words])
@@ -351,18 +356,12 @@ class Rows:
     def accesses_before(self, storage: int, first: int, last: int) -> Iterator[tuple[Row, int]]:
         """Yield the instructions from ``first`` to the one before ``last`` with each operand older than a storage."""
         limit = storage << _HALF
-        words, plans, start = self.row_words, self.plans, self._start(first) if first < last else 0
-        for position in range(first, last):
-            head = words[start]
-            planned = plans[~(head >> _HALF)]
-            end = start + planned.words
-            storages = words[start + 1 : end : OPERAND_WORDS]
-            if storages and min(storages) < limit:
-                row = Row(position, planned.plan, site_of(head), words[start + 1 : end])
-                for number, word in enumerate(storages):
-                    if word < limit:
-                        yield row, number
-            start = end
+        if first >= last:
+            return
+        begin = self._start(first)
+        end = len(self.row_words) if last == self.count else self._start(last)
+        for at, start, number in _older_operands(np.array(self.row_words[begin:end]), limit):
+            yield self._row_from(begin + start, first + at), number
 
     def plan_at(self, position: int) -> Any:
         """Return the plan of the instruction at ``position``."""
@@ -377,8 +376,10 @@ class Rows:
         known = self._starts
         if not known:
             known.append(0)
-        while len(known) <= position // _STRIDE:
-            known.append(self._walk(known[-1], _STRIDE))
+        if len(known) <= position // _STRIDE:
+            begin = known[-1]
+            heads = head_places(np.array(self.row_words[begin:])) + begin
+            known.frombytes(heads[_STRIDE::_STRIDE].tobytes())
         return self._walk(known[position // _STRIDE], position % _STRIDE)
 
     def _walk(self, start: int, steps: int) -> int:

@@ -164,6 +164,12 @@ class Sites:
                 self._named[places] = found
         return found
 
+    def place(self, depth: int) -> tuple[int, int] | None:
+        """Return the place in code that alone says what `current_and_naming` returns; None where none does so."""
+        frame = sys._getframe(depth + 1)
+        place = (id(frame.f_code), frame.f_lasti)
+        return place if place in self._named else None
+
     def _element(self, frame: FrameType, number: int, element: int) -> int:
         """Return the site that names an element of a call's result; the call's site where it gets no name."""
         name = unpacked_name(frame.f_code, frame.f_lasti, element)

@@ -85,3 +85,24 @@ def test_heads_are_taken_apart_alone_and_as_arrays(pairs: list[tuple[int, int]])
     heads = np.array(rows.row_words, np.int64)
     assert [(plan_of(head), site_of(head)) for head in heads.tolist()] == pairs
     assert list(zip(plan_of(heads).tolist(), site_of(heads).tolist(), strict=True)) == pairs
+
+
+@given(
+    st.lists(instructions(), min_size=1, max_size=60), st.integers(0, 2**31 - 1), st.integers(0, 60), st.integers(0, 60)
+)
+def test_older_accesses_are_those_of_each_row(
+    added: list[tuple[Planned, int, list[tuple[int, Layout, int]], int]], storage: int, first: int, last: int
+) -> None:
+    """The accesses to older storages in any stretch of rows, one by one, and each with its row."""
+    rows = Rows()
+    rows.begin_storage(0)
+    for plan, site, operands, _ in added:
+        rows.add(plan, site, [word for each in operands for word in words_of_view(*each)])
+    last = min(last, len(added))
+    found = [(row.position, number, row.access(number)) for row, number in rows.accesses_before(storage, first, last)]
+    assert found == [
+        (position, number, Access(*operand, added[position][0].written[number]))
+        for position in range(first, last)
+        for number, operand in enumerate(added[position][2])
+        if operand[0] < storage
+    ]

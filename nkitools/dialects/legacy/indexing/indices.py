@@ -93,9 +93,14 @@ class Index:
         return NotImplemented if isinstance(other, Divided) else _other_operand(symbol, other)
 
     def _times(self, factor: int) -> Index:
-        return Index(self.constant * factor, tuple([slope * factor for slope in self.coefficients]), self.shape)
+        slopes = self.coefficients
+        if len(slopes) == 2:  # the usual index, without a loop
+            return Index(self.constant * factor, (slopes[0] * factor, slopes[1] * factor), self.shape)
+        return Index(self.constant * factor, tuple([slope * factor for slope in slopes]), self.shape)
 
     def __add__(self, other: IndexLike) -> Any:
+        if other.__class__ is int:
+            return Index(self.constant + other, self.coefficients, self.shape)
         return self._plus(other, 1, 1, "+")
 
     __radd__ = __add__
@@ -107,7 +112,7 @@ class Index:
         return self._plus(other, -1, 1, "-")
 
     def __mul__(self, other: IndexLike) -> Any:
-        number = whole(other)
+        number = other if other.__class__ is int else whole(other)
         if number is not None:
             return self._times(number)
         return NonAffine("the product of two indices") if isinstance(other, Index) else _other_operand("*", other)

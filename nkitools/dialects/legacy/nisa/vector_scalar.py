@@ -15,7 +15,7 @@ from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword
 from nkitools.dialects.legacy.nisa.value_calls import check_box, check_tiles, defined, memory_of, new_result, write_by
-from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
+from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import are_both_in_psum, beside, check_tile
 from nkitools.dialects.legacy.tiles.reductions import are_last, arranged, reduce
@@ -131,7 +131,7 @@ def tensor_tensor(
     what = "nisa.tensor_tensor"
     is_usual = dtype is None and mask is None and not kwargs
     form = (what, token_name(op), engine.__class__, getattr(engine, "name", None))
-    again: Tensor | None = value_again(form, (data1, data2), 3) if is_usual else None
+    again: Tensor | None = value_of_two(form, (data1, data2), 3) if is_usual else None
     if again is not None:
         return again
     memory = memory_of(what, kwargs)

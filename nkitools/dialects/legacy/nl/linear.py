@@ -18,7 +18,7 @@ from nkitools.dialects.legacy.kernels.kernel_state import form_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import box_lanes, checked, first_in_row, moved_by
 from nkitools.dialects.legacy.tiles import reshaping
-from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
+from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, element_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import new_tile, part, value_tile
@@ -62,7 +62,7 @@ def product(what: str, stationary: Tensor, moving: Tensor, mask: MaskLike = None
     where only the sizes tell whose they are (NK621).
     """
     form = (what, *options.values())
-    again: Tensor | None = value_again(form, (stationary, moving), 4) if mask is None else None
+    again: Tensor | None = value_of_two(form, (stationary, moving), 4) if mask is None else None
     if again is not None:
         return again
     for role, tile in (("stationary", stationary), ("moving", moving)):

@@ -15,7 +15,7 @@ from nkitools.dialects.legacy.indexing.masks import MaskLike, lanes_of
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.nisa.value_calls import checked
 from nkitools.dialects.legacy.tiles import elementwise
-from nkitools.dialects.legacy.tiles.call_forms import value_again
+from nkitools.dialects.legacy.tiles.call_forms import value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.reductions import arranged, reduce, reduce_into
 from nkitools.dialects.legacy.tiles.result_tiles import value_tile, write_lanes
@@ -44,7 +44,7 @@ def _binary(name: str, doc: str) -> Function:
             elementwise.keep_binary(name, x, y, value)
         return value
 
-    function.again = partial(value_again, name)  # type: ignore[attr-defined]
+    function.again = partial(value_of_two, name)  # type: ignore[attr-defined]
     return _named(
         function, name, f"{doc} Shapes broadcast, partitions too; the result is in SBUF, of the promoted dtype."
     )

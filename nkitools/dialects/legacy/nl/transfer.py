@@ -21,7 +21,7 @@ from nkitools.dialects.legacy.indexing.runtime_indices import RowAccess, check_r
 from nkitools.dialects.legacy.kernels.immutable_inputs import check_writable
 from nkitools.dialects.legacy.kernels.keywords import Keyword, check_keywords
 from nkitools.dialects.legacy.tiles.assignment import fitted
-from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_again
+from nkitools.dialects.legacy.tiles.call_forms import keep_form, value_of_one
 from nkitools.dialects.legacy.tiles.dtypes import ResultDType, result_type
 from nkitools.dialects.legacy.tiles.elementwise import check_tile
 from nkitools.dialects.legacy.tiles.result_tiles import copy_tile, new_tile, value_tile
@@ -86,7 +86,7 @@ def load(src: Tensor, *, mask: MaskLike = None, dtype: ResultDType = None, **kwa
         src = src.reshape((src.shape[0], 1))
     lanes = lanes_of(mask, src.shape, "nl.load")
     is_usual = lanes is None and dtype is None and not kwargs
-    again: Tensor | None = value_again("nl.load", (src,), 3) if is_usual else None
+    again: Tensor | None = value_of_one("nl.load", (src,), 3) if is_usual else None
     if again is not None:
         return again
     dst = Tensor(value_tile(src.shape, result_type(dtype, "nl.load", src)))

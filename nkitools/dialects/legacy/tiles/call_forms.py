@@ -7,10 +7,11 @@ allocation and the plan's computation, where all elements of the operands are wr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from nkitools.chip.core import CORE, Core
 from nkitools.chip.layout import Layout
@@ -18,13 +19,13 @@ from nkitools.chip.memory import Storage
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.issue.accumulation import note_accesses
+from nkitools.issue.fast_path import compiled
 from nkitools.issue.instruction import Instruction
 from nkitools.issue.plan import Plan
 from nkitools.issue.value_rules import judge_call
-from nkitools.record.record import StorageRecord
-from nkitools.record.rows import words_of, words_of_three
+from nkitools.record.record import Record, StorageRecord
+from nkitools.record.rows import operand_text, words_of
 
-_new = object.__new__
 _TILES: set[type[Any]] = set()  # the dialect's tensors, which this file stands below, once a form has been met
 
 
@@ -44,6 +45,10 @@ class CallForm:
     storages: dict[int, StorageRecord] = field(default_factory=dict)  # what records keep of the tile, by its site
 
 
+# A call of a form at a place: the site, the one that names the tile, and what the record keeps of the tile.
+KnownCall: TypeAlias = tuple[CallForm, int, int, StorageRecord]
+
+
 @dataclass(slots=True, eq=False)
 class BroughtForm:
     """The way of an open instruction's value to its assigned place."""
@@ -53,89 +58,116 @@ class BroughtForm:
     adds: bool  # to a destination that is written whole
 
 
-def value_again(what: Any, operands: tuple[Any, ...], depth: int) -> Any:
-    """Return the value of a call of a form that is known; None where it goes the usual way.
-
-    ``what`` is all of the call but its operands, which are tiles and numbers. ``depth``: how many frames outside of
-    this one the author's lies, where the author makes the call.
-    """
-    core = CORE.get()
-    if core is None or core.careful:
-        return None
-    views = []
-    for each in operands:
-        if each.__class__ in _TILES:
-            view = each.base
-            if each.access is not None or view.__class__ is not NkiTensor or not view.storage.full:
-                return None
-            views.append(view)
+# A call with operands of a known form, as generated source for a number of operands: {0} stands for each of them.
+_OPERAND = """\
+    if {0}.__class__ in TILES:
+        v_{0} = {0}.base
+        s_{0} = v_{0}.storage
+        if {0}.access is not None or v_{0}.__class__ is not T or not s_{0}.full:
+            return None
+        k_{0} = v_{0}._layout or v_{0}.layout
+        a_{0} = v_{0}.array
+    else:
+        s_{0} = None
+        k_{0} = {0}.__class__
+        a_{0} = {0}
+"""
+_LOOK_UP = """\
+    record = core.record
+    code, at = (frame := _getframe(depth)).f_code, frame.f_lasti
     try:
-        if len(operands) == len(views) == 2:  # the usual call, without a loop
-            first, second = views
-            form = core.plans.get((what, first._layout or first.layout, second._layout or second.layout))
-        else:
-            form = core.plans.get((what, *[_form_of(each) for each in operands]))
+        call = record.calls.get((what, id(code), at, {keys}))
     except TypeError:  # an argument that the usual way refuses
         return None
-    return None if form is None else _value_of_form(core, form, operands, views, depth + 1)
-
-
-def _form_of(operand: Any) -> Layout | type[Any]:
-    """Return what a form keeps of an operand: the layout of a tile, the class of a number."""
-    of: type[Any] = operand.__class__
-    if of not in _TILES:
-        return of
-    view: NkiTensor = operand.base
-    return view._layout or view.layout
-
-
-def _value_of_form(core: Core, form: CallForm, operands: tuple[Any, ...], views: list[NkiTensor], depth: int) -> Any:
-    """Return the value of a call of this form; ``views`` are those of the operands that are tiles."""
-    record = core.record
+    if call is None:
+        call = known_call(core, what, ({keys}), depth)
+        if call is None:
+            return None
+    form, site, naming, known = call
+    layout, plan = form.layout, form.plan
     if record.open is not None:
         record.begin_instruction()
-    site, naming = record.sites.current_and_naming(depth)
-    plan, layout = form.plan, form.layout
-    storage = Storage.of_layout(layout, naming)
+    storage = of_layout(layout, naming)
     storage.placed_to_fit = core.dialect.places_tiles
-    known = form.storages.get(naming)
-    if known is None:
-        form.storages[naming] = record.allocated(storage)
-    else:
+    record.storages[storage.id] = known
+    if record.observers:
         record.allocated(storage, known)
-    dst = _new(NkiTensor)
+    dst = new(T)
     dst.storage = storage
     dst.array = array = storage.array
-    dst.dtype = dtype = layout.dtype
-    dst.shape = shape = layout.shape
+    dst.dtype = layout.dtype
+    dst.shape = layout.shape
     dst.byte_offset = 0
     dst._layout = layout
-    if len(operands) == len(views) == 2:
-        first, second = views
-        words = words_of_three(dst, first, second)
-        if form.is_swapped:
-            form.compute(array, second.array, first.array, *form.absent)
-        else:
-            form.compute(array, first.array, second.array, *form.absent)
+"""
+_COMPUTE = """\
+    if form.is_swapped:
+        form.compute(array, {backwards}, *form.absent)
     else:
-        words = words_of((dst, *views))
-        arrays = [each.base.array if each.__class__ in _TILES else each for each in operands]
-        form.compute(array, *(arrays[::-1] if form.is_swapped else arrays), *form.absent)
+        form.compute(array, {arrays}, *form.absent)
     if core.evidence:
-        _judge(core, form, dst, operands)
+        judge(core, form, dst, operands)
     storage.full = True
     if plan.in_psum:
-        note_accesses(plan, [dst, *views])
-    value = _new(form.kind)
+        note_accesses(plan, (dst, *[each.base for each in operands if each.__class__ in TILES]))
+    value = new(form.kind)
     value.base = dst
     value.access = value.lanes = None
-    value.element = dtype
-    value.shape = shape
+    value.element = layout.dtype
+    value.shape = layout.shape
     value.opened = record.open_instruction(plan, site, words, storage)
     tell = TENSOR_MADE.get()
     if tell is not None:
         tell()
     return value
+"""
+
+
+def _calls_of(count: int) -> Callable[[Any, tuple[Any, ...], int], Any]:
+    """Return the function of calls with so many operands; see `value_of_two`."""
+    names = "xyz"[:count]
+    operands = [operand_text(f"s_{name}", f"k_{name}", f"v_{name}") for name in names]
+    words = [operand_text("storage", "layout", "dst"), *operands]
+    arrays = [f"a_{name}" for name in names]
+    source = [
+        "def value(what, operands, depth):\n",
+        "    core = CORE.get()\n",
+        f"    if core is None or core.careful or len(operands) != {count}: return None\n",
+        f"    {', '.join(names)}, = operands\n",
+        *[_OPERAND.format(name) for name in names],
+        _LOOK_UP.format(keys="".join(f"k_{name}, " for name in names)),
+        f"    if {' is not None and '.join(f's_{name}' for name in names)} is not None:\n",
+        f"        words = [{', '.join(words)}]\n",
+        "    else:\n",
+        f"        words = [{words[0]}]\n",
+        *[f"        if s_{name} is not None: words += ({text})\n" for name, text in zip(names, operands, strict=True)],
+        _COMPUTE.format(arrays=", ".join(arrays), backwards=", ".join(arrays[::-1])),
+    ]
+    namespace = {"CORE": CORE, "TENSOR_MADE": TENSOR_MADE, "TILES": _TILES, "T": NkiTensor, "new": object.__new__}
+    namespace |= {"_getframe": sys._getframe, "known_call": _known_call, "of_layout": Storage.of_layout}
+    namespace |= {"judge": _judge, "note_accesses": note_accesses}
+    found: Callable[[Any, tuple[Any, ...], int], Any] = compiled("".join(source), "value", namespace, "known calls")
+    return found
+
+
+def _known_call(core: Core, what: Any, of: tuple[Any, ...], depth: int) -> KnownCall | None:
+    """Return a call of a known form as this run makes it here; None where the form is not known.
+
+    ``of``: the layouts of the operands, or their classes.
+    """
+    form: CallForm | None = core.plans.get((what, *of))
+    if form is None:
+        return None
+    record: Record = core.record
+    site, naming = record.sites.current_and_naming(depth + 1)
+    known = form.storages.get(naming)
+    if known is None:
+        known = form.storages[naming] = StorageRecord.of_tile(form.layout, naming)
+    call = form, site, naming, known
+    place = record.sites.place(depth + 1)
+    if place is not None:
+        record.calls[what, *place, *of] = call
+    return call
 
 
 def keep_form(
@@ -233,3 +265,10 @@ def _judge(core: Core, form: CallForm, dst: NkiTensor, operands: tuple[Any, ...]
     views = [getattr(each, "base", each) for each in operands]
     named = dict(zip(form.names, reversed(views) if form.is_swapped else views, strict=True))
     judge_call(core, form.plan, form.instruction.roles, form.instruction.bound(dst=dst, **named, **form.static))
+
+
+# The value of a call of a form that is known; None where it goes the usual way. The first argument is all of the call
+# but its operands, which are tiles and numbers, the second the operands, the third how many frames outside of this
+# function the author's lies, where the author makes the call.
+value_of_one = _calls_of(1)
+value_of_two = _calls_of(2)

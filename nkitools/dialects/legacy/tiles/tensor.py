@@ -25,7 +25,7 @@ from nkitools.dialects.legacy.indexing.slicing import basic_view
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.dialects.legacy.tiles import elementwise, reshaping
 from nkitools.dialects.legacy.tiles.assignment import assign, update
-from nkitools.dialects.legacy.tiles.call_forms import value_again
+from nkitools.dialects.legacy.tiles.call_forms import value_of_two
 from nkitools.dialects.legacy.tiles.dtypes import element_type, shown
 from nkitools.dialects.legacy.tiles.python_forms import PythonForms
 from nkitools.dialects.legacy.tiles.result_tiles import part
@@ -44,7 +44,7 @@ def _operator(what: str, *, reverse: bool = False) -> Callable[[Any, Any], Any]:
     def operate(self: Tensor, other: Operand, modulus: Operand | None = None) -> Any:
         if modulus is not None:  # of pow
             self.__mod__(modulus)
-        again = value_again(what, (other, self) if reverse else (self, other), 2)
+        again = value_of_two(what, (other, self) if reverse else (self, other), 2)
         return self._operate(what, other, reverse=reverse) if again is None else again
 
     return operate
