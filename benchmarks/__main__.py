@@ -2,7 +2,8 @@
 
 The kernel's Python runs each time, and beside it the steps of a recorded run (replay). Times are the processor's; of
 what is compared, each takes its turn in every round, and the least of the rounds count.
-Then microseconds an instruction and an allocation, the start of a new process, and the peak of its memory, and last the
+Then microseconds an instruction (also one on a tile that has an address, or was written in part) and an allocation, the
+start of a new process with a kernel of some 400 instructions that runs once, and the peak of its memory, and last the
 custom C++ operators: their kernels' time with all checks to that without any, and the checks' part of a whole call.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 import nkitools
 from benchmarks import measure, operators
 from benchmarks.other_tree import InAnotherProcess
-from benchmarks.table import Figures, table
+from benchmarks.table import Figures, markdown, table
 from benchmarks.workloads import workloads
 from nkitools.customop import BuildError
 
@@ -46,6 +47,7 @@ def _options() -> argparse.Namespace:
         metavar="FILE",
         help="compare with figures of --json, or with another checkout (a folder), which takes turns with this one",
     )
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/explanation/speed.md instead")
     parser.add_argument("--no-operators", action="store_true", help="leave the custom C++ operators out")
     return parser.parse_args()
 
@@ -74,9 +76,9 @@ def measured(options: argparse.Namespace) -> list[Figures]:
 
 
 def _means(figures: Figures) -> dict[str, float]:
-    """Return the geometric means over the modern workloads."""
-    modern = [figures[each.name] for each in workloads() if not each.legacy]
-    return {key: math.exp(statistics.fmean(math.log(each[key]) for each in modern)) for key in _COMPARED}
+    """Return the geometric means over the workloads of the speed goal."""
+    goals = [figures[each.name] for each in workloads() if each.is_goal]
+    return {key: math.exp(statistics.fmean(math.log(each[key]) for each in goals)) for key in _COMPARED}
 
 
 def _rounded(figures: Figures) -> Figures:
@@ -101,13 +103,16 @@ def main() -> None:
             print(f"The earlier figures are another machine's, {earlier['machine']}: compare ratios alone.\n")
     nkitools.install_stand_in(prefer="builtin")
     found = measured(options)
-    print(table(found[0], found[1] if len(found) > 1 else before))
+    if options.markdown:
+        print(markdown(found[0], measure.machine()))
+    else:
+        print(table(found[0], found[1] if len(found) > 1 else before))
     if options.json is not None:
         sides = [_kept(options, measure.HERE, found[0])]
         if len(found) > 1:
             sides[0]["against"] = _kept(options, options.against, found[1])
         options.json.write_text(json.dumps(sides[0], indent=1) + "\n", encoding="utf-8")
-    if not options.no_operators:
+    if not (options.no_operators or options.markdown):
         try:
             print(f"\n{operators.table(options.rounds)}")
         except BuildError as error:

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 import nkitools
 from benchmarks.workloads import Workload, workloads
@@ -27,6 +29,7 @@ from nkitools import options
 HERE = Path(__file__).parent.parent
 CHAIN, ALLOCATED = 5000, 2000  # instructions of the chain, and tiles that a kernel allocates
 ACTIONS = "single actions"
+FAULTS = "page faults"
 
 Calls = dict[str, Callable[[], Any]]
 
@@ -60,13 +63,19 @@ class InThisProcess:
                 self.counts["dependences"] = dependences_of(run)
 
     def round(self) -> dict[str, float]:
-        """Run each call once, and return the processor's time of each.
+        """Run each call once, and return the processor's time of each, and the page faults of the simulator's.
 
         Each round has an order of its own: what the one before a call has left of memory and caches costs it time.
         """
         calls = list(self.calls.items())
         self.order.shuffle(calls)
-        return {name: cpu_seconds(call) / self.counts.get(name, 1) for name, call in calls}
+        found = {}
+        for name, call in calls:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            found[name] = cpu_seconds(call) / self.counts.get(name, 1)
+            if name == "simulator":
+                found[FAULTS] = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        return found
 
 
 def dependences_of(run: Any) -> int:
@@ -85,15 +94,22 @@ def workload_calls(workload: Workload, rules: str) -> Calls:
 
     calls: Calls = {
         "simulator": simulated,
-        "replayed": lambda: simulated(replay="on"),
+        "replayed": lambda: simulated(replay="auto"),  # a run where a kernel is none that is replayed
         "rules off": lambda: simulated("off"),
         "numpy": lambda: workload.plain(*workload.inputs),
         "tiles": lambda: workload.tiles(*workload.inputs),
     }
-    expected = calls["numpy"]()
-    for name in ("simulator", "replayed", "rules off", "tiles"):
-        np.testing.assert_allclose(calls[name](), expected, rtol=0, atol=workload.tolerance, err_msg=name)
+    expected = _in_float32(calls["numpy"]())
+    for name in ("simulator", *["replayed"] * 3, "rules off", "tiles"):
+        np.testing.assert_allclose(
+            _in_float32(calls[name]()), _in_float32(expected), rtol=0, atol=workload.tolerance, err_msg=name
+        )
     return calls
+
+
+def _in_float32(array: Any) -> Any:
+    """Return an array in a dtype in which NumPy compares and subtracts."""
+    return array.astype(np.float32, copy=False)
 
 
 def action_calls() -> Calls:
@@ -109,6 +125,26 @@ def action_calls() -> Calls:
         for _ in range(count):
             nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.maximum)
         nl.store(out, tile)
+        return out
+
+    @nki.jit
+    def placed_chain(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf, address=(0, 1024))
+        nisa.dma_copy(dst=tile, src=x)
+        for _ in range(count):
+            nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.maximum)
+        nl.store(out, tile)
+        return out
+
+    @nki.jit
+    def partly_written_chain(x: Any, count: int) -> Any:
+        out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[:, 0:1], src=x)
+        for _ in range(count):
+            nisa.tensor_tensor(dst=tile[:, 0:1], data1=tile[:, 0:1], data2=tile[:, 0:1], op=nl.maximum)
+        nl.store(out, tile[:, 0:1])
         return out
 
     @nki.jit
@@ -129,6 +165,8 @@ def action_calls() -> Calls:
     calls: Calls = {
         "chain": lambda: nkitools.simulate(chain, x, CHAIN),
         "no chain": lambda: nkitools.simulate(chain, x, 0),
+        "placed": lambda: nkitools.simulate(placed_chain, x, CHAIN),
+        "partly written": lambda: nkitools.simulate(partly_written_chain, x, CHAIN),
         "numpy": bare,
         "row": lambda: nkitools.simulate(row, x, ALLOCATED),
         "no row": lambda: nkitools.simulate(row, x, 0),
@@ -149,6 +187,8 @@ def figures(name: str, times: dict[str, float]) -> dict[str, float]:
         return {
             "us an instruction": 1e6 * (times["chain"] - times["no chain"]) / CHAIN,
             "us of NumPy in it": 1e6 * times["numpy"] / CHAIN,
+            "us an instruction on an address": 1e6 * (times["placed"] - times["no chain"]) / CHAIN,
+            "us an instruction on a tile written in part": 1e6 * (times["partly written"] - times["no chain"]) / CHAIN,
             "us an allocation": 1e6 * (times["row"] - times["no row"]) / ALLOCATED,
         }
     found = {
@@ -158,6 +198,8 @@ def figures(name: str, times: dict[str, float]) -> dict[str, float]:
         "replayed over tiles": times["replayed"] / times["tiles"],
         "rules / off": times["simulator"] / times["rules off"],
         "ms": 1e3 * times["simulator"],
+        "NumPy ms": 1e3 * times["numpy"],
+        FAULTS: times[FAULTS],
         "ms replayed": 1e3 * times["replayed"],
     }
     if "dependences" in times:
@@ -188,6 +230,11 @@ nkitools.simulate(softmax, x)
 lap("first run")
 nkitools.simulate(softmax, x)
 lap("second run")
+from kernels.nki.flash_attention import flash_attention
+heads = [np.ones((1100, 64), np.float32) for _ in range(3)]
+start = time.process_time()
+run = nkitools.simulate(flash_attention, *heads, causal=True)
+lap(f"first run of {{len(run.instructions)}} instructions")
 print(json.dumps(taken))
 """
 _PEAK = """
@@ -243,4 +290,14 @@ def machine() -> dict[str, Any]:
         "system": platform.system(),
         "python": platform.python_version(),
         "numpy": np.__version__,
+        "blas": _blas(),
     }
+
+
+def _blas() -> str:
+    """Return NumPy's BLAS library, and its kernel for this processor."""
+    found = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    if not found:
+        return "a BLAS that has no name"
+    first = found[0]
+    return f"{first['internal_api']} {first['version']} with its {first.get('architecture', 'only')} kernels"

@@ -34,16 +34,20 @@ def _starts(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
+def _float32(tile: Array) -> Array:
+    return tile.astype(np.float32, copy=False)
+
+
 def matmul(lhs_transposed: Array, rhs: Array) -> Array:
-    """``lhs_transposed.T @ rhs`` in tiles of 128 x 128 x 512."""
+    """``lhs_transposed.T @ rhs`` in tiles of 128 x 128 x 512; float32 inside and out."""
     contraction, rows = lhs_transposed.shape
     result = np.empty((rows, rhs.shape[1]), np.float32)
     for n in _starts(rhs.shape[1], BANK):
-        moving = [_loaded(rhs[k, n]) for k in _starts(contraction, ROWS)]
+        moving = [_float32(_loaded(rhs[k, n])) for k in _starts(contraction, ROWS)]
         for m in _starts(rows, ROWS):
             total = np.empty((m.stop - m.start, n.stop - n.start), np.float32)
             for number, (k, tile) in enumerate(zip(_starts(contraction, ROWS), moving, strict=True)):
-                _accumulated(total, _loaded(lhs_transposed[k, m]).T @ tile, first=number == 0)
+                _accumulated(total, _float32(_loaded(lhs_transposed[k, m])).T @ tile, first=number == 0)
             np.copyto(result[m, n], _loaded(total))
     return result
 
@@ -63,6 +67,48 @@ def softmax(logits: Array) -> Array:
         tile = _loaded(logits[rows])
         np.multiply(tile, _exponentials(tile), out=tile)
         np.copyto(result[rows], tile)
+    return result
+
+
+def narrow_softmax(logits: Array) -> Array:
+    """Softmax of 128 rows at a time in a dtype narrower than float32, which every computation widens and rounds."""
+    result = np.empty_like(logits)
+    for rows in _starts(logits.shape[0], ROWS):
+        tile = _loaded(logits[rows])
+        wide = _float32(tile)
+        inverse = _exponentials(wide)
+        np.copyto(tile, wide, casting="unsafe")
+        np.multiply(_float32(tile), inverse, out=wide)
+        np.copyto(tile, wide, casting="unsafe")
+        np.copyto(result[rows], tile)
+    return result
+
+
+def gather(table: Array, indices: Array) -> Array:
+    """Rows of a table, 128 at a time and 512 columns of them."""
+    result = np.empty((indices.size, table.shape[1]), table.dtype)
+    for rows in _starts(indices.size, ROWS):
+        chosen = _loaded(indices[rows])
+        for columns in _starts(table.shape[1], BANK):
+            tile = np.zeros((chosen.size, columns.stop - columns.start), table.dtype)
+            np.copyto(tile, table[chosen, columns])
+            np.copyto(result[rows, columns], tile)
+    return result
+
+
+def rotary(embedding: Array, cosine: Array, sine: Array) -> Array:
+    """Rotary embedding of 128 places at a time, all heads of up to 4096 elements together."""
+    result, half = np.empty_like(embedding), embedding.shape[2] // 2
+    heads = max(1, 4096 // embedding.shape[2])
+    for rows in _starts(embedding.shape[0], ROWS):
+        c, s = _loaded(cosine[rows])[:, None], _loaded(sine[rows])[:, None]
+        for chosen in _starts(embedding.shape[1], heads):
+            tile = _loaded(embedding[rows, chosen])
+            turned = np.empty_like(tile)
+            x, y = tile[..., :half], tile[..., half:]
+            np.subtract(np.multiply(x, c), np.multiply(y, s), out=turned[..., :half])
+            np.add(np.multiply(y, c), np.multiply(x, s), out=turned[..., half:])
+            np.copyto(result[rows, chosen], turned)
     return result
 
 

@@ -46,7 +46,7 @@ from nkitools.rules.catalogue import RULES
 from nkitools.rules.finding import REPORTER, refuse, report
 from nkitools.rules.finding import Reporter as Report
 
-_MAX_PLANS = 50_000
+_MAX_PLANS = 1_200  # of a chip, level, version and kind; a plan takes about 1.4 KiB
 _plans: dict[tuple[str, str, LanguageVersion, str], dict[tuple[Any, ...], Any]] = {}
 
 
@@ -293,10 +293,11 @@ class Programs:
 
 
 def _plans_of(generation: str, level: str, language: LanguageVersion, kind: str) -> dict[tuple[Any, ...], Any]:
-    """Return the kept plans: a memo only, so it may be emptied at any time."""
+    """Return the kept plans: a memo only, whose older half is forgotten where it has grown too large."""
     plans = _plans.setdefault((generation, level, language, kind), {})
     if len(plans) > _MAX_PLANS:
-        plans.clear()
+        for key in list(plans)[: len(plans) // 2]:
+            del plans[key]
     return plans
 
 

@@ -14,6 +14,8 @@ import pytest
 
 import nkitools
 from nkitools import options
+from nkitools.dialects.versions import language_of
+from nkitools.launch import programs
 from nkitools.replay.kept_lists import KEPT, MOST_FORMS
 
 nkitools.install_stand_in(prefer="builtin")
@@ -326,3 +328,13 @@ def test_torch_tensors_come_back_in_kind() -> None:
         assert torch.equal(run.outputs, torch.ones(SHAPE) * number**2)
     assert run.replayed.done
     assert torch.equal(total, torch.ones(SHAPE) * 10)
+
+
+def test_the_plans_of_many_shapes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The older half of them is forgotten, and what needs one again makes it again."""
+    monkeypatch.setattr(programs, "_MAX_PLANS", 20)
+    plans = programs._plans_of("trn2", "error", language_of(), "precise")
+    for size in (*range(1, 60), 1):
+        run = nkitools.simulate(exponential, np.ones((2, size), np.float32), replay="off")
+        assert (run.outputs == np.exp(np.float32(1))).all()
+        assert len(plans) <= 20 + 3  # of a run that began below the limit
