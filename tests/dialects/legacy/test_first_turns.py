@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import neuronxcc.nki as nki
@@ -9,6 +10,7 @@ import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
 
+from nkitools.dialects.legacy.kernels.carried_names import carried
 from nkitools.dialects.legacy.kernels.first_turns import rewritten
 from tests.dialects.legacy.running import outputs, random, run
 
@@ -155,6 +157,35 @@ def test_what_is_no_number_keeps_its_value_with_a_warning() -> None:
         return out
 
     np.testing.assert_allclose(outputs(assigned, X), sums, rtol=1e-5, atol=1e-6)
+
+
+def test_a_name_bound_under_the_condition_under_which_it_is_read_is_the_turns_own() -> None:
+    """A tile that ``if pool == 2`` makes anew in each turn is carried on by no ``if pool == 2`` behind it."""
+
+    def kernel(x: Any, pool: int) -> Any:
+        out = nl.ndarray((8, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(3):
+            if pool == 2:
+                tile = nl.load(x[:, nl.ds(4 * i, 4)])
+            if pool == 2:
+                tile = nl.max(tile.reshape((8, 2, 2)), axis=2)
+                nl.store(out[:, nl.ds(2 * i, 2)], tile)
+        return out
+
+    done = run(kernel, X, 2)
+    assert "NK622" not in [each.rule for each in done.findings]
+    np.testing.assert_array_equal(done.outputs, X.reshape(8, 6, 2).max(axis=2))
+
+
+@pytest.mark.parametrize("between", ["pool = pool + 0", "pass"])
+@pytest.mark.parametrize("second", ["if pool:", "if pool != 2:", "if True:"])
+def test_a_name_read_under_another_condition_is_carried_on(between: str, second: str) -> None:
+    """Where the second condition is another one, or reads a name bound anew, the earlier turn's value may be read."""
+    text = f"for i in r:\n  if pool:\n    tile = 1\n  {between}\n  {second}\n    print(tile)\n"
+    loop = ast.parse(text).body[0]
+    assert isinstance(loop, ast.For)
+    same = between == "pass" and second == "if pool:"
+    assert ("tile" in carried(loop)) is not same
 
 
 def test_programs_of_a_grid_and_simulate_kernel_see_the_same() -> None:

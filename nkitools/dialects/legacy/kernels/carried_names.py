@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from nkitools.lint.legacy_scopes import own_names
 from nkitools.lint.scope import own_nodes, stored
+
+
+@dataclass(frozen=True)
+class BoundUnder:
+    """A name that is bound wherever a condition holds."""
+
+    name: str
+    condition: str  # its source
+    reads: frozenset[str]  # the names in the condition
+
+
+Bound = set[str | BoundUnder]  # what is bound at a place of a body: always, or under a condition
 
 
 def carried(loop: ast.For) -> dict[str, int]:
@@ -28,19 +41,18 @@ class _Reads:
     def __init__(self) -> None:
         self.exposed: set[str] = set()
 
-    def block(self, body: Iterable[ast.stmt], bound: set[str]) -> set[str]:
+    def block(self, body: Iterable[ast.stmt], bound: Bound) -> Bound:
         """Return the names bound after some statements, of those ``bound`` before them."""
         for statement in body:
             bound = self._statement(statement, bound)
         return bound
 
-    def _statement(self, node: ast.stmt, bound: set[str]) -> set[str]:
+    def _statement(self, node: ast.stmt, bound: Bound) -> Bound:
         match node:
-            case ast.If(test=test, body=body, orelse=orelse):
-                bound = self._read(test, bound)
-                return self.block(body, bound) & self.block(orelse, bound)
+            case ast.If():
+                return self._if(node, bound)
             case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
-                bound = self._read(iterated, bound) | {each.id for each in stored([target])}
+                bound = _with(self._read(iterated, bound), {each.id for each in stored([target])})
                 return self.block(orelse, self.block(body, bound))
             case ast.While(test=test, body=body, orelse=orelse):
                 return self.block(orelse, self.block(body, self._read(test, bound)))
@@ -55,20 +67,47 @@ class _Reads:
                 return self.block(final, after)
             case ast.AugAssign(target=ast.Name(id=name), value=value):
                 self._use(name, self._read(value, bound))
-                return bound | {name}
+                return _with(bound, {name})
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                return bound | {name}  # what is inside runs elsewhere
+                return _with(bound, {name})  # what is inside runs elsewhere
         return self._read(node, bound)
 
-    def _read(self, node: ast.AST, bound: set[str]) -> set[str]:
+    def _if(self, node: ast.If, bound: Bound) -> Bound:
+        """Return what both branches bind, and under the condition what the first one binds alone."""
+        bound = self._read(node.test, bound)
+        condition = ast.unparse(node.test)
+        holds = {each.name for each in bound if isinstance(each, BoundUnder) and each.condition == condition}
+        then, otherwise = self.block(node.body, bound | holds), self.block(node.orelse, bound)
+        reads = _names_alone(node.test)
+        if reads is None or reads & {each.id for each in stored([*node.body, *node.orelse])}:
+            return then & otherwise
+        under = {BoundUnder(each, condition, reads) for each in then - otherwise if isinstance(each, str)}
+        return (then & otherwise) | under
+
+    def _read(self, node: ast.AST, bound: Bound) -> Bound:
         """Return the names bound after a simple statement or an expression: its reads come before what it binds."""
         hidden = own_names(node)
         found = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id not in hidden]
         for each in found:
             if isinstance(each.ctx, ast.Load):
                 self._use(each.id, bound)
-        return bound | {each.id for each in found if isinstance(each.ctx, ast.Store)}
+        return _with(bound, {each.id for each in found if isinstance(each.ctx, ast.Store)})
 
-    def _use(self, name: str, bound: set[str]) -> None:
+    def _use(self, name: str, bound: Bound) -> None:
         if name not in bound:
             self.exposed.add(name)
+
+
+def _with(bound: Bound, names: set[str]) -> Bound:
+    """Return what is bound after ``names`` are: a condition that reads one of these may hold no longer."""
+    if not names:
+        return bound
+    return {each for each in bound if isinstance(each, str) or not each.reads & names} | names
+
+
+def _names_alone(test: ast.expr) -> frozenset[str] | None:
+    """Return the names in a condition that depends on nothing else; None where calls, items or attributes do."""
+    inner = (ast.Call, ast.Attribute, ast.Subscript, ast.NamedExpr, ast.Await, ast.Yield, ast.comprehension)
+    if any(isinstance(each, inner) for each in ast.walk(test)):
+        return None
+    return frozenset(each.id for each in ast.walk(test) if isinstance(each, ast.Name))
