@@ -29,11 +29,7 @@ def _libraries(loaded: frozenset[str]) -> tuple[Any, ...]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS uses one thread inside, and afterwards as many as before.
-
-    OpenBLAS heeds only the thread that it was set in, so each run restores it in its own. Of runs side by side the one
-    that ends first lifts the limit for the others as well, which costs them time and nothing else.
-    """
+    """BLAS uses one thread inside, and afterwards as many as before, once no run is left."""
     global _running
     with _lock:
         if not _running:
@@ -42,11 +38,20 @@ def one_thread() -> Iterator[None]:
             ]
         _running += 1
         for library, _ in _before:
-            library.set_num_threads(1)
+            _limit(library, 1)
     try:
         yield
     finally:
         with _lock:
             _running -= 1
             for library, count in _before:
-                library.set_num_threads(count)
+                if not _running or getattr(library, "threading_layer", "") == "openmp":  # a limit of this thread alone
+                    _limit(library, count)
+
+
+def _limit(library: Any, count: int) -> None:
+    """Let a BLAS library use so many threads, whichever thread of Python asks.
+
+    ``set_num_threads`` of threadpoolctl 3.7 does nothing for OpenBLAS in any thread but the first that has called it.
+    """
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)

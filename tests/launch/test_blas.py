@@ -56,3 +56,40 @@ def test_runs_side_by_side_leave_it_as_it_was() -> None:
         leave.set()
         thread.join()
         assert threads() == before
+
+
+def test_it_is_one_in_any_thread() -> None:
+    """A run in a worker thread is limited where the main thread has set the number before, and restores it."""
+    seen: list[set[int]] = []
+
+    def kernel(x: Any) -> Any:
+        seen.append(threads())
+        return x
+
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        for _ in range(2):
+            thread = threading.Thread(target=nkitools.simulate, args=(kernel, np.ones((4, 4), np.float32)))
+            thread.start()
+            thread.join()
+            assert threads() == {2}
+    assert seen == [{1}, {1}]
+
+
+def test_the_limit_holds_until_the_last_run_ends() -> None:
+    """Of two runs side by side the one that ends first leaves the limit of the other as it is."""
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        entered, leave = threading.Event(), threading.Event()
+
+        def other() -> None:
+            with one_thread():
+                entered.set()
+                leave.wait(10)
+
+        thread = threading.Thread(target=other)
+        with one_thread():
+            thread.start()
+            entered.wait(10)
+        assert threads() == {1}
+        leave.set()
+        thread.join()
+        assert threads() == {2}
