@@ -16,7 +16,7 @@ from nkitools.rules.catalogue import RULES
 
 nkitools.install_stand_in(prefer="builtin")
 
-VALUE_RULES = ("NK304", "NK305", "NK404", "NK505", "NK509", "NK502", "NK508")
+VALUE_RULES = ("NK304", "NK305", "NK307", "NK404", "NK505", "NK509", "NK502", "NK508")
 EXAMPLES = {
     name: [(f"{name}-{number}", example.bad) for number, example in enumerate(rule.examples, start=1)]
     for name, rule in RULES.items()
