@@ -194,6 +194,12 @@ _TABLE = (
         help="the marks sim and hw are nkitools' own on tests that use none of its fixtures too",
     ),
     Option(
+        name="why",
+        choices=("on", "off"),
+        default="on",
+        help="say of a failed assertion on a result which elements are wrong, and what wrote them",
+    ),
+    Option(
         name="stand_in",
         has_flag=False,
         choices=("auto", "always", "never"),

@@ -6,6 +6,7 @@ from nkitools.chip.dialect_semantics import DialectSemantics
 from nkitools.chip.generations import Generation
 from nkitools.history.capacity import report_capacity
 from nkitools.history.device_loops import report_unequal_turns, report_unrolled
+from nkitools.history.overlaps import report_overlaps
 from nkitools.history.races import report_races
 from nkitools.history.speed import report_speed
 from nkitools.record.columns import Columns
@@ -14,12 +15,16 @@ from nkitools.record.reporter import Reporter
 
 
 def judge(record: Record, reporter: Reporter, chip: Generation, dialect: DialectSemantics) -> None:
-    """NK502, NK508, NK514 of several programs, NK202, NK203, NK701 to NK704, NK709; nothing under ``rules="off"``."""
+    """NK510, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
+
+    Nothing under ``rules="off"``.
+    """
     if reporter.level == "off":
         return
     columns = Columns(record)
     if record.keeps_parts:
         report_races(record, columns, reporter)
+    report_overlaps(columns, reporter)
     report_capacity(record, columns, reporter, chip, spills=dialect.spills)
     report_speed(columns, reporter, chip)
     report_unequal_turns(record, reporter)

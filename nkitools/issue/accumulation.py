@@ -6,6 +6,9 @@ behavior on hardware". With ``accumulate=None`` a tile of zeros that matmuls are
 examples, and both readings agree: other values are judged. Public kernels add to zeros with ``accumulate=True``, too,
 with right results on NeuronCore-v2 and v3: that is a warning.
 
+NK512: with ``accumulate=None`` a matmul adds to a sum that an instruction has read since; whether that is meant is not
+said. Only a sum that is read for sure, and continued in just the same place.
+
 NK506: the sums of matmuls are overwritten, and no instruction has read any of them. A write in part (a mask, a
 predicate, tensor indirection) is not judged, nor is one by another instruction than a matmul unless it overwrites all.
 """
@@ -33,7 +36,7 @@ _WORK: Any = 1000  # candidates that NumPy tries before it gives up on two strid
 
 @dataclass(slots=True, eq=False)
 class Sum:
-    """The unread sum of matmuls in a region.
+    """The sum of matmuls in a region.
 
     Its storage has the sum in a list, so the sum describes the storage and does not refer to it.
     """
@@ -42,6 +45,8 @@ class Sum:
     array: Array
     position: int  # of the first matmul
     matmuls: int = 1
+    is_read: bool = False  # an instruction has read it, or parts of it
+    reader: int = -1  # the position of the instruction that has read it for sure
 
     def meets(self, array: Array, region: Region, *, unless_sure: bool) -> bool:
         """Return whether an access has elements in common with it; ``unless_sure`` where finding out is too hard."""
@@ -118,7 +123,11 @@ def note_read(tensor: NkiTensor) -> None:
     if sums:
         tensor = getattr(tensor, "columns", tensor)  # all that tensor indirection chooses from
         here = _place(tensor)
-        sums[:] = [each for each in sums if not each.meets(tensor.array, here, unless_sure=True)]
+        for each in sums:
+            if not each.is_read and each.meets(tensor.array, here, unless_sure=True):
+                each.is_read = True
+                if tensor.array is each.array or each.meets(tensor.array, here, unless_sure=False):
+                    each.reader = current_core("PSUM").record.next_position
 
 
 def _note_writer(plan: Plan, tensor: NkiTensor) -> None:
@@ -144,7 +153,9 @@ def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
     if not sums and not multiplies:
         return
     here = _place(tensor)
-    met = [each for each in sums if each.meets(tensor.array, here, unless_sure=False)] if sums else ()
+    met = [each for each in sums if each.meets(tensor.array, here, unless_sure=False)] if sums else []
+    if any(each.is_read for each in met):
+        met = _go_on(plan, tensor, here, met)
     # A matmul adds to its own tensor's sums only: those of others that lie there it overwrites.
     added = [each for each in met if each.claim.id == tensor.storage.id] if multiplies and not plan.overwrites else []
     for each in met:
@@ -155,6 +166,35 @@ def _note_sums(plan: Plan, tensor: NkiTensor) -> None:
         each.matmuls += 1
     if multiplies and not added:
         sums.append(Sum(_claim(tensor, here), tensor.array, current_core(plan.name).record.count))
+
+
+def _go_on(plan: Plan, tensor: NkiTensor, here: Region, met: list[Sum]) -> list[Sum]:
+    """Return the unread ones of the sums that a write meets, and forget those that were read; NK512 for one continued.
+
+    A sum that is continued is unread again.
+    """
+    sums = tensor.storage.sums
+    assert sums is not None
+    continues = plan.wants_fresh and not plan.overwrites
+    for each in [each for each in met if each.is_read]:
+        is_same = each.claim.id == tensor.storage.id and each.claim.region == here
+        if continues and is_same:
+            is_said = plan.adds_always or not current_core(plan.name).dialect.has_known_issues
+            if each.reader >= 0 and not is_said:
+                _report_continued(plan, tensor, each)
+            each.is_read, each.reader = False, -1
+        else:
+            sums.remove(each)
+    return [each for each in met if not each.is_read]
+
+
+def _report_continued(plan: Plan, tensor: NkiTensor, read: Sum) -> None:
+    line = current_core(plan.name).record.site_at(read.reader).line
+    message = (
+        f"{plan.name}: without accumulate= it adds to the sum in {describe(tensor)}, which line {line} has read "
+        "already, as if it were finished"
+    )
+    report("NK512", message, about=(tensor,))
 
 
 def _claim(tensor: NkiTensor, region: Region) -> Claim:

@@ -1,4 +1,4 @@
-"""A second run of a launch, on the arguments as they were: for values that nobody had asked for in the first one.
+"""A second run of a launch, on the arguments as they were: for values that the first one has not kept.
 
 Arguments of few bytes are copied before the first run. Of larger ones only those are that this kernel is known to write
 to. Where neither is so, a second run on the arguments as they are now counts only if it gives the same results.
@@ -23,6 +23,7 @@ from nkitools.launch.nested_arguments import mapped, parts_of
 from nkitools.record.columns import Columns
 from nkitools.record.record import Observer, Record
 from nkitools.record.run import Run
+from nkitools.record.run_contents import RunContents
 from nkitools.record.watch.watching import observing
 from nkitools.rules.finding import KernelError
 
@@ -46,7 +47,7 @@ class Again:
         self._given = args, kwargs
         self._copies = _copies(self._given, launch)
 
-    def __call__(self, observer: Observer, first: Run) -> Run | str:
+    def __call__(self, observer: Observer, first: RunContents) -> RunContents | str:
         """Run the launch once more, with an observer; or return why that is not the first run over again."""
         if first.precision != "precise":
             return "it has computed in full precision"
@@ -118,7 +119,7 @@ def _arrays(given: Any) -> Iterator[Any]:
             yield from (part for _, part in parts_of(value) if framework_of(part) is not None)
 
 
-def _writes_arguments(run: Run) -> bool:
+def _writes_arguments(run: RunContents) -> bool:
     return any(
         record.storages[each].is_given
         for record in run.all_records
@@ -127,7 +128,7 @@ def _writes_arguments(run: Run) -> bool:
     )
 
 
-def _is_alike(first: Run, second: Run) -> bool:
+def _is_alike(first: RunContents, second: RunContents) -> bool:
     """Return whether two runs have issued the same instructions on the same views."""
     pairs = zip(first.all_records, second.all_records, strict=True)
     return all(_views(one) == _views(other) for one, other in pairs)

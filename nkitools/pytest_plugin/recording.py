@@ -101,6 +101,12 @@ class Recorder:
             self._outcome = report.outcome
         if tally is not None:
             self._report(report, tally)
+        if report.failed and call.when == "call" and call.excinfo is not None and self.runs:
+            from nkitools.pytest_plugin.wrong_elements import HEADING, wrong_elements
+
+            lines = wrong_elements(self._config, item.nodeid, call.excinfo.value, self.runs)
+            if lines:
+                report.sections.append((HEADING, "\n".join(lines)))
         return report
 
     def _report(self, report: pytest.TestReport, tally: Tally) -> None:

@@ -1,4 +1,4 @@
-"""What an element was made of: a backward slice of a run, as `Run.why` returns it."""
+"""A backward slice of a run, as `Run.why` returns it: all that an element was made from."""
 
 from __future__ import annotations
 

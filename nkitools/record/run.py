@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.record.notebook import notebook_frame
 from nkitools.record.run_contents import RunContents
-from nkitools.record.slice_offer import slice_of_run
+from nkitools.record.slice_offer import Index, Output, slice_of_run
 from nkitools.record.time_estimate import estimate_of_run
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Run(RunContents):
 
         return Dependences(self.all_records)
 
-    def why(self, output: Any = 0, index: Any = ()) -> Slice:
+    def why(self, output: Output = 0, index: Index = ()) -> Slice:
         """Return everything that an element, or a region, of a result was made of: its exact backward slice.
 
         ``output``: the name of a tensor in HBM, the number of a result, or an array that is a result or an argument.

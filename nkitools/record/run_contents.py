@@ -36,7 +36,7 @@ class WatchCounts(Protocol):
 class SecondRun(Protocol):
     """The launch of a run, to be run once more, see `nkitools.launch.second_run.Again`."""
 
-    def __call__(self, observer: Observer, first: Any) -> Any: ...
+    def __call__(self, observer: Observer, first: RunContents) -> RunContents | str: ...
 
 
 @dataclass(eq=False)

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import EllipsisType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from nkitools.chip.argument_types import FrameworkArray
     from nkitools.record.element_slice import Slice
     from nkitools.record.run import Run
 
 
+Index: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
+"""Elements of an output, as an array takes them."""
+
+Output: TypeAlias = "int | str | FrameworkArray"
+"""A result by its number, a tensor by its name, or an array that is a result."""
+
+
 class _Makers(NamedTuple):
-    slices: Callable[[Run, Any, Any], Slice]
+    slices: Callable[[Run, Output, Index], Slice]
     lines: Callable[[Slice], list[str]]
 
 
 _offered: list[_Makers] = []
 
 
-def offer_slices(slices: Callable[[Run, Any, Any], Slice], lines: Callable[[Slice], list[str]]) -> None:
+def offer_slices(slices: Callable[[Run, Output, Index], Slice], lines: Callable[[Slice], list[str]]) -> None:
     """Let ``slices`` make the slices of runs, and ``lines`` their texts."""
     _offered[:] = [_Makers(slices, lines)]
 
 
-def slice_of_run(run: Run, output: Any, index: Any) -> Slice:
+def slice_of_run(run: Run, output: Output, index: Index) -> Slice:
     """Return what elements of a run were made of."""
     return _offered[0].slices(run, output, index)
 

@@ -1,1 +1,1 @@
-"""Why an element of a result is what it is: backward slices of a run, element by element."""
+"""Backward slices of a run, element by element: the making of each element of a result."""

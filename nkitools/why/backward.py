@@ -88,13 +88,13 @@ class Backward:
         for visit in self.visits.values():
             yield from visit.reads.values()
 
-    def start(self, number: int, access: Access, wanted: Array) -> Read:
-        """Go back from elements of a view, as they are at the end of the run."""
+    def start(self, number: int, access: Access, wanted: Array, most: int | None = None) -> Read:
+        """Go back from elements of a view, as they are at the end of the run; through so many instructions at most."""
         asked = Read("", number, self.records[number].count, access, wanted)
         self.asked.append(asked)
         units = self.memories[number].units_of(access, wanted)
         self._follow(number, access, units, asked, None)
-        while self._todo:
+        while self._todo and (most is None or len(self.visits) < most):
             at, number = heapq.heappop(self._todo)
             node = number, -at
             if node in self._pending:
@@ -198,7 +198,7 @@ class Backward:
             self._want(earlier, result, np.ones((), np.bool_))
 
     def _read_state(self, node: Node, state: str, lanes: Array) -> None:
-        """Go back from lanes of what an engine keeps."""
+        """Go back from lanes of an engine's own state."""
         number, position = node
         left = lanes.reshape(-1).copy()
         for earlier in sorted(self.memories[number].registers.get(position, ()), reverse=True):

@@ -13,6 +13,7 @@ from nkitools.chip.numerics import Array
 from nkitools.record.dataflow.last_accesses import GIVEN, UNWRITTEN
 from nkitools.record.element_slice import Slice, SliceDetails, SlicePart, SliceStep
 from nkitools.record.instruction_reader import instruction_at
+from nkitools.record.instruction_record import InstructionRecord
 from nkitools.record.last_writer import bytes_of
 from nkitools.record.record import StorageRecord
 from nkitools.record.rows import Access
@@ -57,6 +58,14 @@ def way_back(run: Run, asked: Asked) -> _Way:
     return _way_of(run, back, asked)
 
 
+def nearest_steps(run: Run, asked: Asked, most: int) -> list[InstructionRecord]:
+    """Return the last instructions on the way back from what was asked for, the last one first; at most so many."""
+    back = Backward(run)
+    back.start(*asked, most=most)
+    nodes = sorted(back.visits, key=lambda node: (-node[1], node[0]))[:most]
+    return [instruction_at(back.records[number], position) for number, position in nodes]
+
+
 def _way_of(run: Run, back: Backward, asked: Asked) -> _Way:
     values, reason = _values_for(run, back)
     if values is not None and not back.is_exact:
@@ -82,7 +91,7 @@ def _values_for(run: Run, back: Backward) -> tuple[Values | None, str]:
 
 
 class _Told:
-    """A way back, told in the author's terms."""
+    """A way back as an author sees it: tensors, indices, values."""
 
     def __init__(self, run: Run, way: _Way) -> None:
         self._back, self._values, self._reason = way.back, way.values, way.reason
@@ -175,7 +184,7 @@ def _last_first(item: tuple[Node, Visit]) -> tuple[int, int]:
 
 
 def _made(node: Node, name: str, visit: Visit, back: Backward) -> Read:
-    """Return what an instruction has made, in the form of what is read of it afterwards."""
+    """Return what an instruction has made, in the form in which later instructions read it."""
     number, position = node
     access, mask = visit.results[name], visit.made[name]
     view = back.view_of(node, name)

@@ -1,4 +1,4 @@
-"""What values show of an instruction: the terms of a sum, and where NaN, infinity or a loss of digits entered."""
+"""Marks of an instruction by its values: the terms of a sum, and where NaN, infinity or a loss of digits entered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sent what an instruction has received: collectives of ranks, and exchanges of two cores."""
+"""The senders of data that instructions have received: in collectives of ranks, and in exchanges of two cores."""
 
 from __future__ import annotations
 

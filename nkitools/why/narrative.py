@@ -102,7 +102,7 @@ def _marks(steps: Sequence[SliceStep]) -> list[str]:
 
 
 def _brought(steps: Sequence[SliceStep], seen: set[str]) -> list[str]:
-    """Say which turn of several has read the first NaN or infinity, and of which element."""
+    """Say which turn of several has read the first NaN or infinity, and from which element."""
     if len(steps) < 2 or seen:
         return []
     for step in reversed(steps):

@@ -1,0 +1,137 @@
+"""Instructions that write over what they still have to read (NK510).
+
+An engine and a DMA read and write element after element, and the documents promise no order. Source and destination may
+be the same elements in the same places. Shifted or permuted, a part of the source may be overwritten before it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.element_boxes import boxes_text
+from nkitools.chip.layout import Layout
+from nkitools.record.columns import Columns
+from nkitools.record.last_writer import bytes_of
+from nkitools.record.record import Record
+from nkitools.record.reporter import Reporter
+from nkitools.rules.finding import report
+
+_IN_PLACE = frozenset({"same", "transpose"})
+"""The words of element maps by which one element of the source makes one of the destination."""
+
+_MOST = 1 << 22  # elements of views that are looked at
+
+
+def report_overlaps(columns: Columns, reporter: Reporter) -> None:
+    """NK510, once for a line and a plan."""
+    record = columns.record
+    seen: set[tuple[int, int]] = set()
+    for position in _suspects(columns):
+        row = record.row(position)
+        if (row.plan.id, row.site) in seen:
+            continue
+        found = _overlap(record, row)
+        if found is not None:
+            seen.add((row.plan.id, row.site))
+            _report(record, reporter, row, *found)
+
+
+def _suspects(columns: Columns) -> list[int]:
+    """Return the first instruction of each form that reads and writes one storage through different views."""
+    firsts, record = columns.first_operands, columns.record
+    if not columns.positions.size:
+        return []
+    may = _may_overlap(record)
+    plans = np.array([number for number, each in record.plans.items() if may(each.plan)], np.int64)
+    of_plan = np.isin(columns.plans, plans)[columns.positions]
+    first = firsts[:-1][columns.positions]  # the destination is the first operand
+    same = (columns.storages == columns.storages[first]) & of_plan
+    same[firsts[:-1]] = False
+    same &= (
+        (columns.layouts != columns.layouts[first])
+        | (columns.byte_offsets != columns.byte_offsets[first])
+        | _turns(columns)
+    )
+    at = np.flatnonzero(same)
+    if not at.size:
+        return []
+    forms = np.stack((
+        columns.heads[columns.positions[at]], columns.layouts[at], columns.layouts[first[at]],
+        columns.byte_offsets[at] - columns.byte_offsets[first[at]],
+    ))  # fmt: skip
+    _, once = np.unique(forms, axis=1, return_index=True)
+    return sorted(set(columns.positions[at[once]].tolist()))
+
+
+def _turns(columns: Columns) -> Any:
+    """Return for each operand whether its plan permutes elements, so that the same view counts, too."""
+    record = columns.record
+    plans = [number for number, each in record.plans.items() if "transpose" in _words(each.plan)]
+    return np.isin(columns.plans, np.array(plans, np.int64))[columns.positions]
+
+
+def _may_overlap(record: Record) -> Any:
+    """Return what says whether a plan makes single elements of single ones, all of them."""
+
+    def may(plan: Any) -> bool:
+        return (
+            bool(plan.written) and plan.written[0] and not plan.names_only and not plan.touches and bool(_words(plan))
+        )
+
+    return may
+
+
+def _words(plan: Any) -> frozenset[str]:
+    """Return the words of the rules by which a plan's first result is made of operands of this core."""
+    made = dict(plan.elements.made).get(plan.operands[0], ()) if plan.operands else ()
+    return frozenset(rule.kind for source, rule in made if source.rank is None and source.core is None) & _IN_PLACE
+
+
+def _overlap(record: Record, row: Any) -> tuple[int, Any] | None:
+    """Return the operand whose elements an instruction overwrites elsewhere, and which these are; None for none."""
+    names, accesses = row.plan.operands, row.accesses()
+    target = accesses[0]
+    if any(record.beside.part(row.position, operand) for operand in range(len(accesses))):
+        return None
+    for source, rule in dict(row.plan.elements.made)[names[0]]:
+        if (
+            rule.kind not in _IN_PLACE
+            or source.rank is not None
+            or source.core is not None
+            or source.operand not in names
+        ):
+            continue
+        operand = names.index(source.operand)
+        access = accesses[operand]
+        if access.written or access.storage != target.storage or access.layout.elements > _MOST:
+            continue
+        wrong = _shifted(access.layout, access.byte_offset, target.layout, target.byte_offset, rule.kind == "transpose")
+        if wrong is not None:
+            return operand, wrong
+    return None
+
+
+def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool) -> Any:
+    """Return which elements of the source are overwritten by others; None for none."""
+    read, written = (first + bytes_of(of)).reshape(-1), (begin + bytes_of(into)).reshape(-1)
+    if turns:
+        size = of.shape[0]
+        written = written.reshape(-1, size).T.reshape(-1) if written.size % size == 0 else written
+    if read.size != written.size or np.array_equal(read, written):
+        return None
+    apart = read != written
+    wrong = np.isin(read, written) & apart
+    return wrong.reshape(of.shape) if wrong.any() else None
+
+
+def _report(record: Record, reporter: Reporter, row: Any, operand: int, wrong: Any) -> None:
+    name = record.name_of(row.access(0).storage) or "a tensor"
+    role = row.plan.operands[operand]
+    message = (
+        f"{row.plan.name}: `{row.plan.operands[0]}` and `{role}` share elements of `{name}` in other places: "
+        f"{boxes_text(role, wrong)} is overwritten by other elements of the same instruction"
+    )
+    with reporter.placed(record.sites[row.site]):
+        report("NK510", message)

@@ -1,0 +1,18 @@
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_tensor(dst=tile[:, 256:512], data1=tile[:, 256:512], data2=tile[:, 0:256], op=nl.add)
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+inputs = (np.ones((128, 512), np.float32),)

@@ -1,0 +1,99 @@
+"""A failed assertion on a simulated result says which elements are wrong, what wrote them, and of what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# pytester forgets what a session in this process imported, and classes would be there twice.
+import nki.isa
+import nki.language  # noqa: F401
+import pytest
+
+import nkitools.launch.simulate
+import nkitools.pytest_plugin.wrong_elements
+import nkitools.why.narrative  # noqa: F401
+from tests.pytest_plugin.test_reports import block
+
+KERNEL = """
+import numpy as np
+import nkitools
+import nki.isa as nisa
+import nki.language as nl
+
+def doubled(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    for m in range(2):
+        tile = nl.ndarray((4, 4), x.dtype)
+        nisa.dma_copy(tile, x[4 * m : 4 * m + 4])
+        nisa.tensor_scalar(tile, tile, nl.multiply, 2.0 + m)
+        nisa.dma_copy(out[4 * m : 4 * m + 4], tile)
+    return out
+
+def run(kernel, x):
+    return nkitools.simulate(kernel, x).outputs
+
+X = np.ones((8, 4), np.float32)
+"""
+
+FIVE = [
+    "first wrong: out[4, 0] is 3.0, expected 2.0; 16 of 32 differ",
+    "worst wrong: out[4, 0] is 3.0, expected 2.0",
+    "out[4, 0] was written by kernels.py:12 dma_copy (turn m=1)",
+    "made from what kernels.py:11 tensor_scalar (turn m=1), kernels.py:10 dma_copy (turn m=1) wrote",
+]
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        "np.testing.assert_allclose(run(doubled, X), 2 * X)",
+        "np.testing.assert_array_equal(run(doubled, X), 2 * X)",
+        "found, wanted = run(doubled, X), 2 * X; assert np.allclose(found, wanted)",
+        "found, wanted = run(doubled, X), 2 * X; assert (wanted == found).all()",
+    ],
+)
+def test_five_lines(author: Any, assertion: str) -> None:
+    """By functions that compare arrays and by the names of an assertion alike."""
+    author.write(kernels=KERNEL)
+    test = f"from kernels import *\ndef test_it():\n    {assertion}\n"
+    result = author.run(test=test.replace("; ", "\n    "))
+    result.assert_outcomes(failed=1)
+    lines = block(result, "nki why")
+    assert lines[:4] == FIVE
+    assert lines[4].startswith("more: ")
+    assert lines[4].endswith("run_kernel.run.why(0, (4, 0))")
+
+
+def test_the_command_tells_more(author: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run of the failed test is in pytest's cache; the command that is printed reads it there."""
+    from click.testing import CliRunner
+
+    from nkitools.cli import main
+
+    author.write(kernels=KERNEL)
+    body = "out = run(doubled, X)\n    want = 2 * X\n    assert (out == want).all()\n"
+    author.write(test_it=f"from kernels import *\ndef test_it():\n    {body}")
+    result = author.pytester.runpytest_subprocess("-p", "nkitools.pytest_plugin")
+    command = block(result, "nki why")[4].removeprefix("more: ").partition(";")[0].split()
+    assert command[:2] == ["nkitools", "why"]
+    monkeypatch.chdir(author.pytester.path)
+    done = CliRunner().invoke(main, command[1:], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "argument: x[4, 0] (1 element)" in done.output
+
+
+@pytest.mark.parametrize(
+    ("args", "assertion"),
+    [
+        (("--nki-why=off",), "np.testing.assert_allclose(run(doubled, X), 2 * X)"),
+        ((), "assert run(doubled, X).shape == (1, 1)"),
+        ((), "raise ValueError(run(doubled, X))"),
+    ],
+)
+def test_nothing_is_said(author: Any, args: tuple[str, ...], assertion: str) -> None:
+    """Where the option is off, and of failures that compare no result."""
+    author.write(kernels=KERNEL)
+    test = f"from kernels import *\ndef test_it():\n    {assertion}\n"
+    result = author.run(*args, test=test)
+    result.assert_outcomes(failed=1)
+    result.stdout.no_fnmatch_line("*nki why*")
