@@ -145,7 +145,11 @@ class Instruction(InstructionForm, Generic[P]):
         # What binds a call's arguments; None where that depends on the NKI version, and then one for each in binders.
         self._bind: Binder | None = binder(self.name, self.form)
         self.binders: Mapping[LanguageVersion, Binder] = {}
-        self._issue = issuer(self, self.form, self.roles)
+
+    @cached_property
+    def _issue(self) -> Issue:
+        """Return the fast path, whose source is generated at the first call."""
+        return issuer(self, self.form, self.roles)
 
     def __repr__(self) -> str:
         return f"<instruction nisa.{self.name}{self.signature}>"

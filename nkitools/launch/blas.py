@@ -52,6 +52,6 @@ def one_thread() -> Iterator[None]:
 def _limit(library: Any, count: int) -> None:
     """Let a BLAS library use so many threads, whichever thread of Python asks.
 
-    ``set_num_threads`` of threadpoolctl 3.7 does nothing for OpenBLAS in any thread but the first that has called it.
+    ``set_num_threads`` of threadpoolctl 3.8 does nothing for OpenBLAS in any thread but the first that has called it.
     """
     getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
