@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nkitools.report.perfetto import save_timeline
     from nkitools.report.run_diff import compare_runs
     from nkitools.rules.finding import Finding, KernelError, NotModelled
+    from nkitools.sweeps.tune import tune
 
 __version__ = "0.1.0"
 
@@ -55,13 +56,14 @@ _LAZY = {
     "write_page": "nkitools.report.page.document",
     "precision_split": "nkitools.precision.split",
     "simulate": "nkitools.launch.simulate",
+    "tune": "nkitools.sweeps.tune",
 }
 
 __all__ = [
     "Finding", "KernelError", "NotModelled", "Print", "Prints", "Run", "SavedRunError", "WatchWarning", "__version__",
     "allow_findings", "capture_prints", "collect_runs", "compare_runs", "customop", "expect_finding",
     "install_stand_in", "load_run", "mx", "page", "pallas", "precision_split", "remove_stand_in", "save_timeline",
-    "simulate", "strategies", "watching", "write_page",
+    "simulate", "strategies", "tune", "watching", "write_page",
 ]  # fmt: skip
 
 

@@ -51,6 +51,7 @@ def _estimates(
 ) -> list[Estimate]:
     from nkitools.launch.simulate import simulate
     from nkitools.precision.runs import copied
+    from nkitools.sweeps.variants import keywords_of
     from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
     from nkitools.targets.imports import stand_in
 
@@ -60,7 +61,7 @@ def _estimates(
             function = kernel_of(module, name)
             _set(module, function, settings)
             args, kwargs = inputs_of(module, inputs)
-            kwargs |= _keywords(function, settings)
+            kwargs |= keywords_of(function, _settings(settings))
         except BadRequest as error:
             raise click.UsageError(str(error)) from None
         found = []
@@ -85,12 +86,6 @@ def _settings(settings: tuple[str, ...]) -> dict[str, Setting]:
         except (SyntaxError, ValueError):
             found[name] = value
     return found
-
-
-def _keywords(kernel: Kernel, settings: tuple[str, ...]) -> dict[str, Setting]:
-    """Return the settings that are parameters of the kernel."""
-    parameters = inspect.signature(kernel).parameters
-    return {name: value for name, value in _settings(settings).items() if name in parameters}
 
 
 def _set(module: ModuleType, kernel: Kernel, settings: tuple[str, ...]) -> None:

@@ -4,7 +4,8 @@ run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
@@ -15,6 +16,7 @@ from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
 from nkitools.rules.finding import Finding
+from nkitools.sweeps.space import Space, points_of
 
 Block = TypeVar("Block")  # a choice, in the form that its function takes
 
@@ -115,7 +117,7 @@ def sweep(
     make_fn: Callable[[Block], Callable[..., Any]],
     /,
     *args: Argument,
-    blocks: Iterable[Block],
+    blocks: Iterable[Block] | Space,
     chips: str | Sequence[str] = ("v5e", "v6e", "tpu7x"),
     timeout: float = 120.0,
 ) -> Sweep[Block]:
@@ -123,7 +125,7 @@ def sweep(
 
     - ``make_fn`` takes one of ``blocks``, of whatever form, and returns the JAX function with Pallas calls to try.
     - ``args``: the function's arrays; only their shapes and dtypes count, so ``jax.ShapeDtypeStruct`` will do.
-    - ``blocks``: the choices.
+    - ``blocks``: the choices, or a space (a dictionary of lists, or a TOML file): ``make_fn`` then takes a dictionary.
     - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x.
     - ``timeout``: seconds for the compilation of one Pallas call.
 
@@ -133,7 +135,7 @@ def sweep(
     unchanged. ``ValueError`` for a chip that there is not, for no blocks, and for a function without Pallas calls;
     ``NotModelled`` (NK607) without JAX.
     """
-    choices = list(blocks)
+    choices: list[Any] = list(points_of(blocks) if isinstance(blocks, (Mapping, str, os.PathLike)) else blocks)
     if not choices:
         raise ValueError("blocks is empty; give the choices to try")
     plan = Plan(chips=chosen(chips), modes=("lower", "aot"), timeout=timeout)

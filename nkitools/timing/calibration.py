@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,6 +14,8 @@ from nkitools.chip.generations import Generation
 from nkitools.timing.knobs import is_calibrated
 
 UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
+OUTSIDE_FACTOR = 1.5  # how much wider it is for each respect in which a kernel is unlike the calibrated ones
+CALIBRATED_DTYPES = frozenset({"float32", "bfloat16"})  # those of the published kernels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +90,28 @@ def quality() -> Quality:
     )
 
 
-def band(chip: Generation) -> tuple[float, float]:
-    """Return the factors of an estimate between which eight of ten published latencies of the calibration lie."""
+def outside(dtypes: Iterable[str], latency_us: float, cores: int) -> tuple[str, ...]:
+    """Return in what respects a kernel lies outside of what was calibrated."""
+    published = [row.published_us for row in calibration_rows() if row.counts]
+    others = sorted(each for each in set(dtypes) - CALIBRATED_DTYPES if "float" in each)
+    found = [f"dtypes {', '.join(others)}"] if others else []
+    if cores > 1:
+        found.append(f"{cores} cores")
+    if not min(published) <= latency_us <= max(published):
+        found.append("a latency beyond the published ones")
+    return tuple(found)
+
+
+def band(chip: Generation, points: int = 0) -> tuple[float, float]:
+    """Return the factors of an estimate between which eight of ten published latencies of the calibration lie.
+
+    ``points``: in how many respects the kernel lies outside of what was calibrated, each of which widens the band.
+    """
+    factor = OUTSIDE_FACTOR**points * (1.0 if is_calibrated(chip) else UNCALIBRATED_FACTOR)
     ratios = sorted(row.published_us / row.estimate_us for row in calibration_rows() if row.counts)
     tenth = len(ratios) // 10
     lower, upper = min(ratios[tenth], 1.0), max(ratios[-1 - tenth], 1.0)
-    if is_calibrated(chip):
-        return lower, upper
-    return lower / UNCALIBRATED_FACTOR, upper * UNCALIBRATED_FACTOR
+    return lower / factor, upper * factor
 
 
 def _rank_correlation(first: list[float], second: list[float]) -> float:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nkitools.chip.generations import Generation, generation_of
+from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
-from nkitools.timing.calibration import band, quality
+from nkitools.timing.calibration import band, outside, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import is_calibrated, knobs_of
@@ -16,6 +21,7 @@ from nkitools.timing.timeline import timeline_of
 from nkitools.timing.traffic import matmul_flops, roofline, traffic
 
 if TYPE_CHECKING:
+    from nkitools.record.record import Record
     from nkitools.record.run import Run
 
 ASSUMED = (
@@ -36,7 +42,8 @@ def estimate(run: Run, *, advises: bool = True) -> Estimate:
     knobs = knobs_of(generation)
     timeline = timeline_of(run, generation, knobs)
     latency = timeline.span_ns / 1e3 + knobs.launch_us
-    lower, upper = band(generation)
+    unlike = outside(_dtypes(records), latency, timeline.cores)
+    lower, upper = band(generation, len(unlike))
     busy = timeline.busy_ns() / 1e3
     flow = traffic(records)
     return Estimate(
@@ -55,7 +62,7 @@ def estimate(run: Run, *, advises: bool = True) -> Estimate:
         critical_path=critical_path(timeline, records, latency),
         advice=advice(timeline, records, run.dependences.flow, generation, latency) if advises else (),
         is_calibrated=is_calibrated(generation),
-        how_good=_how_good(generation),
+        how_good=_how_good(generation, unlike),
         assumed=ASSUMED,
     )
 
@@ -69,12 +76,20 @@ def _uses(busy: Array, latency: float) -> tuple[EngineUse, ...]:
     )
 
 
-def _how_good(chip: Generation) -> str:
+def _dtypes(records: Sequence[Record]) -> set[str]:
+    """Return the names of the dtypes of all operands."""
+    layouts = {number for record in records for number in np.unique(Columns(record).layouts).tolist()}
+    return {LAYOUTS[number].dtype.name for number in layouts}
+
+
+def _how_good(chip: Generation, unlike: tuple[str, ...]) -> str:
     good = quality()
     fitted = (
         f"fitted on {good.rows} published latencies of NeuronCore-v2 and v3: median error {good.median:.0%}, nine of "
         f"ten within {good.p90:.0%}; of kinds of kernels that were left out of the fit {good.left_out_median:.0%}"
     )
+    if unlike:
+        fitted += f"; the band is wider for what was not calibrated: {', '.join(unlike)}"
     if is_calibrated(chip):
         return fitted
     return f"not calibrated: no latency of {chip.name} is published. The model is {fitted}"

@@ -41,7 +41,9 @@ ARROWS: dict[str, set[str]] = {
     "precision": {"chip", "launch", "record"},
     "dialects": {"chip", "engines", "history", "isa", "issue", "language", "launch", "lint", "record", "rules"},
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
-    "pallas": {"record", "rules"},
+    "sweeps": {"chip", "launch", "precision", "record", "sweeps.space", "timing"},
+    "sweeps.space": set(),
+    "pallas": {"record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}

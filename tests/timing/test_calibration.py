@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import pytest
+
 from nkitools.chip.generations import GENERATIONS
-from nkitools.timing.calibration import band, calibration_rows, quality
+from nkitools.timing.calibration import OUTSIDE_FACTOR, band, calibration_rows, outside, quality
 from nkitools.timing.knobs import KNOBS, Knobs, knobs_of
 
 
@@ -39,3 +41,14 @@ def test_the_band_holds_eight_of_ten_rows() -> None:
     lower, upper = band(GENERATIONS["trn1"])
     rows = [row for row in calibration_rows() if row.counts]
     assert sum(lower <= row.published_us / row.estimate_us <= upper for row in rows) >= 0.8 * len(rows)
+
+
+def test_a_kernel_unlike_the_calibrated_ones_has_a_wider_band() -> None:
+    """Each respect widens it on both sides by the same factor; integers, float32 and bfloat16 are none."""
+    assert outside({"float32", "bfloat16", "int32", "uint8"}, 100.0, 1) == ()
+    found = outside({"float8_e4m3", "float16", "float32"}, 1e6, 2)
+    assert found == ("dtypes float16, float8_e4m3", "2 cores", "a latency beyond the published ones")
+    trn2 = GENERATIONS["trn2"]
+    (lower, upper), (wide_lower, wide_upper) = band(trn2), band(trn2, 2)
+    assert wide_lower == pytest.approx(lower / OUTSIDE_FACTOR**2)
+    assert wide_upper == pytest.approx(upper * OUTSIDE_FACTOR**2)

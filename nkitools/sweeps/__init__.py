@@ -1,0 +1,1 @@
+"""Many variants of a kernel: one kind of space, and their order by estimate."""

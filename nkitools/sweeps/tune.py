@@ -1,0 +1,98 @@
+"""``nkitools.tune``: the variants of a kernel by their estimates, and those to measure on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nkitools.chip.argument_types import Argument, Grid, Kernel
+from nkitools.launch.simulate import simulate
+from nkitools.precision.runs import copied
+from nkitools.record.time_estimate import Estimate
+from nkitools.sweeps.space import Space, points_of
+from nkitools.sweeps.variants import constants_set, keywords_of
+
+PROPOSED = 5  # variants to measure on a device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One variant of a kernel."""
+
+    values: dict[str, Any]  # by the names of the space
+    estimate: Estimate | None  # None where the variant does not run
+    refused: str = ""  # why it does not run
+
+    @property
+    def latency_us(self) -> float:
+        """Return the estimated latency, infinite where the variant does not run."""
+        return float("inf") if self.estimate is None else self.estimate.latency_us
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """The variants of a kernel, those with the least estimates first and those that do not run last."""
+
+    kernel: str
+    variants: tuple[Variant, ...]
+
+    @property
+    def best(self) -> Variant:
+        """Return the variant with the least estimate."""
+        return self.variants[0]
+
+    @property
+    def proposed(self) -> tuple[Variant, ...]:
+        """Return the variants to measure on a device: the five with the least estimates."""
+        return tuple(each for each in self.variants[:PROPOSED] if each.estimate is not None)
+
+    def __str__(self) -> str:
+        return "\n".join(_line(each, "*" if each in self.proposed else " ") for each in self.variants)
+
+
+def tune(
+    kernel: Kernel,
+    args: Sequence[Argument],
+    *,
+    space: Space,
+    objective: str = "estimate",
+    chip: str | None = None,
+    grid: Grid | None = None,
+    **kwargs: Argument,
+) -> Tuning:
+    """Rank the variants of a kernel by their estimated latency; no device is asked.
+
+    ``args``: the kernel's arguments; each variant gets copies. ``space``: for each name its values, as a dictionary or
+    a TOML file; a name is a keyword of the kernel or a constant of its module, and values may be anything, the order of
+    loops as a text say. ``chip``, ``grid`` and other keywords are those of `nkitools.simulate`. A variant that breaks a
+    rule or raises an error stands at the end with the reason. ValueError where no variant runs, for a name that the
+    kernel does not have, and for another ``objective`` than ``"estimate"``.
+    """
+    if objective != "estimate":
+        raise ValueError(f"objective={objective!r}: there is 'estimate' alone")
+    variants = []
+    for values in points_of(space):
+        own, named = copied((tuple(args), kwargs))
+        with constants_set(kernel, values):
+            variants.append(_variant(kernel, values, own, {**named, "chip": chip, "grid": grid}))
+    ranked = tuple(sorted(variants, key=lambda each: each.latency_us))
+    if ranked[0].estimate is None:
+        raise ValueError(f"no variant runs; the first one: {variants[0].refused}")
+    return Tuning(kernel=ranked[0].estimate.kernel, variants=ranked)
+
+
+def _variant(kernel: Kernel, values: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+    try:
+        # Recorded steps of another variant are not this one's: constants of a module are no arguments.
+        run = simulate(kernel, *args, **kwargs, **keywords_of(kernel, values), rules="error", replay="off")
+        return Variant(values=values, estimate=run.estimate())
+    except Exception as error:  # whatever a variant raises is its own: others may run
+        return Variant(values=values, estimate=None, refused=f"{type(error).__name__}: {error}")
+
+
+def _line(variant: Variant, mark: str) -> str:
+    shown = ", ".join(f"{name}={value!r}" for name, value in variant.values.items())
+    if variant.estimate is None:
+        return f"{mark} {shown}: {variant.refused.splitlines()[0]}"
+    return f"{mark} {shown}: {variant.latency_us:.4g} us"
