@@ -17,7 +17,7 @@ from tests.pytest_plugin.test_reports import block
 
 KERNEL = """
 import numpy as np
-import nkitools
+import nkitools; nkitools.install_stand_in()
 import nki.isa as nisa
 import nki.language as nl
 
