@@ -181,6 +181,13 @@ _TABLE = (
         help="interleave the programs of a launch in an order drawn from this number (default: one after the other)",
     ),
     Option(
+        name="replay_threads",
+        metavar="N",
+        is_number=True,
+        help="threads in which a replay may compute programs that need nothing of each other (default: as many as "
+        "the process has processors; 1: none beside its own)",
+    ),
+    Option(
         name="replay",
         choices=("auto", "on", "off"),
         default="auto",

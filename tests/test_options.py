@@ -37,6 +37,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "pallas_chips": "v5e",
         "schedule_seed": None,
         "replay": "auto",
+        "replay_threads": None,
         "target": None,
         "timeout": "600",
         "isolate": "process",

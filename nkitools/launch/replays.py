@@ -17,11 +17,11 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.launch.arguments import Arguments
-from nkitools.launch.blas import one_thread
+from nkitools.launch.blas import limit_thread, one_thread
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped
-from nkitools.launch.settings import resolve_replay
+from nkitools.launch.settings import resolve_replay, resolve_replay_threads
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
 from nkitools.record.run_contents import Replayed
@@ -147,7 +147,9 @@ class ReplayedRuns:
             return None
         given, made = ([bytes_of(array) for array in each] for each in ([one.array for one in storages], results))
         with recorded.steps.lock, one_thread():
-            prints = recorded.steps.execute(given, made, looks=self.level != "off")
+            looks = self.level != "off"
+            threads = resolve_replay_threads()
+            prints = recorded.steps.execute(given, made, looks=looks, threads=threads, begin=limit_thread)
         if prints is None:
             self._missed(_EVIDENCE)
             return None

@@ -24,6 +24,13 @@ def resolve_replay(replay: str | None) -> str:
     return _chosen("replay", replay, options.OPTIONS["replay"].choices)
 
 
+def resolve_replay_threads() -> int:
+    """Return in how many threads a replay may compute: at most as many as the process has processors."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = options.value("replay_threads")
+    return processors if asked is None else max(1, min(processors, int(float(str(asked)))))
+
+
 def resolve_seed() -> int | None:
     """Return the seed of the order of programs (option ``schedule_seed``), None for their own order."""
     seed = options.value("schedule_seed")

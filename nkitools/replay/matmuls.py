@@ -26,7 +26,7 @@ def lean(steps: Sequence[Step]) -> list[Step]:
     """
     # By root and place: the matmul that was the last to add there, and that nothing has read since.
     last: dict[Root, dict[View, Step]] = {}
-    scratch: dict[tuple[int, int], Array] = {}
+    scratch: dict[tuple[int, tuple[int, ...]], Array] = {}  # of a program, which may run beside others
     found: list[Step] = []
     unread: set[int] = set()  # of matmuls: the next one adds to the same place
     for step in steps:
@@ -44,7 +44,11 @@ def lean(steps: Sequence[Step]) -> list[Step]:
     for number, step in enumerate(found):
         if step.kind == "matmul":
             target = step.arguments[0]
-            product = None if step.overwrites else scratch.setdefault(target.shape, np.empty(target.shape, np.float32))
+            product = (
+                None
+                if step.overwrites
+                else scratch.setdefault((id(step.engines), target.shape), np.empty(target.shape, np.float32))
+            )
             compute = partial(_multiply, product, id(step) not in unread)
             found[number] = replace(step, compute=compute, keywords={})
     return found

@@ -15,6 +15,7 @@ from nkitools.chip.core import CORE
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.device_print import Print
+from nkitools.replay.side_by_side import programs_apart, side_by_side
 from nkitools.replay.steps import Root, Step, View
 from nkitools.rules.finding import REPORTER
 
@@ -39,26 +40,36 @@ class StepList:
         roots = {id(view.root): view.root for view in views}
         # A written argument stays as it is until all steps have passed: they work on a copy.
         self.changed = [root for root in roots.values() if root.argument >= 0 and root.is_written]
-        self._memory, self.nbytes = placed(steps)
+        programs = programs_apart(steps)
+        self._memory, self.nbytes = dict[Root, Array](), 0
+        for program in programs:
+            memory, nbytes = placed(program)
+            self._memory.update(memory)
+            self.nbytes += nbytes
         self._engines: list[Any] = []
-        self._printed: list[Print] = []
+        self._printed: dict[int, Print] = {}  # by the number of the step
         self._holes: list[tuple[list[Any], int, View]] = []
-        self._calls: list[tuple[Callable[..., Any], list[Any]]] = []
-        self._bind(steps)
+        self._calls: list[list[tuple[Callable[..., Any], list[Any]]]] = []
+        numbers = {id(step): number for number, step in enumerate(steps)}
+        for program in programs:
+            self._calls.append([])
+            self._bind(program, self._calls[-1], numbers)
 
-    def _bind(self, steps: Sequence[Step]) -> None:
+    def _bind(
+        self, steps: Sequence[Step], calls: list[tuple[Callable[..., Any], list[Any]]], numbers: dict[int, int]
+    ) -> None:
         engines = None
         for step in steps:
             if step.engines is not engines and step.printed is None:
                 engines = step.engines
                 self._engines.append(engines)
-                self._calls.append((CORE.set, [engines]))
+                calls.append((CORE.set, [engines]))
             compute = partial(step.compute, **step.keywords) if step.keywords else step.compute
             if step.masks:
                 compute = partial(_masked, compute, step.masks, _same_views(step))
             if step.printed is not None:
-                compute = partial(self._print, step.printed)
-            self._calls.append((compute, self._bound(step.arguments)))
+                compute = partial(self._print, numbers[id(step)], step.printed)
+            calls.append((compute, self._bound(step.arguments)))
 
     def _bound(self, arguments: Sequence[Any]) -> list[Any]:
         bound = list(arguments)
@@ -70,17 +81,26 @@ class StepList:
                 bound[number] = None if memory is None else each.on(memory)
         return bound
 
-    def _print(self, one: Print, value: Array) -> None:
-        self._printed.append(replace(one, value=np.array(value), order=-1))
+    def _print(self, number: int, one: Print, value: Array) -> None:
+        self._printed[number] = replace(one, value=np.array(value), order=-1)
 
-    def execute(self, inputs: Sequence[Array], results: Sequence[Array], *, looks: bool) -> list[Print] | None:
+    def execute(
+        self,
+        inputs: Sequence[Array],
+        results: Sequence[Array],
+        *,
+        looks: bool,
+        threads: int = 1,
+        begin: Callable[[], None] = lambda: None,
+    ) -> list[Print] | None:
         """Compute the results from the arguments, all as bytes; returns the device prints.
 
         None where a value calls for a look at it: nothing but ``results`` has then changed. ``looks``: whether values
-        are looked at, which rules="off" does without.
+        are looked at, which rules="off" does without. ``threads``: how many may execute programs side by side;
+        ``begin`` is called in each of the other ones first.
         """
         evidence: list[Any] = []
-        self._printed = []
+        self._printed = {}
         for root in self.changed:
             np.copyto(self._memory[root], inputs[root.argument])
         for arguments, number, view in self._holes:
@@ -91,8 +111,7 @@ class StepList:
         core = CORE.set(None)
         try:
             with unreported(), noticing(evidence if looks else None):
-                for compute, arguments in self._calls:
-                    compute(*arguments)
+                side_by_side([partial(_compute, calls) for calls in self._calls], threads, begin)
         except Exception:  # the kernel's own run raises it again, at its line
             return None
         finally:
@@ -103,7 +122,12 @@ class StepList:
             return None
         for root in self.changed:
             np.copyto(inputs[root.argument], self._memory[root])
-        return self._printed
+        return [self._printed[number] for number in sorted(self._printed)]
+
+
+def _compute(calls: Sequence[tuple[Callable[..., Any], list[Any]]]) -> None:
+    for compute, arguments in calls:
+        compute(*arguments)
 
 
 @contextmanager
