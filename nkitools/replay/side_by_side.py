@@ -14,7 +14,7 @@ from nkitools.replay.steps import Root, Step, View
 
 # A thread that waits for Python's lock at every step takes longer than it saves, and so does beginning it.
 LEAST_STEP = 1 << 18  # bytes that a step touches on average
-LEAST_LIST = 1 << 25  # bytes that all steps touch together
+LEAST_LIST = 1 << 23  # bytes that all steps touch together
 
 
 def programs_apart(steps: Sequence[Step]) -> list[list[Step]]:
