@@ -100,6 +100,14 @@ class NotAValue:
     def __reversed__(self) -> NoReturn:
         self.__iter__()
 
+    __next__ = __reversed__
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        self._refuse("NK601", "", " is called", "Index it by brackets: x[0:128, 0:512].")
+
+    def __delitem__(self, key: object) -> NoReturn:
+        self._refuse("NK601", "`del` is asked of elements of ", "", "Leave elements out by a slice: x[:, 1:].")
+
     def _no_operator(self, *others: StridedView | Number | np.generic) -> NoReturn:
         self._refuse(
             "NK601",

@@ -1,4 +1,7 @@
-"""Arguments that are no arrays and are used as tensors: Python says only that a list has no ``shape``."""
+"""Attributes that an author's line asks for in vain: a tensor's of a list, NumPy's of a tensor.
+
+Python says only that a list has no ``shape``, and that a tensor has no ``sum``.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,12 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from nkitools.chip.argument_types import Argument
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.view_checks import describe
+from nkitools.dialects import versions
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.record.reporter import Reporter
@@ -26,10 +33,18 @@ def check_use(
 ) -> None:
     """Refuse (NK609), at the author's line, the tensor's attribute that ``error`` has not found on an argument.
 
+    The same is done (NK601) for an attribute of NumPy's arrays that a tensor does not have.
     Else do nothing: an author's own AttributeError is theirs.
     """
     entry = entries_of(error)[-1] if error.__traceback__ is not None else None
-    if entry is None or is_internal(entry.tb_frame.f_code.co_filename) or not hasattr(NkiTensor, error.name or ""):
+    if entry is None or is_internal(entry.tb_frame.f_code.co_filename):
+        return
+    of_numpy = hasattr(np.ndarray, error.name or "") or error.name in _IN_PLACE_OF
+    if of_numpy and isinstance(error.obj, NkiTensor) and not hasattr(error.obj, error.name):
+        with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
+            message = f"{describe(error.obj)} has no attribute `{error.name}`"
+            refuse("NK601", message, about=(error.obj,), remedy=_in_place_of(error.name))
+    if not hasattr(NkiTensor, error.name or ""):
         return
     if not isinstance(error.obj, (list, tuple, int, float, str, type(None))):
         return
@@ -49,6 +64,26 @@ def check_use(
     with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
         message = f"the kernel uses its argument `{name}` as a tensor (.{error.name}), and it is called with {kind}"
         refuse("NK609", message, remedy=_remedy(name, error.obj))
+
+
+_IN_PLACE_OF = {
+    "T": "Call nisa.nc_transpose or nisa.dma_transpose into a tile of the transposed shape.",
+    "transpose": "Call nisa.nc_transpose or nisa.dma_transpose into a tile of the transposed shape.",
+    "astype": "Copy into a tile of that dtype: nisa.tensor_copy(dst=y, src=x).",
+    "copy": "Copy into a tile of the same shape: nisa.tensor_copy(dst=y, src=x).",
+    "clone": "Copy into a tile of the same shape: nisa.tensor_copy(dst=y, src=x).",
+    "fill": "Call nisa.memset(dst=x, value=0).",
+    "item": "Its elements exist only when the kernel runs: nl.device_print(prefix, x) shows them.",
+    "tolist": "Its elements exist only when the kernel runs: nl.device_print(prefix, x) shows them.",
+    "flatten": "Call x.reshape(shape).",
+    "ravel": "Call x.reshape(shape).",
+}
+
+
+def _in_place_of(name: str) -> str:
+    """Return what to write in place of an attribute of NumPy's arrays; nothing for the rule's own remedy."""
+    own = f"Call nl.{name}(x, ...)." if name in versions.names_of("nki.language") else ""
+    return _IN_PLACE_OF.get(name, own)
 
 
 def _loaded(entry: TracebackType) -> str:

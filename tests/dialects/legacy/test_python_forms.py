@@ -13,6 +13,12 @@ from tests.dialects.legacy.running import outputs, random, refusal
 from tests.dialects.legacy.test_math import stored
 
 X = random(8, 4)
+
+
+def deleted(tile: Any) -> None:
+    del tile[0]
+
+
 CHOSEN = np.array([True, False] * 4)
 
 
@@ -39,6 +45,9 @@ CHOSEN = np.array([True, False] * 4)
         (lambda t: pow(t, 2, 3), "NK601", "nl.mod"),
         (lambda t: 1.0 in t, "NK601", "nl.equal"),
         (len, "NK601", "x.shape[0]"),
+        (lambda t: t(), "NK601", "brackets"),
+        (next, "NK601", "loop"),
+        (deleted, "NK601", "slice"),
         (lambda t: np.maximum(t, 0), "NK601", "nl.maximum"),
         (np.exp, "NK601", "nl.exp"),
         (np.sum, "NK601", "nl.sum"),

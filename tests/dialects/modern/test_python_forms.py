@@ -15,6 +15,10 @@ import nkitools
 X = np.ones((8, 4), np.float32)
 
 
+def deleted(tile: Any) -> None:
+    del tile[0]
+
+
 @pytest.mark.parametrize(
     ("use", "rule"),
     [
@@ -33,6 +37,13 @@ X = np.ones((8, 4), np.float32)
         (lambda t: list(range(t)), "NK602"),
         (lambda t: f"{t:.2f}", "NK602"),
         (lambda t: t[np.ones((8, 4), np.bool_)], "NK603"),
+        (lambda t: t(), "NK601"),
+        (next, "NK601"),
+        (deleted, "NK601"),
+        (lambda t: t.T, "NK601"),
+        (lambda t: t.sum(), "NK601"),
+        (lambda t: t.astype(nl.bfloat16), "NK601"),
+        (lambda t: t.clip(0, 1), "NK601"),
     ],
 )
 def test_what_tiles_do_not_have_is_refused_with_a_remedy(use: Any, rule: str) -> None:
@@ -67,3 +78,23 @@ def test_a_tile_in_text_is_its_description() -> None:
         return out
 
     np.testing.assert_array_equal(nkitools.simulate(kernel, X).outputs, X)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("T", "nisa.nc_transpose"), ("sum", "nl.sum(x"), ("item", "nl.device_print"), ("clip", "nki.isa")],
+)
+def test_attributes_of_numpys_arrays_have_a_remedy_of_their_own(name: str, remedy: str) -> None:
+    """What to call in place of the attribute, or what a tensor has; ``getattr`` with a default and hasattr go on."""
+
+    @nki.jit
+    def kernel(x: Any) -> Any:
+        tile = nl.load(x)
+        assert not hasattr(tile, name)
+        assert getattr(tile, name, 3) == 3
+        return getattr(tile, name)
+
+    with pytest.raises(nkitools.KernelError, match=f"has no attribute `{name}`") as caught:
+        nkitools.simulate(kernel, X)
+    assert remedy in caught.value.finding.remedy
+    assert caught.value.finding.file == __file__

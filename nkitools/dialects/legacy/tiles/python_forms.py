@@ -39,7 +39,7 @@ _REFLECTED = {
 def _no_operator(form: str, remedy: str) -> Callable[..., NoReturn]:
     """Return the method of an operator or function of Python that is refused (NK601)."""
 
-    def refused(self: PythonForms, *others: object) -> NoReturn:
+    def refused(self: PythonForms, *others: object, **named: object) -> NoReturn:
         message = f"`{form}` is asked of {describe(self.base)}; tiles of neuronxcc.nki do not have it"
         refuse("NK601", message, about=(self.base,), remedy=remedy)
 
@@ -68,6 +68,9 @@ class PythonForms:
     __floor__ = _no_operator("math.floor", "Round by nl.floor(x).")
     __ceil__ = _no_operator("math.ceil", "Round by nl.ceil(x).")
     __trunc__ = _no_operator("math.trunc", "Round by nl.trunc(x).")
+    __call__ = _no_operator("x(...)", "Index it by brackets: x[0:128, 0:512].")
+    __next__ = _no_operator("next", "Index it in a loop.")
+    __delitem__ = _no_operator("del x[...]", "Leave elements out by a slice: x[:, 1:].")
     __len__ = _no_operator("len", "Take the size of a dimension: x.shape[0].")
 
     def _no_number(self) -> NoReturn:
