@@ -98,13 +98,7 @@ def _slice(run: Run, output: Any, index: Any) -> Slice:
     return slice_of(run, output, index)
 
 
-def _slice_lines(found: Slice) -> list[str]:
-    from nkitools.why.narrative import lines_of
-
-    return lines_of(found)
-
-
-offer_slices(_slice, _slice_lines)
+offer_slices(_slice)
 
 
 def _estimate(run: Run) -> Estimate:

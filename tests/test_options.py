@@ -44,6 +44,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "compare": None,
         "marks": False,
         "stand_in": "auto",
+        "why": "on",
     }
 
 

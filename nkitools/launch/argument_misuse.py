@@ -39,17 +39,18 @@ def check_use(
     entry = entries_of(error)[-1] if error.__traceback__ is not None else None
     if entry is None or is_internal(entry.tb_frame.f_code.co_filename):
         return
-    of_numpy = hasattr(np.ndarray, error.name or "") or error.name in _IN_PLACE_OF
-    if of_numpy and isinstance(error.obj, NkiTensor) and not hasattr(error.obj, error.name):
+    name = error.name or ""
+    of_numpy = hasattr(np.ndarray, name) or name in _IN_PLACE_OF
+    if of_numpy and isinstance(error.obj, NkiTensor) and not hasattr(error.obj, name):
         with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
-            message = f"{describe(error.obj)} has no attribute `{error.name}`"
-            refuse("NK601", message, about=(error.obj,), remedy=_in_place_of(error.name))
-    if not hasattr(NkiTensor, error.name or ""):
+            message = f"{describe(error.obj)} has no attribute `{name}`"
+            refuse("NK601", message, about=(error.obj,), remedy=_in_place_of(name))
+    if not hasattr(NkiTensor, name):
         return
     if not isinstance(error.obj, (list, tuple, int, float, str, type(None))):
         return
     loaded = _loaded(entry)
-    name = next(
+    argument = next(
         (
             place
             for place, value in _parts(function, args, kwargs)
@@ -58,12 +59,12 @@ def check_use(
         ),
         "",
     )
-    if not name:
+    if not argument:
         return
     kind = "None" if error.obj is None else f"a {type(error.obj).__name__}"
     with reporter.placed(site_at(entry.tb_frame.f_code, entry.tb_lineno, entry.tb_lasti), entry.tb_frame):
-        message = f"the kernel uses its argument `{name}` as a tensor (.{error.name}), and it is called with {kind}"
-        refuse("NK609", message, remedy=_remedy(name, error.obj))
+        message = f"the kernel uses its argument `{argument}` as a tensor (.{name}), and it is called with {kind}"
+        refuse("NK609", message, remedy=_remedy(argument, error.obj))
 
 
 _IN_PLACE_OF = {

@@ -30,7 +30,7 @@ _SESSION = pytest.StashKey["Adoption"]()
 
 
 class Adoption:
-    """What this session has found out about the use of nkitools.
+    """The findings of this session about the use of nkitools.
 
     ``adopt`` is called once, as soon as the project is seen to use it.
     """

@@ -11,7 +11,6 @@ import numpy as np
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.numerics import Array
 from nkitools.record.instruction_record import InstructionRecord
-from nkitools.record.slice_offer import slice_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +80,15 @@ class Slice:
     """Everything that some elements of a run were made of.
 
     ``positions``: of the instructions on the way in ``run.instructions``, ascending. Everything else is found when it
-    is first asked for, as values may take a second run; see `SliceDetails`.
+    is first asked for, as values may take a second run; see `SliceDetails`. ``text_lines``: makes the text.
     """
 
-    def __init__(self, positions: Array, details: Callable[[], SliceDetails]) -> None:
+    def __init__(
+        self, positions: Array, details: Callable[[], SliceDetails], text_lines: Callable[[Slice], list[str]]
+    ) -> None:
         self.positions = positions
         self._make = details
+        self._text_lines = text_lines
 
     @cached_property
     def details(self) -> SliceDetails:
@@ -131,7 +133,7 @@ class Slice:
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """Return the slice as lines of text, the path folded over its loops."""
-        return tuple(slice_lines(self))
+        return tuple(self._text_lines(self))
 
     def text(self) -> str:
         """Return the slice as text."""

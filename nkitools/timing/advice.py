@@ -116,7 +116,7 @@ class _Changes:
             yield "NK704", share
 
     def reloads(self) -> Iterator[Change]:
-        """NK705: loads of what an earlier load has brought to SBUF."""
+        """NK705: loads of elements that an earlier load has brought to SBUF."""
         again = self.operations.reloads(self.flow, self.base)
         for site, positions in self._by_site(again):
             loads = int((self.columns.sites[self.operations.loads] == site).sum())

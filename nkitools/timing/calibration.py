@@ -91,7 +91,7 @@ def quality() -> Quality:
 
 
 def outside(dtypes: Iterable[str], latency_us: float, cores: int) -> tuple[str, ...]:
-    """Return in what respects a kernel lies outside of what was calibrated."""
+    """Return the respects in which a kernel lies outside the calibration."""
     published = [row.published_us for row in calibration_rows() if row.counts]
     others = sorted(each for each in set(dtypes) - CALIBRATED_DTYPES if "float" in each)
     found = [f"dtypes {', '.join(others)}"] if others else []
@@ -105,7 +105,7 @@ def outside(dtypes: Iterable[str], latency_us: float, cores: int) -> tuple[str, 
 def band(chip: Generation, points: int = 0) -> tuple[float, float]:
     """Return the factors of an estimate between which eight of ten published latencies of the calibration lie.
 
-    ``points``: in how many respects the kernel lies outside of what was calibrated, each of which widens the band.
+    ``points``: in how many respects the kernel lies outside the calibration; each respect widens the band.
     """
     factor = OUTSIDE_FACTOR**points * (1.0 if is_calibrated(chip) else UNCALIBRATED_FACTOR)
     ratios = sorted(row.published_us / row.estimate_us for row in calibration_rows() if row.counts)

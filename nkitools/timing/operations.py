@@ -58,7 +58,7 @@ class Operations:
         return ~np.isin(positions, outside)
 
     def reloads(self, flow: CompressedRows, base: int) -> Array:
-        """Return the positions of the loads of what an earlier load of the same program has brought to SBUF.
+        """Return the positions of the loads of elements that an earlier load of the same program has brought to SBUF.
 
         ``base``: the position of the record's first instruction in ``flow``.
         """

@@ -1,4 +1,4 @@
-"""What a change of a kernel would save: the same work with other times, edges or engines, scheduled again."""
+"""The times that changes of a kernel would save: the same work with other times, edges or engines, scheduled again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Change:
     dropped: Array | None = None  # whether each edge of the work goes, where some do
 
     def bound_ns(self, timeline: Timeline) -> float:
-        """Return a bound of what the change can save; infinite where it is not times that change."""
+        """Return a bound of the time that the change can save; infinite where it is not times that change."""
         if self.engines is not None or self.dropped is not None:
             return float("inf")
         return float((timeline.work.durations[self.positions] * (1 - self.factors)).sum())

@@ -22,6 +22,7 @@ from nkitools.why.asked_elements import Asked, asked_of
 from nkitools.why.backward import Backward, Read, Visit, array_of
 from nkitools.why.findings_of_values import marks_of, terms_of
 from nkitools.why.meetings import Node
+from nkitools.why.narrative import lines_of
 from nkitools.why.values import Capture, Values, wanted_of, watched_values
 
 NOT_WATCHED = "nothing was watched: save the run of `nkitools run --watch NAME`, or call run.why where it has just run"
@@ -39,7 +40,7 @@ def slice_of(run: Run, output: Any, index: Any) -> Slice:
     def details() -> SliceDetails:
         return _Told(run, found[0] if found else _way_of(run, back, asked)).details()
 
-    return Slice(positions, details)
+    return Slice(positions, details, lines_of)
 
 
 @dataclass(frozen=True)

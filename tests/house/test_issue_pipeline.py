@@ -43,9 +43,9 @@ def test_another_end_is_found(source: str) -> None:
 
 
 def test_the_stages_are_called_in_their_order() -> None:
-    """Whatever issues carefully resolves, checks, performs and commits, each once."""
+    """Whatever issues without a kept plan resolves, checks, performs and commits, each once."""
     tree = ast.parse((PACKAGE / "issue" / "instruction.py").read_text())
-    (careful,) = [node for node in ast.walk(tree) if getattr(node, "name", "") == "issue_carefully"]
-    calls = [node for node in ast.walk(careful) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    (unplanned,) = [node for node in ast.walk(tree) if getattr(node, "name", "") == "issue_unplanned"]
+    calls = [node for node in ast.walk(unplanned) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     names = [node.func.id for node in sorted(calls, key=lambda node: node.lineno) if isinstance(node.func, ast.Name)]
     assert [name for name in names if name != "label"] == ["resolve", "check", "perform", "commit_call"]
