@@ -29,7 +29,20 @@ OF_PYTHON = frozenset({"__contains__", "__eq__", "__exit__", "__get__", "__ne__"
 REFUSED = frozenset(
     f"__{name}__"
     for name in (
-        *("array_ufunc", "ceil", "divmod", "floor", "floordiv", "len", "matmul", "mod", "pos"),
+        *(
+            "array_ufunc",
+            "call",
+            "ceil",
+            "delitem",
+            "divmod",
+            "floor",
+            "floordiv",
+            "len",
+            "matmul",
+            "mod",
+            "next",
+            "pos",
+        ),
         *("rdivmod", "rfloordiv", "rmatmul", "rmod", "round", "trunc"),
     )
 )
