@@ -24,13 +24,15 @@ def perform(call: CarefulCall) -> None:
     """Carry a call out."""
     if call.full is not None:
         call.full.renew()
+    recording = call.core.recording
+    if recording is not None:
+        recording.fill_unwritten(call)
     results = {
         id(seen): seen.array if seen.direct and call.lanes is None else np.array(seen.read())
         for _, seen in call.outputs
     }
     keywords = {"fresh": call.fresh} if call.plan.wants_fresh else {}
     arrays = [_array(seen, results) for _, seen, _ in call.data]
-    recording = call.core.recording
     if recording is not None:
         recording.performing(call, keywords)
     if call.plan.lanes == "exchange":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,26 @@ class Recording:
     def refuse(self, reason: str) -> None:
         """Keep the first reason why no replay can follow."""
         self.reason = self.reason or reason
+
+    def fill_unwritten(self, call: CarefulCall) -> None:
+        """Put ones into the elements that a call reads and no instruction has written; a step of the list does so, too.
+
+        What such memory holds is another thing in each run. Numbers whose sum overflows would be evidence.
+        """
+        if self.reason:
+            return
+        for tensor, role in call.tensors:
+            missing = None if role in WRITTEN else _unwritten_numbers(tensor)
+            if missing is not None and self._has_step(tensor):
+                fill = partial(_put_ones, missing)
+                fill(tensor.storage.window(tensor.shape, tensor.dtype, tensor.byte_offset, tensor.array.strides))
+                engines = self._engines_of(call.core)
+                self.steps.append(Step("unwritten", fill, [self.view(tensor, call.core)], (0,), engines))
+
+    def _has_step(self, tensor: NkiTensor) -> bool:
+        """Return whether an instruction has written to the memory of a tensor; no list is made where none has."""
+        root = self.roots.get(tensor.storage.id)
+        return root is not None and root.is_written
 
     def performing(self, call: CarefulCall, keywords: dict[str, Any]) -> None:
         """Keep the step of a call that is about to be computed on its careful way."""
@@ -195,13 +216,17 @@ class Recording:
                 self._begin_writing(view.root, value)
                 if isinstance(value, MaskedTensor):
                     masks[number] = value.where
-        engines = self.engines.get((core.rank, core.program))
-        if engines is None:
-            engines = self.engines[core.rank, core.program] = Engines.of(core)
-        step = Step(plan.name, compute, arguments, tuple(outputs), engines, keywords, masks)
+        step = Step(plan.name, compute, arguments, tuple(outputs), self._engines_of(core), keywords, masks)
         step.kind = self._kind(plan, step)
         step.overwrites = keywords.get("fresh") is True or plan.overwrites
         return step
+
+    def _engines_of(self, core: Core) -> Engines:
+        """Return the engines of the program that runs on a core."""
+        engines = self.engines.get((core.rank, core.program))
+        if engines is None:
+            engines = self.engines[core.rank, core.program] = Engines.of(core)
+        return engines
 
     def _begin_writing(self, root: Root, tensor: NkiTensor) -> None:
         """Note that a root is written, and keep the bytes that an argument has had until then."""
@@ -248,6 +273,18 @@ def _kind_of(plan: Plan, step: Step) -> str:
     if is_product and same and views[0].dtype == np.float32 and isinstance(fresh, bool):
         return "matmul"
     return ""
+
+
+def _unwritten_numbers(tensor: NkiTensor) -> Array | None:
+    """Return the elements of a tensor that no instruction has written, where they are numbers in memory of its own."""
+    storage = tensor.storage
+    is_own = type(tensor) in (NkiTensor, MaskedTensor) and storage.physical is None
+    return storage.unwritten(tensor.layout, tensor.byte_offset) if is_own and tensor.dtype.kind != "packed" else None
+
+
+def _put_ones(missing: Array, array: Array) -> None:
+    """Put a number that no function refuses into some elements of an array."""
+    np.copyto(array, np.ones((), array.dtype), where=missing)
 
 
 def bytes_of(array: Array) -> Array:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nkitools
+from nkitools.replay.kept_lists import KEPT
 from tests.cases import cases
 from tests.nki_versions import SINCE_0_7
 from tests.replay.kernel_calls import CALLS, Call
@@ -57,6 +58,27 @@ def test_a_replay_has_the_bits_of_a_run(call: Call) -> None:
         replayed = simulated(call, arguments, "on")
         assert replayed.replayed.done, replayed.replayed.reason
         assert_same(replayed, simulated(call, arguments, "off"))
+
+
+@each(REPLAYED)
+def test_memory_that_was_never_written_is_no_evidence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the memory of new tiles and of the list holds: here numbers whose sum is beyond float32."""
+    empty = np.empty
+
+    def large(*shape: Any, **keywords: Any) -> Any:
+        array = empty(*shape, **keywords)
+        array.reshape(-1).view(np.uint8)[...] = 0x7F
+        return array
+
+    arguments = call.arguments(np.random.default_rng(3))
+    expected = simulated(call, arguments, "off")
+    KEPT.clear()
+    monkeypatch.setattr(np, "empty", large)
+    recorded, replayed = (simulated(call, arguments, "on") for _ in range(2))
+    monkeypatch.undo()
+    assert replayed.replayed.done, recorded.replayed.reason
+    assert_same(recorded, expected)
+    assert_same(replayed, expected)
 
 
 @pytest.mark.soak
