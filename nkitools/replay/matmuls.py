@@ -16,6 +16,7 @@ import numpy as np
 
 from nkitools.chip.numeric_flags import EVIDENCE, Product
 from nkitools.chip.numerics import Array
+from nkitools.replay.added_products import add_product, adds_exactly
 from nkitools.replay.steps import Root, Step, View
 
 
@@ -44,20 +45,33 @@ def lean(steps: Sequence[Step]) -> list[Step]:
     for number, step in enumerate(found):
         if step.kind == "matmul":
             target = step.arguments[0]
-            product = (
-                None
-                if step.overwrites
-                else scratch.setdefault((id(step.engines), target.shape), np.empty(target.shape, np.float32))
-            )
-            compute = partial(_multiply, product, id(step) not in unread)
+            product = None
+            if not step.overwrites and not _is_added(step):
+                key = (id(step.engines), target.shape)
+                product = scratch.setdefault(key, np.empty(target.shape, np.float32))
+            compute = partial(_multiply, product, step.overwrites, id(step) not in unread)
             found[number] = replace(step, compute=compute, keywords={})
     return found
 
 
-def _multiply(product: Array | None, looks: bool, destination: Array, stationary: Array, moving: Array) -> None:
-    """Put a product in place, or add it through the memory ``product``; ``looks``: note what is not finite."""
-    if product is None:
+def _is_added(step: Step) -> bool:
+    """Return whether BLAS itself may add the product of a matmul."""
+    target, stationary, moving = step.arguments
+    sizes = (*stationary.shape, moving.shape[1])
+    return adds_exactly(*sizes, target.strides, stationary.strides, moving.strides)
+
+
+def _multiply(
+    product: Array | None, overwrites: bool, looks: bool, destination: Array, stationary: Array, moving: Array
+) -> None:
+    """Put a product in place, or add it, through the memory ``product`` where BLAS itself may not.
+
+    ``looks``: note what is not finite.
+    """
+    if overwrites:
         np.matmul(stationary.T, moving, out=destination)
+    elif product is None:
+        add_product(destination, stationary, moving)
     else:
         np.add(destination, np.matmul(stationary.T, moving, out=product), out=destination)
     if looks:
