@@ -48,7 +48,7 @@ def _suspects(columns: Columns) -> list[int]:
     of_plan = np.isin(columns.plans, plans)[columns.positions]
     first = firsts[:-1][columns.positions]  # the destination is the first operand
     same = (columns.storages == columns.storages[first]) & of_plan
-    same[firsts[:-1]] = False
+    same[firsts[:-1][firsts[:-1] < same.size]] = False  # the last instructions may have no operands
     same &= (
         (columns.layouts != columns.layouts[first])
         | (columns.byte_offsets != columns.byte_offsets[first])
