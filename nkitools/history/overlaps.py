@@ -21,6 +21,9 @@ from nkitools.rules.finding import report
 _IN_PLACE = frozenset({"same", "transpose"})
 """The words of element maps by which one element of the source makes one of the destination."""
 
+_COPIES = frozenset({"tensor_copy", "dma_copy"})
+"""Instructions by which an element that is written over by itself, and read for others too, keeps its value."""
+
 _MOST = 1 << 22  # elements of views that are looked at
 
 
@@ -107,13 +110,14 @@ def _overlap(record: Record, row: Any) -> tuple[int, Any] | None:
         access = accesses[operand]
         if access.written or access.storage != target.storage or access.layout.elements > _MOST:
             continue
-        wrong = _shifted(access.layout, access.byte_offset, target.layout, target.byte_offset, rule.kind == "transpose")
+        turns, copies = rule.kind == "transpose", row.plan.name in _COPIES
+        wrong = _shifted(access.layout, access.byte_offset, target.layout, target.byte_offset, turns, copies)
         if wrong is not None:
             return operand, wrong
     return None
 
 
-def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool) -> Any:
+def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool, copies: bool) -> Any:
     """Return which elements of the source are overwritten by others; None for none."""
     read, written = (first + bytes_of(of)).reshape(-1), (begin + bytes_of(into)).reshape(-1)
     if turns:
@@ -122,7 +126,7 @@ def _shifted(of: Layout, first: int, into: Layout, begin: int, turns: bool) -> A
     if read.size != written.size or np.array_equal(read, written):
         return None
     apart = read != written
-    wrong = np.isin(read, written) & apart
+    wrong = np.isin(read, written[apart] if copies else written) & apart
     return wrong.reshape(of.shape) if wrong.any() else None
 
 

@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 def _rule(plain: Any) -> Rule:
     name, known = plain
-    kind = getattr(element_rules, name)
+    kind = getattr(element_rules, name, None)
     if not (isinstance(kind, type) and issubclass(kind, Rule)):
         raise ValueError(f"{name} is no rule of elements")
     return kind(**{field: _value(value) for field, value in known.items()})

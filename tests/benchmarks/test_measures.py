@@ -51,10 +51,11 @@ def test_the_least_of_the_rounds_counts() -> None:
 
 def test_the_figures_of_a_workload_are_ratios_of_its_times() -> None:
     """Simulator and replay over NumPy and over bare tiles, simulator over itself without rules; milliseconds."""
-    times = {"simulator": 0.06, "replayed": 0.024, "rules off": 0.05, "numpy": 0.03, "tiles": 0.02}
+    times = {"simulator": 0.06, "replayed": 0.024, "rules off": 0.05, "numpy": 0.03, "tiles": 0.02, measure.FAULTS: 7}
     found = measure.figures("any", times)
     replayed = {"replayed over NumPy": 0.8, "replayed over tiles": 1.2, "ms replayed": 24}
-    expected = {"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60} | replayed
+    plain = {"over NumPy": 2, "over tiles": 3, "rules / off": 1.2, "ms": 60, "NumPy ms": 30, measure.FAULTS: 7}
+    expected = plain | replayed
     assert found == pytest.approx(expected)
     found = measure.figures("any", times | {"dependences": 1.5e-6})
     assert found == pytest.approx(expected | {"dependences us an instruction": 1.5})
@@ -74,8 +75,17 @@ def test_dependences_are_computed_anew_in_each_round() -> None:
 def test_the_figures_of_single_actions_leave_the_launch_out() -> None:
     """A run with many less one with none, a piece."""
     times = {"chain": 0.11, "no chain": 0.01, "numpy": 0.005, "row": 0.03, "no row": 0.01}
+    times |= {"placed": 0.16, "partly written": 0.21}
     found = measure.figures(measure.ACTIONS, times)
-    assert found == pytest.approx({"us an instruction": 20, "us of NumPy in it": 1, "us an allocation": 10})
+    assert found == pytest.approx(
+        {
+            "us an instruction": 20,
+            "us of NumPy in it": 1,
+            "us an instruction on an address": 30,
+            "us an instruction on a tile written in part": 40,
+            "us an allocation": 10,
+        }
+    )
 
 
 @pytest.mark.process
@@ -87,7 +97,8 @@ def test_another_checkout_takes_turns() -> None:
         rounds = [other.round(), other.round()]
     finally:
         other.close()
-    assert [set(each) for each in rounds] == [{"chain", "no chain", "numpy", "row", "no row"}] * 2
+    calls = {"chain", "no chain", "placed", "partly written", "numpy", "row", "no row"}
+    assert [set(each) for each in rounds] == [calls] * 2
     assert measure.figures(measure.ACTIONS, measure.least(rounds))["us an instruction"] > 0
 
 
@@ -96,6 +107,7 @@ def test_a_cold_start_has_its_parts() -> None:
     """Imports one by one, the first run and the second, which costs less than the first."""
     found = measure.cold_start(measure.HERE, 1)
     names = ["import numpy", "import nkitools", "import nki.*", "first run", "second run"]
+    names.append("first run of 417 instructions")
     assert list(found) == [f"ms {name}" for name in names]
     assert 0 < found["ms second run"] < found["ms first run"]
 

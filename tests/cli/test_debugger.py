@@ -139,7 +139,7 @@ def test_pytests_debugger_stops_at_the_line_of_a_finding(tmp_path: Path, monkeyp
     """And not somewhere within nkitools."""
     monkeypatch.chdir(tmp_path)
     wrong = "nisa.dma_copy(dst=tile, src=x[0:3])"
-    test = "\ndef test_it():\n    nki.simulate(kernel)(x)\n"
+    test = "import nkitools\n\ndef test_it():\n    nki.simulate(kernel)(x)\n"
     Path("test_it.py").write_text(KERNEL.replace("STOP", wrong) + test)
     load = ("-p", "no:cacheprovider", "-p", "nkitools.pytest_plugin") if not _is_installed() else ()
     said = debugged("m\ntile.shape\nq\n", "-m", "pytest", "--pdb", *load, "test_it.py")

@@ -80,7 +80,7 @@ def test_compute_into_one_of_its_sources() -> None:
         return np.array(t.array)
 
     x = np.arange(12.0)
-    np.testing.assert_array_equal(inside(body), [0, *(x[:10] + x[1:11] + x[2:]), 11])
+    np.testing.assert_array_equal(inside(body, rules="report"), [0, *(x[:10] + x[1:11] + x[2:]), 11])
 
 
 @given(st.permutations(range(6)), st.integers(1, 6), st.booleans(), st.booleans())

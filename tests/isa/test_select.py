@@ -123,6 +123,7 @@ def test_affine_in_place_overlapping_masked_and_of_other_shapes() -> None:
         root.seen(lambda t: t[:, :16]),
         9.0,
         nl.greater_equal,
+        rules="report",
     )
     np.testing.assert_array_equal(shifted.dst, np.where(where, wide[:, :16], 9))
     kept = sample((16, 16), seed=3) > 0

@@ -251,10 +251,9 @@ def test_shifted_in_place(name: str) -> None:
     x = sample((16, 9), seed=3)
     data = tile(x)
     dst, source = data.seen(lambda t: t[:, 1:9]), data.seen(lambda t: t[:, 0:8])
-    issued = issue(nisa.tensor_scalar, dst, source, getattr(nl, name), 1.0, True, nl.add, 2.0, chip="trn3")
-    apart = issue(
-        nisa.tensor_scalar, empty((16, 8)), tile(x[:, :8]), getattr(nl, name), 1.0, True, nl.add, 2.0, chip="trn3"
-    )
+    operands = (getattr(nl, name), 1.0, True, nl.add, 2.0)
+    issued = issue(nisa.tensor_scalar, dst, source, *operands, chip="trn3", rules="report")
+    apart = issue(nisa.tensor_scalar, empty((16, 8)), tile(x[:, :8]), *operands, chip="trn3")
     np.testing.assert_array_equal(issued.dst, apart.dst)
 
 

@@ -39,8 +39,8 @@ X = np.ones((8, 4), np.float32)
 FIVE = [
     "first wrong: out[4, 0] is 3.0, expected 2.0; 16 of 32 differ",
     "worst wrong: out[4, 0] is 3.0, expected 2.0",
-    "out[4, 0] was written by kernels.py:12 dma_copy (turn m=1)",
-    "made from what kernels.py:11 tensor_scalar (turn m=1), kernels.py:10 dma_copy (turn m=1) wrote",
+    "out[4, 0] was written by doubling.py:12 dma_copy (turn m=1)",
+    "made from what doubling.py:11 tensor_scalar (turn m=1), doubling.py:10 dma_copy (turn m=1) wrote",
 ]
 
 
@@ -55,8 +55,8 @@ FIVE = [
 )
 def test_five_lines(author: Any, assertion: str) -> None:
     """By functions that compare arrays and by the names of an assertion alike."""
-    author.write(kernels=KERNEL)
-    test = f"from kernels import *\ndef test_it():\n    {assertion}\n"
+    author.write(doubling=KERNEL)
+    test = f"from doubling import *\ndef test_it():\n    {assertion}\n"
     result = author.run(test=test.replace("; ", "\n    "))
     result.assert_outcomes(failed=1)
     lines = block(result, "nki why")
@@ -71,9 +71,9 @@ def test_the_command_tells_more(author: Any, monkeypatch: pytest.MonkeyPatch) ->
 
     from nkitools.cli import main
 
-    author.write(kernels=KERNEL)
+    author.write(doubling=KERNEL)
     body = "out = run(doubled, X)\n    want = 2 * X\n    assert (out == want).all()\n"
-    author.write(test_it=f"from kernels import *\ndef test_it():\n    {body}")
+    author.write(test_it=f"from doubling import *\ndef test_it():\n    {body}")
     is_installed = any(entry.name == "nkitools" for entry in entry_points(group="pytest11"))
     result = author.pytester.runpytest_subprocess(*([] if is_installed else ["-p", "nkitools.pytest_plugin"]))
     command = block(result, "nki why")[4].removeprefix("more: ").partition(";")[0].split()
@@ -94,8 +94,8 @@ def test_the_command_tells_more(author: Any, monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_nothing_is_said(author: Any, args: tuple[str, ...], assertion: str) -> None:
     """Where the option is off, and of failures that compare no result."""
-    author.write(kernels=KERNEL)
-    test = f"from kernels import *\ndef test_it():\n    {assertion}\n"
+    author.write(doubling=KERNEL)
+    test = f"from doubling import *\ndef test_it():\n    {assertion}\n"
     result = author.run(*args, test=test)
     result.assert_outcomes(failed=1)
     result.stdout.no_fnmatch_line("*nki why*")

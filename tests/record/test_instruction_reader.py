@@ -64,7 +64,7 @@ def nested(x: Any) -> Any:
         tile = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(dst=tile, src=x)
         for j in nl.affine_range(1, 6, 2):
-            nisa.tensor_scalar(dst=tile[:, 1:3], data=tile[:, 0:2], op0=nl.add, operand0=float(i + j))
+            nisa.tensor_scalar(dst=tile[:, 1:3], data=tile[:, 1:3], op0=nl.add, operand0=float(i + j))
             for _k in range(2):
                 nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.maximum)
         nisa.dma_copy(dst=out, src=tile)
