@@ -57,6 +57,7 @@ class Storage:
     physical: PhysicalMemory | None = None
     start_partition = 0
     start_byte = 0
+    poisoned = False  # elements that were never written hold the sentinel
     placed_to_fit = False  # the compiler places it where accesses may begin (legacy, without an address)
     written: Array | None = None
     written_bytes = 0
@@ -317,6 +318,7 @@ class Storage:
         missing = self.unwritten(layout, 0)
         if missing is None:
             return
+        self.poisoned = True
         if self.dtype.kind == "packed":
             np.copyto(self.array.view(f"u{self.dtype.itemsize}"), POISON_INTEGER, where=missing)
         else:

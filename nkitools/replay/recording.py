@@ -70,15 +70,18 @@ class Recording:
     def fill_unwritten(self, call: CarefulCall) -> None:
         """Put ones into the elements that a call reads and no instruction has written; a step of the list does so, too.
 
-        What such memory holds is another thing in each run. Numbers whose sum overflows would be evidence.
+        What such memory holds is another thing in each run. Numbers whose sum overflows would be evidence. The sentinel
+        of a storage that has it stays.
         """
         if self.reason:
             return
         for tensor, role in call.tensors:
             missing = None if role in WRITTEN else _unwritten_numbers(tensor)
             if missing is not None and self._has_step(tensor):
-                fill = partial(_put_ones, missing)
-                fill(tensor.storage.window(tensor.shape, tensor.dtype, tensor.byte_offset, tensor.array.strides))
+                window = tensor.storage.window(tensor.shape, tensor.dtype, tensor.byte_offset, tensor.array.strides)
+                values = np.array(window) if tensor.storage.poisoned else np.ones((), window.dtype)
+                fill = partial(_put, missing, values)
+                fill(window)
                 engines = self._engines_of(call.core)
                 self.steps.append(Step("unwritten", fill, [self.view(tensor, call.core)], (0,), engines))
 
@@ -282,9 +285,9 @@ def _unwritten_numbers(tensor: NkiTensor) -> Array | None:
     return storage.unwritten(tensor.layout, tensor.byte_offset) if is_own and tensor.dtype.kind != "packed" else None
 
 
-def _put_ones(missing: Array, array: Array) -> None:
-    """Put a number that no function refuses into some elements of an array."""
-    np.copyto(array, np.ones((), array.dtype), where=missing)
+def _put(missing: Array, values: Array, array: Array) -> None:
+    """Put values into the elements of an array that no instruction has written."""
+    np.copyto(array, values, where=missing)
 
 
 def bytes_of(array: Array) -> Array:
