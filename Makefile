@@ -18,12 +18,10 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-versio
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Where tests for a target are: collecting all others takes longer than these run.
-SIM := cpp_ops kernels launch/test_ranks.py test_strategies.py
 # JAX compiles the Pallas examples for longer than they run: without the optimizations that these small sizes never repay.
 QUICK_TO_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
-sim: $(VENV)/test.stamp ## run the example kernels in simulation and show what they print
-	XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/pytest -m sim --nki-prints $(SIM:%=tests/%) $(ARGS)
+sim: $(VENV)/test.stamp ## run the example kernels in simulation, and show what nkitools says of a kernel
+	XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/nkitools demo $(ARGS)
 
 # The rooms that are pure Python and NumPy, without the tests that start processes.
 QUICK := house chip engines record history isa issue language dialects launch lint rules

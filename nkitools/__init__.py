@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nkitools.dialects.import_hint import explain_failing_imports
 from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 from nkitools.record.notebook import offer_notebook_frame
 from nkitools.record.slice_offer import offer_slices
@@ -89,6 +90,7 @@ def _notebook_frame(run: Run) -> str:
 
 
 offer_notebook_frame(_notebook_frame)
+explain_failing_imports()
 
 
 def _slice(run: Run, output: Any, index: Any) -> Slice:

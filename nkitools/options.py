@@ -151,6 +151,12 @@ _TABLE = (
     Option(name="require_hw", default=False, help="fail hw tests whose device is missing, where they would be skipped"),
     Option(name="prints", default=False, help="show device prints of passing tests too"),
     Option(
+        name="findings",
+        choices=("all", "failed"),
+        default="all",
+        help="show the findings of all tests, or at the failures only (those of passing tests are counted)",
+    ),
+    Option(
         name="print_limit",
         metavar="MIB",
         default="64",

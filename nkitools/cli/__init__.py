@@ -6,6 +6,7 @@ import click
 
 from nkitools import __version__
 from nkitools.cli.compare import compare_targets
+from nkitools.cli.demo import show_examples
 from nkitools.cli.diff import diff_runs
 from nkitools.cli.doctor import examine_machine
 from nkitools.cli.estimate import estimate_kernel
@@ -19,7 +20,7 @@ from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element,
+    compare_targets, estimate_kernel, explain_element, show_examples,
 )  # fmt: skip
 
 

@@ -37,7 +37,8 @@ class Summary:
         # The findings and prints of a failure stand in sections of its own report.
         passing = [(nodeid, plain) for nodeid, plain in self._told if nodeid not in self._failed]
         _show_prints(terminalreporter, [(nodeid, plain["prints"]) for nodeid, plain in passing if plain["prints"]])
-        _show_findings(terminalreporter, _sum(plain for _, plain in passing))
+        if options.value("findings") == "all":
+            _show_findings(terminalreporter, _sum(plain for _, plain in passing))
         _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""

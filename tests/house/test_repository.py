@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shutil
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import nkitools
-from tests.house.sources import nodes_in
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -53,27 +51,6 @@ def test_make_alone_lists_the_targets() -> None:
     listed = {words[1]: words[2:] for words in map(str.split, listing.splitlines())}
     assert listed.keys() >= {"help", "sim", "test", "lint", "bench", "clean", "docs"}
     assert all(listed.values()), "every target says what it does"
-
-
-def asks_for_a_target(path: Path) -> bool:
-    """Whether a file has a test or a fixture that takes a target's fixture, or a test with the mark ``sim``."""
-    source = path.read_text(encoding="utf-8")
-    if not re.search(r"run_kernel|expect_finding|mark\.sim", source):
-        return False
-    nodes = nodes_in(source)
-    taken = {each.arg for node in nodes if isinstance(node, ast.FunctionDef) for each in node.args.args}
-    marked = any(isinstance(node, ast.Attribute) and node.attr in ("sim", "simulation") for node in nodes)
-    return marked or not taken.isdisjoint({"run_kernel", "expect_finding"})
-
-
-def test_make_sim_collects_where_tests_for_a_target_are() -> None:
-    """The folders and files that the Makefile names have all of them, so that no other need be collected."""
-    (named,) = re.findall(r"^SIM := (.+)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
-    places = [REPOSITORY / "tests" / each for each in named.split()]
-    found = {path for path in (REPOSITORY / "tests").rglob("test_*.py") if asks_for_a_target(path)}
-    assert len(found) > 20
-    assert {path for path in found if not any(path == each or each in path.parents for each in places)} == set()
-    assert all(place.exists() for place in places)
 
 
 def test_the_package_and_its_metadata_agree_on_the_version() -> None:

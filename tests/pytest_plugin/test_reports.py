@@ -153,6 +153,24 @@ def test_it(run_kernel, partitions):
     result.stdout.fnmatch_lines(["nki: 4 kernels run, 4 findings, 0 device prints"])
 
 
+def test_findings_of_passing_tests_may_be_left_out(author: Any) -> None:
+    """Those of failed tests stand in their reports all the same, and all are counted."""
+    result = author.run(
+        *SIM,
+        "--nki-findings=failed",
+        test="""
+@pytest.mark.parametrize("passes", [True, False])
+def test_it(run_kernel, passes):
+    run_kernel(wide, 1, 256)
+    assert passes
+""",
+    )
+    result.assert_outcomes(passed=1, failed=1, deselected=2)
+    result.stdout.no_fnmatch_line("*nki findings of passing tests*")
+    assert block(result, "nki findings")[0] == "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions"
+    result.stdout.fnmatch_lines(["nki: 2 kernels run, 2 findings, 0 device prints"])
+
+
 def test_an_expected_finding_is_counted_but_not_listed(author: Any) -> None:
     """A negative test that passes (pytest.raises) has nothing to tell its author."""
     result = author.run(

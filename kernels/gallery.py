@@ -1,0 +1,436 @@
+"""The example kernels as a list: arguments that fill several tiles, and what NumPy computes of them in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Arguments = tuple[Any, ...]
+
+
+class Example(NamedTuple):
+    """One example: how it is called, and what is right."""
+
+    name: str
+    place: str  # module and function, within this folder
+    arguments: Callable[[np.random.Generator], Arguments]
+    reference: Callable[..., Any]  # of the arguments
+    within: float  # error beside the largest value of the reference
+    chips: tuple[str, ...] = ("trn1", "trn2", "trn3")
+    keywords: Mapping[str, Any] = MappingProxyType({})  # of the kernel
+    programs: int = 0  # in the brackets of the launch
+    ranks: int = 0  # `arguments` returns those of each rank
+    is_first: bool = True  # of those that `nkitools demo` shows without --all
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, imported when it is asked for."""
+        module, _, function = self.place.partition(":")
+        found = getattr(import_module(f"{__package__}.{module}"), function)
+        return found[self.programs] if self.programs else found
+
+
+def relative_error(outputs: Any, expected: Any) -> float:
+    """Return the largest difference beside the largest value that is expected; infinite where the form differs."""
+    found, wanted = _leaves(outputs), _leaves(expected)
+    if [np.shape(each) for each in found] != [np.shape(each) for each in wanted]:
+        return np.inf
+    worst = 0.0
+    for one, other in zip(found, wanted):
+        wide = np.asarray(one).astype(np.float64)
+        if np.isnan(wide).any():
+            return np.inf
+        worst = max(worst, float(np.abs(wide - other).max(initial=0) / np.abs(other).max(initial=1e-30)))
+    return worst
+
+
+def _leaves(values: Any) -> list[Any]:
+    return [leaf for each in values for leaf in _leaves(each)] if isinstance(values, (list, tuple)) else [values]
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def normal(*shapes: tuple[int, ...], dtype: str = "float32") -> Callable[[np.random.Generator], Arguments]:
+    """Normally distributed numbers of these shapes."""
+    return lambda random: tuple(random.standard_normal(shape, np.float32).astype(dtype) for shape in shapes)
+
+
+def boxes(*shape: int) -> Callable[[np.random.Generator], Arguments]:
+    """Two batches of boxes in an image of 256 x 256."""
+
+    def drawn(random: np.random.Generator) -> Arguments:
+        def batch() -> Any:
+            corners = random.integers(0, 256, (*shape, 2, 2))
+            return np.concatenate((corners.min(axis=-2), corners.max(axis=-2)), axis=-1).astype(np.float32)
+
+        return batch(), batch()
+
+    return drawn
+
+
+def _flat(drawn: Callable[[np.random.Generator], Arguments]) -> Callable[[np.random.Generator], Arguments]:
+    return lambda random: tuple(each.reshape(len(each), -1) for each in drawn(random))
+
+
+def _labelled(random: np.random.Generator) -> Arguments:
+    return random.standard_normal((256, 3000), np.float32), random.integers(0, 3000, (256, 1)).astype(np.int32)
+
+
+def _with_statistics(random: np.random.Generator) -> Arguments:
+    logits, labels = _labelled(random)
+    _, statistics = cross_entropy(logits, labels)
+    return logits, labels, statistics.astype(np.float32), random.standard_normal((256, 1), np.float32)
+
+
+def _with_output(random: np.random.Generator) -> Arguments:
+    heads = normal((384, 64), (384, 64), (384, 64))(random)
+    output, statistics = flash_attention(*heads)
+    return (*heads, output.astype(np.float32), normal((384, 64))(random)[0], statistics.astype(np.float32))
+
+
+def _embedding(random: np.random.Generator) -> Arguments:
+    return random.standard_normal((4096, 96), np.float32), random.integers(0, 4096, 512).astype(np.int32)
+
+
+def _updates(random: np.random.Generator) -> Arguments:
+    indices = random.permutation(512)[:256].astype(np.int32)
+    return *normal((512, 96))(random), indices, *normal((256, 96))(random)
+
+
+def _experts(random: np.random.Generator) -> Arguments:
+    tensors = normal((96, 64), (64, 8), (8, 64, 48), (8, 64, 48), (8, 48, 64))(random)
+    return *tensors, 2
+
+
+def _pages(random: np.random.Generator) -> Arguments:
+    tables = np.array([random.permutation(16)[:6] for _ in range(4)], np.int32)
+    tensors = normal((4, 64, 8), (16, 64, 32), (16, 32, 64))(random)
+    return *tensors, tables, np.array([[6], [1], [3], [4]], np.int32)
+
+
+def _angles(random: np.random.Generator) -> Arguments:
+    angles = np.arange(512)[:, None] / 10_000 ** (np.arange(32)[None] / 32)
+    return *normal((512, 4, 64))(random), np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def _shards(random: np.random.Generator) -> Arguments:
+    return tuple((*normal((128, 64), (128, 512))(random), 2) for _ in range(2))
+
+
+def _hidden(random: np.random.Generator) -> Arguments:
+    return normal((256, 1024), (1024,))(random)
+
+
+def _top(random: np.random.Generator) -> Arguments:
+    return *normal((256, 512))(random), 16
+
+
+def _small_integers(random: np.random.Generator) -> Arguments:
+    return tuple(random.integers(-128, 128, (256, 256)).astype(np.int8) for _ in range(2))
+
+
+def _parts(random: np.random.Generator) -> Arguments:
+    return tuple((*normal((128, 256))(random), 4) for _ in range(4))
+
+
+# --- references ------------------------------------------------------------------------------------------------------
+
+
+def _wide(*arrays: Any) -> list[Any]:
+    return [np.asarray(each).astype(np.float64) for each in arrays]
+
+
+def product(left_transposed: Any, right: Any) -> Any:
+    """The matrix product whose left operand comes transposed."""
+    left, wide = _wide(left_transposed, right)
+    return left.T @ wide
+
+
+def softmax(logits: Any) -> Any:
+    """Softmax of each row."""
+    (wide,) = _wide(logits)
+    powers = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def attention(query: Any, key: Any, value: Any) -> Any:
+    """Attention of one head."""
+    q, k, v = _wide(query, key, value)
+    return softmax(q @ k.T / np.sqrt(q.shape[1])) @ v
+
+
+def flash_attention(query: Any, key: Any, value: Any, causal: bool = False) -> Any:
+    """Attention of one head, and the log-sum-exp of its scores."""
+    q, k, v = _wide(query, key, value)
+    scores = q @ k.T / np.sqrt(q.shape[1])
+    if causal:
+        scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -np.inf)
+    top = scores.max(axis=1, keepdims=True)
+    return softmax(scores) @ v, top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+
+
+def flash_attention_backward(query: Any, key: Any, value: Any, _: Any, gradient: Any, __: Any) -> Any:
+    """The gradients of attention by its derivative."""
+    q, k, v, g = _wide(query, key, value, gradient)
+    weights = softmax(q @ k.T / np.sqrt(q.shape[1]))
+    inner = g @ v.T
+    scores = weights * (inner - (inner * weights).sum(axis=1, keepdims=True)) / np.sqrt(q.shape[1])
+    return scores @ k, scores.T @ q, weights.T @ g
+
+
+def giou(preds: Any, targets: Any) -> Any:
+    """Generalized intersection over union."""
+    first, second = _wide(preds, targets)
+    sizes = [np.maximum(each[..., 2:] - each[..., :2], 0).prod(axis=-1) for each in (first, second)]
+    low, high = np.maximum(first[..., :2], second[..., :2]), np.minimum(first[..., 2:], second[..., 2:])
+    inner = np.maximum(high - low, 0).prod(axis=-1)
+    low, high = np.minimum(first[..., :2], second[..., :2]), np.maximum(first[..., 2:], second[..., 2:])
+    outer = np.maximum(high - low, 0).prod(axis=-1)
+    union = sizes[0] + sizes[1] - inner
+    return inner / np.maximum(union, 1e-5) - (outer - union) / np.maximum(outer, 1e-5)
+
+
+def flat_giou(preds: Any, targets: Any) -> Any:
+    """The same of boxes that stand in one row."""
+    return giou(*(each.reshape(len(each), -1, 4) for each in (preds, targets)))
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    """The losses, and the log-sum-exp of each row."""
+    (wide,) = _wide(logits)
+    top = wide.max(axis=1, keepdims=True)
+    total = top + np.log(np.exp(wide - top).sum(axis=1, keepdims=True))
+    return total - np.take_along_axis(wide, labels, axis=1), total
+
+
+def cross_entropy_backward(logits: Any, labels: Any, _: Any, gradient: Any) -> Any:
+    """The gradient of the losses."""
+    one_hot = np.arange(logits.shape[1])[None] == labels
+    return (softmax(logits) - one_hot) * gradient.astype(np.float64)
+
+
+def depthwise_conv1d(data: Any, weights: Any) -> Any:
+    """Each channel with its filter, zeros before the start."""
+    wide, taps = _wide(data, weights)
+    padded = np.pad(wide, ((0, 0), (0, 0), (taps.shape[1] - 1, 0)))
+    return np.einsum("bctk,ck->bct", np.lib.stride_tricks.sliding_window_view(padded, taps.shape[1], axis=2), taps)
+
+
+def depthwise_conv2d(data: Any, weights: Any) -> Any:
+    """Each channel with its filter, zeros around."""
+    wide, taps = _wide(data, weights)
+    height, width = taps.shape[1:]
+    padded = np.pad(wide, ((0, 0), (0, 0), (height // 2,) * 2, (width // 2,) * 2))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), axis=(2, 3))
+    return np.einsum("bcyxij,cij->bcyx", windows, taps)
+
+
+def conv2d(images: Any, filters: Any) -> Any:
+    """A convolution without padding, as neural networks mean it."""
+    wide, taps = _wide(images, filters)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, taps.shape[2:], axis=(2, 3))
+    return np.einsum("bcyxij,ocij->boyx", windows, taps)
+
+
+def scatter_add(table: Any, indices: Any, updates: Any) -> Any:
+    """Rows added to rows of a table."""
+    total, rows = _wide(table, updates)
+    np.add.at(total, indices, rows)
+    return total
+
+
+def moe(tokens: Any, router: Any, gate: Any, up: Any, down: Any, k: int) -> Any:
+    """Each token through k of the gated MLPs."""
+    x, by, opening, raising, falling = _wide(tokens, router, gate, up, down)
+    logits = x @ by
+    chosen = np.argsort(-logits, axis=1)[:, :k]
+    shares = softmax(np.take_along_axis(logits, chosen, axis=1))
+    total = np.zeros_like(x)
+    for token, (experts, weights) in enumerate(zip(chosen, shares)):
+        for expert, weight in zip(experts, weights):
+            open_ = x[token] @ opening[expert]
+            total[token] += weight * (open_ / (1 + np.exp(-open_)) * (x[token] @ raising[expert])) @ falling[expert]
+    return total
+
+
+def paged_attention(queries: Any, keys: Any, values: Any, tables: Any, counts: Any) -> Any:
+    """Attention of each sequence over the pages of its table."""
+    found = []
+    for query, table, (count,) in zip(queries.astype(np.float64), tables, counts):
+        pages = table[:count]
+        found.append(softmax(query.T @ np.hstack(list(keys[pages]))) @ np.vstack(list(values[pages])))
+    return np.array(found)
+
+
+def rms_norm(hidden: Any, weight: Any) -> Any:
+    """Rows over the root of their mean square."""
+    x, w = _wide(hidden, weight)
+    return x / np.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-6) * w
+
+
+def rotary(embedding: Any, cosine: Any, sine: Any) -> Any:
+    """Halves of each head turned by angles."""
+    x, c, s = _wide(embedding, cosine[:, None], sine[:, None])
+    even, odd = np.split(x, 2, axis=2)
+    return np.concatenate((even * c - odd * s, odd * c + even * s), axis=2)
+
+
+def top_k(rows: Any, k: int) -> Any:
+    """The largest values of each row, and their columns."""
+    columns = np.argsort(-rows, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(rows, columns, axis=1), columns
+
+
+def _of_shards(*ranks: Any) -> Any:
+    return tuple(np.array([product(other[0], rank[1]) for other in ranks]) for rank in ranks)
+
+
+def linear(inputs_transposed: Any, weights: Any, bias: Any) -> Any:
+    """A linear layer with ReLU."""
+    return np.maximum(product(inputs_transposed, weights) + bias, 0)
+
+
+def gather_rows(table: Any, indices: Any) -> Any:
+    """Rows of a table."""
+    return table[indices]
+
+
+def quantised(hidden: Any, weight: Any) -> Any:
+    """Normalised rows as 8-bit numbers, whose largest is 240, and the scale of each row."""
+    rows = rms_norm(hidden, weight)
+    scales = np.abs(rows).max(axis=1, keepdims=True) / 240
+    return rows / scales, scales
+
+
+def integer_product(left: Any, right: Any) -> Any:
+    """The exact product of integers."""
+    return left.astype(np.int64) @ right.astype(np.int64)
+
+
+def relu(x: Any) -> Any:
+    """What is above zero."""
+    return np.maximum(x, 0)
+
+
+def row_sums(x: Any) -> Any:
+    """The sum of each row."""
+    return x.astype(np.float64).sum(axis=1, keepdims=True)
+
+
+def column_sums(x: Any) -> Any:
+    """The sum of each column."""
+    return x.astype(np.float64).sum(axis=0, keepdims=True)
+
+
+def added(x: Any, y: Any) -> Any:
+    """The sum of two vectors."""
+    return x.astype(np.float64) + y
+
+
+def _gathered(*ranks: Any) -> Any:
+    return (np.array([shard for shard, _ in ranks]),) * len(ranks)
+
+
+def running_sum(x: Any) -> Any:
+    """The sum of all rows above each row and its own."""
+    return np.cumsum(np.asarray(x, np.float64), axis=0)
+
+
+# --- the examples ----------------------------------------------------------------------------------------------------
+
+_ONE_HEAD = normal(*[(512, 64)] * 3)
+_ROWS = normal((512, 1024))
+_FLAT_BOXES = _flat(boxes(512, 256))
+
+NKI = (
+    Example("matmul", "nki.matmul:matmul", normal((512, 512), (512, 1024)), product, 1e-5),
+    Example("linear_layer", "nki.linear_layer:linear", normal((256, 256), (256, 512), (1, 512)), linear, 1e-5),
+    Example(
+        "mxfp8_matmul",
+        "nki.mxfp8_matmul:mxfp8_matmul",
+        normal((512, 256), (512, 512), dtype="bfloat16"),
+        product,
+        0.1,
+        ("trn3",),
+    ),
+    Example("softmax", "nki.softmax:softmax", _ROWS, softmax, 1e-5),
+    Example("attention", "nki.attention:attention", _ONE_HEAD, attention, 1e-5),
+    Example(
+        "flash_attention",
+        "nki.flash_attention:flash_attention",
+        _ONE_HEAD,
+        flash_attention,
+        1e-5,
+        keywords={"causal": True},
+    ),
+    Example(
+        "flash_backward", "nki.flash_attention:flash_attention_backward", _with_output, flash_attention_backward, 1e-5
+    ),
+    Example("paged_attention", "nki.paged_attention:paged_attention", _pages, paged_attention, 1e-5),
+    Example("rotary[2]", "nki.rotary:rotary", _angles, rotary, 1e-5, programs=2),
+    Example("giou", "nki.giou:giou", boxes(1024, 256), giou, 1e-4),
+    Example("cross_entropy[2]", "nki.cross_entropy:cross_entropy_isa", _labelled, cross_entropy, 1e-5, programs=2),
+    Example(
+        "cross_entropy_back",
+        "nki.cross_entropy:cross_entropy_backward_isa",
+        _with_statistics,
+        cross_entropy_backward,
+        1e-5,
+        is_first=False,
+    ),
+    Example("rmsnorm_quant", "nki.rmsnorm_quant:rmsnorm_quant_isa", _hidden, quantised, 0.04),
+    Example("moe", "nki.moe:moe", _experts, moe, 1e-4),
+    Example("top_k", "nki.top_k:top_k", _top, top_k, 1e-6),
+    Example("gather_rows", "nki.gather_scatter:gather_rows", _embedding, gather_rows, 0.0),
+    Example("scatter_add", "nki.gather_scatter:scatter_add", _updates, scatter_add, 1e-5),
+    Example(
+        "depthwise_conv1d",
+        "nki.depthwise_conv:depthwise_conv1d",
+        normal((2, 128, 500), (128, 4)),
+        depthwise_conv1d,
+        1e-5,
+        is_first=False,
+    ),
+    Example(
+        "depthwise_conv2d",
+        "nki.depthwise_conv:depthwise_conv2d",
+        normal((2, 128, 28, 28), (128, 3, 3)),
+        depthwise_conv2d,
+        1e-5,
+        is_first=False,
+    ),
+    Example("all_gather_matmul", "nki.all_gather_matmul:all_gather_matmul", _shards, _of_shards, 1e-5, ranks=2),
+    Example("ring_all_gather", "nki.ring_all_gather:ring_all_gather", _parts, _gathered, 0.0, ranks=4, is_first=False),
+)
+"""Kernels of the modern dialect."""
+
+LEGACY = (
+    Example("giou", "nki.legacy.giou:giou", _FLAT_BOXES, flat_giou, 1e-4),
+    Example("conv2d", "nki.legacy.conv2d:conv2d", normal((1, 128, 34, 34), (128, 128, 3, 3)), conv2d, 1e-5),
+    Example("matmul", "nki.legacy.matmul:matmul", normal((512, 512), (512, 1024)), product, 1e-5, is_first=False),
+    Example("softmax", "nki.legacy.softmax:softmax", _ROWS, softmax, 1e-5, is_first=False),
+    Example("relu", "nki.legacy.relu:relu", _ROWS, relu, 0.0, is_first=False),
+    Example("row_sums", "nki.legacy.sum_reduction:row_sums", _ROWS, row_sums, 1e-5, is_first=False),
+    Example("column_sums", "nki.legacy.sum_reduction:column_sums", _ROWS, column_sums, 1e-5, is_first=False),
+    Example("transpose", "nki.legacy.transpose:transpose", _ROWS, np.transpose, 0.0, is_first=False),
+    Example(
+        "vector_add", "nki.legacy.vector_add:vector_add", normal((200_000,), (200_000,)), added, 1e-6, is_first=False
+    ),
+)
+"""Kernels of the legacy dialect, `neuronxcc.nki`."""
+
+OPERATOR = Example("giou", "", boxes(64, 256), giou, 1e-4)
+"""The custom C++ operator of `cpp_ops/giou`."""
+
+PALLAS = (
+    Example("giou", "pallas.giou:giou", boxes(64, 256), giou, 1e-4),
+    Example("rmsnorm", "pallas.rmsnorm:rmsnorm", normal((64, 256), (256,)), rms_norm, 1e-5),
+    Example("running_sum", "pallas.running_sum:running_sum", normal((256, 128)), running_sum, 1e-5),
+    Example("matmul_int8", "pallas.matmul:matmul_int8", _small_integers, integer_product, 0.0, is_first=False),
+)
+"""Pallas kernels for TPUs; they need JAX."""

@@ -1,0 +1,231 @@
+"""``nkitools demo``: the example kernels of the three worlds, a finding, a print and a page, in a minute."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from nkitools.record.run import Run
+
+_SEED = 0
+_WIDTH = 29  # characters of the arguments' shapes
+_CHIPS = ("trn1", "trn2", "trn3")
+
+_BROKEN = """\
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def doubled(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in range(x.shape[0] // 128):
+        tile = nl.load(x[128 * i : 128 * i + 128])
+        nl.store(out[128 * i : 128 * i + 128], nl.multiply(tile, 2.0))
+    return out
+"""
+
+
+@click.command("demo")
+@click.option("--all", "shows_all", is_flag=True, help="Show every example, also those much like another one.")
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where the page of a run goes.  [default: the temporary directory]",
+)
+@click.pass_context
+def show_examples(context: click.Context, shows_all: bool, page: Path | None) -> None:
+    """Run the example kernels in simulation, and show what nkitools says of a kernel.
+
+    Each is compared with what NumPy computes in float64: the error is the largest difference beside the largest value.
+    Times are estimates for each chip. The exit code is 1 where an example disagrees with its reference.
+    """
+    from nkitools.targets.imports import stand_in
+
+    with stand_in("always"):
+        show = _Show(_gallery(), shows_all)
+        for line in show.lines(page or Path(tempfile.gettempdir()) / "nkitools-demo.html"):
+            click.echo(line)
+    context.exit(int(show.has_failed))
+
+
+def _gallery() -> ModuleType:
+    """Return the list of examples: that of the package, or of the repository around it."""
+    if find_spec("nkitools.examples") is not None:
+        from nkitools.examples.kernels import gallery as packed  # type: ignore[import-not-found, unused-ignore]
+
+        return packed  # type: ignore[no-any-return, unused-ignore]
+    root = str(Path(__file__).parents[2])
+    if root not in sys.path:
+        sys.path.append(root)
+    from kernels import gallery
+
+    return gallery
+
+
+class _Show:
+    """Makes the lines of the show; ``has_failed``: an example disagreed with its reference."""
+
+    def __init__(self, gallery: ModuleType, shows_all: bool) -> None:
+        self.gallery = gallery
+        self.shows_all = shows_all
+        self.has_failed = False
+        self.printing: Run | None = None
+
+    def lines(self, page: Path) -> Iterator[str]:
+        """Yield all that is shown."""
+        chips = "".join(f"{each:>8}" for each in _CHIPS)
+        yield f"{'NKI kernels, simulated':22}{'arguments':>{_WIDTH - 2}}    error{chips}"
+        for example in self._chosen(self.gallery.NKI):
+            yield self._nki(example)
+        yield "the legacy dialect, neuronxcc.nki"
+        for example in self._chosen(self.gallery.LEGACY):
+            yield self._nki(example)
+        yield from self._pallas()
+        yield from self._operators()
+        yield from self._prints()
+        yield from _mistake()
+        yield from self._page(page)
+        yield from _next()
+
+    def _chosen(self, examples: Sequence[Any]) -> list[Any]:
+        return [each for each in examples if each.is_first or self.shows_all]
+
+    def _line(self, example: Any, args: Sequence[Any], outputs: Any, rest: str) -> str:
+        """Return the line of an example whose outputs are there."""
+        ranks = args if example.ranks else (args,)
+        expected = example.reference(*args, **example.keywords)
+        error: float = self.gallery.relative_error(outputs, expected)
+        wrong: bool = error > example.within
+        self.has_failed |= wrong
+        shown = "exact" if error == 0 else f"{error:.0e}"
+        name = f"{example.name} x{example.ranks} ranks" if example.ranks else example.name
+        return f"  {name:26.26}{_shapes(ranks[0]):>{_WIDTH - 6}.{_WIDTH - 6}}{shown:>9}{rest}" + wrong * "  DISAGREES"
+
+    def _nki(self, example: Any) -> str:
+        from nkitools.launch.simulate import simulate
+
+        args = example.arguments(self._random())
+        settings = {"ranks": example.ranks} if example.ranks else {}
+        times, outputs = [], None
+        for chip in _CHIPS:
+            if chip not in example.chips:
+                times.append(f"{'-':>8}")
+                continue
+            run = simulate(example.kernel, *args, chip=chip, **settings, **example.keywords)
+            outputs = run.outputs
+            times.append(f"{run.estimate().latency_us:>5.0f} us")
+            if run.prints and self.printing is None:
+                self.printing = run
+        return self._line(example, args, outputs, "".join(times))
+
+    def _pallas(self) -> Iterator[str]:
+        if find_spec("jax") is None:
+            yield "Pallas kernels: JAX is not here; pip install 'nkitools[pallas]'"
+            return
+        import nkitools.pallas as pallas
+
+        yield "Pallas kernels, interpreted as on a TPU"
+        for example in self._chosen(self.gallery.PALLAS):
+            args = example.arguments(self._random())
+            run = pallas.check(example.kernel, *args, modes=("interpret", "lower"), rules="error")
+            yield self._line(example, args, run.outputs, "   lowered for v5e")
+
+    def _operators(self) -> Iterator[str]:
+        from nkitools.customop import load
+        from nkitools.customop.errors import BuildError
+
+        sources = Path(str(self.gallery.__file__)).parents[1] / "cpp_ops" / "giou"
+        example = self.gallery.OPERATOR
+        args = example.arguments(self._random())
+        try:
+            library = load("giou", [str(sources / "giou.cpp")], [str(sources / "shape.cpp")], multicore=True)
+        except BuildError as error:
+            yield f"custom C++ operators: {error}"
+            return
+        run = library.giou.run(*args, rules="error")
+        yield "custom C++ operators, on simulated GpSimd cores"
+        yield self._line(example, args, run.outputs, f"   on {len(run.cores)} cores")
+
+    def _prints(self) -> Iterator[str]:
+        if self.printing is None:
+            return
+        from nkitools.report.prints import first_prints
+
+        yield ""
+        yield "A device print, as its kernel's line made it:"
+        text = first_prints(self.printing.prints, 1, 5)[0]
+        yield from (f"  {line[:78]}" for line in text.splitlines())
+
+    def _page(self, path: Path) -> Iterator[str]:
+        """Write the page of a run in which tiles were watched."""
+        from nkitools.launch.simulate import simulate
+        from nkitools.report.page.document import write_page
+
+        example = next(each for each in self.gallery.NKI if each.name == "softmax")
+        args = example.arguments(self._random())
+        run = simulate(example.kernel, *args, watch="*")
+        yield ""
+        try:
+            write_page(run, path, example.reference(*args))
+        except OSError as error:
+            yield f"No page could be written into {path}: {error.strerror}"
+            return
+        yield f"A run of softmax, turn by turn and tile by tile: open {path}"
+
+    def _random(self) -> Any:
+        import numpy as np
+
+        return np.random.default_rng(_SEED)
+
+
+def _shapes(args: Sequence[Any]) -> str:
+    """Return the shapes of arguments, equal ones counted."""
+    import numpy as np
+
+    shapes = [str(list(np.shape(each))).replace(" ", "") for each in args if np.ndim(each)]
+    parts: list[str] = []
+    for shape in dict.fromkeys(shapes):
+        count = shapes.count(shape)
+        parts.append(f"{count}x{shape}" if count > 1 else shape)
+    return " ".join(parts)
+
+
+def _mistake() -> Iterator[str]:
+    """Yield the finding of a kernel that forgets its last tile."""
+    import numpy as np
+
+    from nkitools.launch.simulate import simulate
+    from nkitools.report.pictures import shows_blocks
+    from nkitools.report.run_counts import tally_of
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "doubled.py"
+        file.write_text(_BROKEN, encoding="utf-8")
+        names: dict[str, Any] = {"__name__": "doubled"}
+        exec(compile(_BROKEN, str(file), "exec"), names)
+        run = simulate(names["doubled"], np.ones((300, 64), np.float32), rules="report")
+        yield ""
+        yield "A kernel with a mistake: 300 rows, and a loop over `x.shape[0] // 128` tiles:"
+        for finding in tally_of([run], folder).ranked():
+            yield from (f"  {line}" for line in finding.lines(blocks=shows_blocks(sys.stdout)))
+
+
+def _next() -> Iterator[str]:
+    yield ""
+    yield "Next:"
+    yield "  nkitools estimate FILE::KERNEL   how long it takes on a chip, and which line is why"
+    yield "  nkitools lint FILE               what can be said without running it"
+    yield "  nkitools explain NK403           why a rule exists, and where that is written"
+    yield "  pytest -m sim                    your tests with the fixture `run_kernel`, in simulation"
+    yield "  nkitools doctor                  what this machine can do"

@@ -1,0 +1,50 @@
+"""A sentence that tells authors why ``import nki`` fails: the stand-in is not in place.
+
+Light, as `nkitools` imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+
+_ROOTS = frozenset({"nki", "neuronxcc"})
+# Who loads the plugin of a pytest session that may have nothing to do with nkitools.
+_LOADERS_OF_PLUGINS = ("_pytest", "pluggy", "importlib.metadata", "importlib_metadata")
+_PLUGIN = "nkitools.pytest_plugin"
+
+
+class ImportHint(MetaPathFinder):
+    """The last finder: what it is asked for nothing else has found. It finds nothing, and explains a failing import.
+
+    A question that is no import (`importlib.util.find_spec`) is answered by None, as without it.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return None. ModuleNotFoundError with the line to add, where a statement imports AWS's package."""
+        if fullname in _ROOTS and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+            raise ModuleNotFoundError(
+                f"No module named '{fullname}'. nkitools stands in for it after this line, which comes before the "
+                "first import of it: import nkitools; nkitools.install_stand_in()",
+                name=fullname,
+            )
+        return None
+
+
+def explain_failing_imports() -> None:
+    """Add the hint, unless it is pytest that imports nkitools, to load its plugin."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name == _PLUGIN or name.startswith(_LOADERS_OF_PLUGINS):
+            return
+        if not name.startswith(("nkitools", "importlib")):
+            break
+        frame = frame.f_back
+    if not any(type(finder) is ImportHint for finder in sys.meta_path):
+        sys.meta_path.append(ImportHint())
