@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import traceback
@@ -11,9 +10,8 @@ from typing import NamedTuple
 
 from nkitools.pallas import jax_internals
 from nkitools.pallas.jax_types import DebugInfo, SourceInfo
-from nkitools.rules.finding import Finding
+from nkitools.rules.finding import Finding, is_own
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _JAX = re.compile(r"[\\/](jax|jaxlib)[\\/]")
 _FUNCTION_AT = re.compile(r"(?P<function>.*) at (?P<file>.+):(?P<line>\d+)$")
 
@@ -37,7 +35,7 @@ NOWHERE = Place()
 
 def is_authors(file: str) -> bool:
     """Return whether a file is the author's: neither JAX's nor ours, and a file at all."""
-    return not (_JAX.search(file) or file.startswith((_PACKAGE, "<frozen")))
+    return not (_JAX.search(file) or is_own(file) or file.startswith("<frozen"))
 
 
 def of_source(source_info: SourceInfo | None, otherwise: Place = NOWHERE) -> Place:

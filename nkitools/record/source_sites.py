@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from itertools import islice
 from types import CodeType, FrameType, TracebackType
 
 from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
+from nkitools.rules.finding import is_own
 
 _internal: dict[str, bool] = {}
 
@@ -20,15 +20,11 @@ def is_internal(filename: str) -> bool:
     """Return whether a source file belongs to nkitools itself (generated code included)."""
     known = _internal.get(filename)
     if known is None:
-        known = filename.startswith((PACKAGE, "<nkitools"))
-        _internal[filename] = known
+        known = _internal[filename] = is_own(filename)
     return known
 
 
 LAUNCH = "nkitools.launch.programs"  # the frames outside of it are not the kernel's
-
-# As code objects spell it, which is not always how the file system does.
-PACKAGE = os.path.dirname(os.path.dirname(is_internal.__code__.co_filename)) + os.sep
 
 
 @dataclass(frozen=True)

@@ -165,15 +165,23 @@ Reporter = Callable[[Rule, str, bool, Sequence[Any], str, Drawing | None], bool]
 REPORTER: ContextVar[Reporter | None] = ContextVar("nkitools_reporter", default=None)
 
 
+# As code objects spell it, which is not always how the file system does.
 _PACKAGE = os.path.dirname(os.path.dirname(error_of.__code__.co_filename)) + os.sep
+_EXAMPLES = _PACKAGE + "examples" + os.sep  # kernels like an author's
+
+
+def is_own(filename: str) -> bool:
+    """Return whether a source file belongs to nkitools itself (generated code included, the example kernels not)."""
+    return filename.startswith((_PACKAGE, "<nkitools")) and not filename.startswith(_EXAMPLES)
 
 
 def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
     """Return a finding at the author's current line, seen from outside of a run: no names, no counters, no program."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(
-        (_PACKAGE, "<nkitools", "<frozen importlib")
-    ):
+    while frame.f_back is not None:
+        filename = frame.f_code.co_filename
+        if not (is_own(filename) or filename.startswith("<frozen importlib")):
+            break
         frame = frame.f_back
     place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
     return Finding.of(rule.id, UNNAMED.sub("", message), place, remedy=remedy, severity=rule.severity)

@@ -15,6 +15,7 @@ def test_nkitools_own_files_are_internal() -> None:
     assert is_internal(nkitools.__file__)
     assert is_internal("<nkitools generated>")
     assert not is_internal(__file__)
+    assert not is_internal(nkitools.__file__.replace("__init__.py", "examples/kernels/nki/giou.py"))
     assert not is_internal("<string>")
     assert not is_internal(nkitools.__file__.replace("__init__.py", "").rstrip("/") + "_kernels/giou.py")
 
