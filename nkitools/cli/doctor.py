@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
 
 from nkitools.cli.terminal import console
+
+if TYPE_CHECKING:
+    from nkitools.targets.examination import Part
+
+# What people come for, and the part of a machine that decides it, as area and name.
+_WISHES = (
+    ("simulate NKI kernels of both dialects", "Simulators", "builtin"),
+    ("check Pallas kernels", "Simulators", "pallas"),
+    ("compile Pallas kernels for a TPU that is not here", "Packages", "libtpu"),
+    ("build custom C++ operators, and simulate them", "Compilers", "C++"),
+)
 
 
 @click.command("doctor")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def examine_machine(form: str) -> None:
     """Say what is installed, which simulators and devices are here, what each enables, and how to get the rest."""
-    from nkitools.targets.examination import Part, as_plain, examine
+    from nkitools.targets.examination import as_plain, examine
 
     parts = examine()
     if form == "json":
@@ -23,6 +36,9 @@ def examine_machine(form: str) -> None:
     from rich.text import Text
 
     terminal = console()
+    for line, style in _verdict(parts):
+        terminal.print(line, style=style)
+    terminal.print()
     width = max(len(part.name) for part in parts)
 
     def area(part: Part) -> str:
@@ -38,3 +54,25 @@ def examine_machine(form: str) -> None:
             terminal.print(Text(f"      {'':{width}}  {part.enables}", "dim"))
             if part.remedy:
                 terminal.print(Text(f"      {'':{width}}  {part.remedy}", "cyan"))
+
+
+def _verdict(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    """Yield what can be done on this machine, and what cannot and why; with each line its style."""
+    known = {(part.area, part.name): part for part in parts}
+    for wish, area, name in _WISHES:
+        part = known.get((area, name))
+        if part is None:
+            continue
+        if part.present:
+            yield f"You can {wish}.", "green"
+            continue
+        why = f"{name} is not installed" if part.found == "not installed" else part.found
+        remedy = f" ({part.remedy})" if part.remedy.startswith("pip ") else ""
+        yield f"You cannot {wish}: {why}{remedy}.", "yellow"
+    devices = [part for part in parts if part.area == "Devices"]
+    here = [part.name for part in devices if part.present]
+    if here:
+        yield f"You can run tests on a device: {', '.join(here)} (pytest -m hw).", "green"
+    elif devices:
+        missing = ", ".join(part.found.partition(":")[0] for part in devices[:3])
+        yield f"You cannot run tests on a device: {missing}.", "yellow"

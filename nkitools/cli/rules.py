@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from textwrap import fill
 
 import click
 
 from nkitools.cli.catalogue import families, family, plain
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 from nkitools.rules.catalogue import RULES, Rule
+
+_INDENT = " " * 7  # as wide as an id and what follows it
 
 
 @click.command("rules")
@@ -32,4 +35,9 @@ def _show(chosen: list[Rule]) -> None:
     width = max(len(rule.slug) for rule in chosen)
     for rule in chosen:
         severity = (f"{rule.severity:7}", SEVERITY_STYLES[rule.severity])
-        terminal.print(Text.assemble((rule.id, "bold"), f"  {rule.slug:{width}}  ", severity, f"  {rule.reason}"))
+        head = Text.assemble((rule.id, "bold"), f"  {rule.slug:{width}}  ", severity)
+        if terminal.is_terminal:
+            terminal.print(head)
+            terminal.print(fill(rule.reason, terminal.width, initial_indent=_INDENT, subsequent_indent=_INDENT))
+        else:  # a line for each rule, for grep and its kin
+            terminal.print(head.append(f"  {rule.reason}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nkitools.report.run_counts import Tally
 
 
+_IMPORTS = re.compile(rb"^\s*(?:import|from)\s+(?:nki|neuronxcc)\b", re.MULTILINE)
 _READ_BY_RUNS = ("chip", "nki_version", "rules", "precision", "print_limit", "stand_in")
 
 
@@ -53,7 +55,8 @@ def run_script(
     """Run SCRIPT with its ARGS, as python does, where `import nki` and `import neuronxcc.nki` find the simulator.
 
     Device prints go to stdout as they come; at the end a summary of kernels, prints and findings goes to stderr. The
-    exit code is the script's own, or 1 if it died of an exception or ended well with findings of severity error.
+    exit code is the script's own, or 1 if it died of an exception, ended well with findings of severity error, or
+    imports NKI and calls no kernel.
     --save keeps the run in a file; where several kernels run, FILE.json becomes FILE-1.json, FILE-2.json, ...
     """
     said = {"chip": chip, "nki_version": nki_version, "rules": rules, "precision": precision}
@@ -61,7 +64,14 @@ def run_script(
     with options.override(**{name: value for name, value in said.items() if value is not None}), saving(save) as saved:
         code, tally = _run_watched(script, args, _stand_in_policy())
     _show(tally)
-    context.exit(code or int(saved.failed or _has_open_errors(tally)))
+    is_idle = not code and not tally.kernels and _has_kernels(script)
+    if is_idle:
+        console(stderr=True).print(
+            f"nkitools: {script} calls no kernel. A test file runs with `pytest -m sim`; a file of kernels takes a "
+            "line that calls one",
+            style="yellow",
+        )
+    context.exit(code or int(saved.failed or _has_open_errors(tally) or is_idle))
 
 
 def _stand_in_policy() -> str:
@@ -98,6 +108,11 @@ def _run_watched(script: str, args: tuple[str, ...], policy: str) -> tuple[int, 
     for complaint in () if watched is None else watched.complaints():
         console(stderr=True).print(f"nkitools: {complaint}", style="yellow")
     return code, tally_of(runs, base)
+
+
+def _has_kernels(script: str) -> bool:
+    """Return whether a script imports what kernels are written in."""
+    return _IMPORTS.search(Path(script).read_bytes()) is not None
 
 
 def _has_open_errors(tally: Tally) -> bool:

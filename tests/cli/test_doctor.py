@@ -31,7 +31,9 @@ def test_text_says_of_each_part_whether_it_is_here(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(examination, "examine", lambda: PARTS)
     result = called()
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == [
+    verdict, empty, *lines = result.stdout.splitlines()
+    assert (verdict, empty) == ("You cannot run tests on a device: no TPU.", "")
+    assert lines == [
         "Packages",
         "  yes jax            0.10.2",
         "                     Pallas kernels",
@@ -58,3 +60,37 @@ def test_json_has_every_field_of_every_part(monkeypatch: pytest.MonkeyPatch, tmp
     devices = {part["name"]: part for part in told["parts"] if part["area"] == "Devices"}
     assert not devices["neuron"]["present"]
     assert devices["neuron"]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        (
+            [
+                Part("Simulators", "builtin", True, "part of nkitools", "-m sim"),
+                Part("Simulators", "pallas", False, "jax is not installed", "-m sim", "pip install 'nkitools[pallas]'"),
+                Part("Packages", "libtpu", False, "not installed", "the compiler", "pip install 'nkitools[tpu-aot]'"),
+                Part("Compilers", "C++", False, "no compiler", "operators", "apt-get install g++"),
+                Part("Devices", "neuron", False, "no NeuronCore: found no node", "-m hw"),
+                Part("Devices", "gpu", False, "no GPU: found no node", "-m hw"),
+            ],
+            [
+                "You can simulate NKI kernels of both dialects.",
+                "You cannot check Pallas kernels: jax is not installed (pip install 'nkitools[pallas]').",
+                "You cannot compile Pallas kernels for a TPU that is not here: libtpu is not installed "
+                "(pip install 'nkitools[tpu-aot]').",
+                "You cannot build custom C++ operators, and simulate them: no compiler.",
+                "You cannot run tests on a device: no NeuronCore, no GPU.",
+            ],
+        ),
+        (
+            [Part("Devices", "gpu", True, "/dev/nvidia0", "-m hw")],
+            ["You can run tests on a device: gpu (pytest -m hw)."],
+        ),
+    ],
+)
+def test_it_begins_with_a_verdict(monkeypatch: pytest.MonkeyPatch, parts: list[Part], verdict: list[str]) -> None:
+    """What can be done here, and what cannot and why; an empty line below."""
+    monkeypatch.setattr(examination, "examine", lambda: parts)
+    lines = called().stdout.splitlines()
+    assert lines[: len(verdict) + 1] == [*verdict, ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,16 @@ def test_rules_lists_every_rule_on_a_line_of_its_own() -> None:
     lines = result.stdout.splitlines()
     assert [line.split()[:3] for line in lines] == [[rule.id, rule.slug, rule.severity] for rule in RULES.values()]
     assert all(line.endswith(rule.reason) for line, rule in zip(lines, RULES.values(), strict=True))
+
+
+def test_a_terminal_gets_reasons_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the id, name and severity, in lines of the terminal's width; nothing of a reason is lost."""
+    for name, value in {"COLUMNS": "80", "FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", called("rules").stdout)
+    assert max(map(len, text.splitlines())) <= 80
+    for rule in RULES.values():
+        assert rule.reason in " ".join(text.split())
 
 
 def test_rules_of_one_family() -> None:

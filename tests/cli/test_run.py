@@ -71,6 +71,16 @@ def test_a_script_runs_unmodified_and_its_prints_come_out() -> None:
     assert done.stderr == "nkitools: 1 kernel run, 0 findings, 1 device print\n"
 
 
+def test_a_file_of_kernels_that_calls_none_says_so() -> None:
+    """The exit code is 1; a script of other things stays its own master."""
+    done = run(KERNEL)
+    assert done.returncode == 1
+    summary, hint = done.stderr.splitlines()
+    assert summary == "nkitools: 0 kernels run, 0 findings, 0 device prints"
+    assert hint.startswith("nkitools: script.py calls no kernel. A test file runs with `pytest -m sim`; ")
+    assert run("import numpy\n").returncode == 0
+
+
 def test_the_script_sees_what_python_would_show_it() -> None:
     """Arguments, also those that look like options; its directory first on the path; __main__; __file__."""
     Path("sub").mkdir()
