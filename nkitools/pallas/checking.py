@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nkitools import options
 from nkitools.pallas import jax_internals, launch
-from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, equations, pallas_calls, points
+from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, pallas_calls, points
 from nkitools.pallas.check_modes import Plan, chosen_modes
-from nkitools.pallas.chips import Chip, chosen
+from nkitools.pallas.chips import CHIPS, SPARSE, Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
+from nkitools.pallas.interpreter_limits import Meshes, limit, wants_sparse_cores, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.record.run import Run
@@ -23,8 +24,6 @@ from nkitools.rules.finding import Finding, is_raised
 # Beyond these a test's run_kernel interprets as a TPU only on request: so many grid points take a few seconds.
 _QUICK_POINTS = 256
 _QUICK_BYTES = 64 << 20
-# What pl.kernel and pl.core_map are made of.
-_OVER_MESH = ("core_map", "mpmd_map")
 
 
 @dataclass(eq=False)
@@ -74,9 +73,10 @@ def check(
     spills. ``.left_out`` says which modes were not gone through and why. Findings are collected; with
     ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not reach ``fn``.
 
-    Raises what ``fn`` raises, unchanged (what a CPU cannot interpret, as a TPU's random numbers, is left out instead,
-    if findings are collected); ``TypeError`` for what is no JAX function, ``ValueError`` for a chip, a mode or a number
-    of cores that there is not, ``NotModelled`` (NK607) without JAX.
+    Raises what ``fn`` raises, unchanged. A mode that cannot run the function is left out, and the outputs are those of
+    a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what JAX says. ``TypeError``
+    for what is no JAX function, ``ValueError`` for a chip, a mode or a number of cores that there is not,
+    ``NotModelled`` (NK607) without JAX.
     """
     __tracebackhide__ = True
     plan = Plan(
@@ -157,7 +157,7 @@ class _Check:
     findings: Findings
     calls: dict[str, list[Call]] = field(default_factory=dict)  # by chip
     untraceable: Exception | None = None
-    over_mesh: bool = False
+    meshes: Meshes = field(default_factory=Meshes)
 
     def go(self) -> None:
         """Run mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is reported soon."""
@@ -175,22 +175,49 @@ class _Check:
 
     def _trace(self) -> bool:
         """Find the Pallas calls; False where tracing shows a mistake that leaves nothing to run."""
-        if not {"lower", "aot"} & set(self.plan.modes):
-            return True
+        without_cores: list[Chip] = []
         for chip in self.plan.chips:
             try:
-                with compiling_for(chip):
-                    traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
+                self._trace_for(chip)
             except Exception as error:
-                mistake = captured_constants(error) or old_block_spec(error)
-                if mistake is not None:
-                    self._tell([mistake], error)
-                    return False
-                self.untraceable = error
-                return True
+                if wants_sparse_cores(error):
+                    without_cores.append(chip)
+                    continue
+                return self._untraceable(error)
+        if not without_cores:
+            return True
+        return self._with_sparse_cores(without_cores)
+
+    def _trace_for(self, chip: Chip) -> None:
+        with compiling_for(chip), whole_tracebacks():
+            traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
+        self.meshes = Meshes.of(traced)
+        if self._compiles:
             self.calls[chip.name] = pallas_calls(traced)
-            self.over_mesh = any(each.primitive.name in _OVER_MESH for each in equations(traced.jaxpr))
+
+    @property
+    def _compiles(self) -> bool:
+        return bool({"lower", "aot"} & set(self.plan.modes))
+
+    def _untraceable(self, error: Exception) -> bool:
+        """Note why the function cannot be traced as a whole; return False where that is a mistake of its kernel."""
+        if not self._compiles:  # the modes that run the function meet the error themselves
+            return True
+        mistake = captured_constants(error) or old_block_spec(error)
+        if mistake is not None:
+            self._tell([mistake], error)
+            return False
+        self.untraceable = error
         return True
+
+    def _with_sparse_cores(self, without: list[Chip]) -> bool:
+        """Go on with the chips that have SparseCores, or with one that does; say which do not."""
+        chips = tuple(chip for chip in self.plan.chips if chip not in without)
+        instead = "" if chips else f"; {SPARSE} was taken in their place"
+        self.plan = replace(self.plan, chips=chips or (CHIPS[SPARSE],))
+        for chip in without:
+            self.run.compiled[chip.name] = Compiled(chip.name, left_out=f"{chip.name} has no SparseCores{instead}")
+        return bool(chips) or self._trace()
 
     def _lower_and_compile(self, calls: dict[str, list[Call]]) -> None:
         __tracebackhide__ = True
@@ -215,9 +242,8 @@ class _Check:
             known = next(iter(self.calls.values()), [])
             calls, outputs = watched_run(self.fn, self.args, self.kwargs, self.plan, run, self._tell, known)
         heard = watched and "tpu_interpret" not in run.left_out
-        if "interpret" in modes:
-            chip = self.plan.chips[0]
-            outputs = self._interpreted(outputs, chip, silently=heard)
+        if "interpret" in modes and not self._not_plainly(outputs):
+            outputs = self._interpreted(outputs, self.plan.chips[0], silently=heard)
         elif not watched and self.untraceable is not None:
             raise self.untraceable
         if "device" in modes and launch.sees_tpu(run.left_out):
@@ -225,21 +251,34 @@ class _Check:
         run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
         return calls
 
+    def _not_plainly(self, watched: Argument) -> bool:
+        """Return whether plain interpretation would compute something else than a TPU."""
+        reason = self.meshes.not_interpreted or (self.meshes.not_plainly if watched is not None else "")
+        if reason:
+            self.run.left_out["interpret"] = reason
+        return bool(reason)
+
     def _interpreted(self, watched: Argument, chip: Chip, *, silently: bool) -> Any:
-        """Return the outputs in plain interpretation, or of the watched run where a CPU lacks what the kernel does."""
+        """Return the outputs in plain interpretation, or of the watched run where the interpreter cannot run it."""
         __tracebackhide__ = True
         run = self.run
         try:
-            return launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=silently)
-        except NotImplementedError as error:
+            with whole_tracebacks():
+                return launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=silently)
+        except Exception as error:
             no_outputs = watched is None and is_raised("error", self.plan.rules)
-            if no_outputs or "not found for platform cpu" not in str(error):
+            reason = limit(error)
+            if no_outputs or not reason:
                 raise
-            run.left_out["interpret"] = f"{type(error).__name__}: {error}"
+            run.left_out["interpret"] = reason
             return watched
 
     def _no_watch(self) -> bool:
         moved = jax_internals.moved(jax_internals.WATCH)
+        if self.meshes.not_interpreted:
+            reason = self.run.left_out["tpu_interpret"] = self.meshes.not_interpreted
+            self._tell([unwatched(reason, severity="hint")])
+            return True
         if moved:
             reason = self.run.left_out["tpu_interpret"] = f"JAX has something else inside than nkitools knows, {moved}"
             self._tell([unwatched(reason)])
@@ -264,7 +303,7 @@ class _Check:
             for mode in ("lower", "aot"):
                 if mode in self.plan.modes:
                     self.run.left_out.setdefault(mode, reason)
-        if self.over_mesh:
+        if self.meshes.kinds:
             for mode in {"lower", "aot"} & set(self.plan.modes):
                 self.run.left_out.setdefault(mode, "kernels over a mesh of cores (pl.kernel, pl.core_map) are only run")
         for compiled in self.run.compiled.values():

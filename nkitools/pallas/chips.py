@@ -38,6 +38,7 @@ _TABLE = (
 )
 
 CHIPS = {chip.name: chip for chip in _TABLE}
+SPARSE = "v6e"  # the chip that a kernel for SparseCores is checked for where none of the chosen ones has them
 
 
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:

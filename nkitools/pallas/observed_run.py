@@ -15,6 +15,7 @@ from nkitools.pallas.findings import in_order
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpreted
 from nkitools.pallas.interpreter_events import Watch
+from nkitools.pallas.interpreter_limits import limit, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.lowering import first_sentences, rule_of
 from nkitools.pallas.tpu_interpret import parameters, watching
@@ -36,7 +37,7 @@ def watched_run(
     """Run ``fn`` watched and report its findings; return the interpreted Pallas calls and the outputs.
 
     Where JAX's TPU interpretation does not take the function, ``run.left_out`` gives the reason, and the outputs are
-    None.
+    None. Raises the function's own error.
     """
     __tracebackhide__ = True
     prints = Prints()
@@ -46,8 +47,11 @@ def watched_run(
     if error is not None:
         refused = _refused(error)
         if refused is None:
-            reason = run.left_out["tpu_interpret"] = f"{type(error).__name__}: {_last_line(error)}"
-            certain[("NK607", None)] = unwatched(reason)
+            reason = limit(error)
+            if not reason:
+                raise error
+            run.left_out["tpu_interpret"] = reason
+            certain[("NK607", None)] = unwatched(reason, severity="hint")
             tell(in_order(certain.values()))
             return calls, None
         certain[(refused.rule, None, refused.file, refused.line)] = refused
@@ -80,7 +84,7 @@ def _run(
     failure: Exception | None = None
     with watching(known, adverse) as watch:
         try:
-            with compiling_for(plan.chips[0]), interpreted(mode), launch.listening(prints):
+            with compiling_for(plan.chips[0]), interpreted(mode), launch.listening(prints), whole_tracebacks():
                 outputs = launch.finished(fn, args, kwargs)
         except Exception as error:
             failure = error
@@ -89,19 +93,13 @@ def _run(
     return watch, outputs, failure
 
 
-def unwatched(reason: str) -> Finding:
-    """Return the warning that a function was not interpreted as on a TPU."""
+def unwatched(reason: str, severity: str = "warning") -> Finding:
+    """Return the finding that a function was not interpreted as on a TPU."""
     return not_possible(
         f"TPU interpretation was left out, so that PL201 to PL208 were not looked for: {reason}",
         "The other modes have been gone through. Leave the mode out of modes=... if the function cannot have it.",
-        severity="warning",
+        severity=severity,
     )
-
-
-def _last_line(error: Exception) -> str:
-    """Return what an error says; of one that came through XLA, the line in which the callback's own stands."""
-    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-    return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
 
 
 def _of_others(found: dict[Any, Finding], certain: dict[Any, Finding]) -> dict[Any, Finding]:

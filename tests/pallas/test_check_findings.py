@@ -143,7 +143,7 @@ def test_a_semaphore_that_keeps_a_count() -> None:
 
 
 def test_what_tpu_interpretation_does_not_take_is_said() -> None:
-    """The rest of the check is made, and a warning says what was not looked for."""
+    """The rest of the check is made, and a hint says what was not looked for."""
 
     def sequential_first(x: Any) -> Any:
         def kernel(x_ref: Any, out_ref: Any) -> None:
@@ -158,4 +158,4 @@ def test_what_tpu_interpretation_does_not_take_is_said() -> None:
     run = check(sequential_first, ramp(), modes=RUNNING)
     np.testing.assert_array_equal(run.outputs, ramp())
     assert run.left_out["tpu_interpret"].startswith("ValueError: Dimensions with parallel semantics must form a prefix")
-    assert [(each.rule, each.severity, each.file) for each in run.findings] == [("NK607", "warning", __file__)]
+    assert [(each.rule, each.severity, each.file) for each in run.findings] == [("NK607", "hint", __file__)]

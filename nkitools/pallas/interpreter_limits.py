@@ -1,0 +1,99 @@
+"""The limits of JAX's interpreters, as opposed to the errors of an author's function."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nkitools.pallas import source_places
+from nkitools.pallas.calls import equations
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import ClosedJaxpr
+from nkitools.pallas.lowering import first_sentences
+
+# The files of JAX that interpret a kernel or lower it for the CPU. While a function is traced none of them runs.
+_INTERPRETERS = re.compile(
+    r"[\\/]jax[\\/]_src[\\/](interpreters[\\/]mlir|pallas[\\/](hlo_interpreter|mosaic[\\/]interpret))"
+)
+# What a callback's error looks like after it has come through XLA.
+_FILE = re.compile(r'File "([^"]+)", line \d+')
+
+# What pl.kernel and pl.core_map are made of.
+_OVER_MESH = ("core_map", "mpmd_map")
+
+
+@contextlib.contextmanager
+def whole_tracebacks() -> Iterator[None]:
+    """Keep JAX's own frames in the tracebacks of errors, hidden from pytest: they show where an error began."""
+    config = jax_module().config
+    before = config.jax_traceback_filtering
+    config.update("jax_traceback_filtering", "tracebackhide")
+    try:
+        yield
+    finally:
+        config.update("jax_traceback_filtering", before)
+
+
+def limit(error: BaseException) -> str:
+    """Return in words what an interpreter cannot do; empty where the error is the function's own.
+
+    The error is one of :func:`whole_tracebacks`.
+    """
+    return f"{type(error).__name__}: {_telling_line(error)}" if _is_interpreters(error) else ""
+
+
+def _is_interpreters(error: BaseException) -> bool:
+    """Return whether an error began in JAX's interpreters, or in what they compile for the CPU."""
+    if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
+        files = _FILE.findall(str(error))
+        return not (files and source_places.is_authors(files[-1]) and "site-packages" not in files[-1])
+    own: BaseException | None = error
+    while own is not None:
+        if any(_INTERPRETERS.search(frame.filename) for frame in traceback.extract_tb(own.__traceback__)):
+            return True
+        own = own.__cause__
+    return False
+
+
+def _telling_line(error: BaseException) -> str:
+    """Return what an error says; of one that came through XLA, the line in which the callback's own stands."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
+
+
+def wants_sparse_cores(error: BaseException) -> bool:
+    """Return whether an error says that a kernel for SparseCores was built for a chip without them."""
+    return isinstance(error, RuntimeError) and "does not have SparseCores" in str(error)
+
+
+@dataclass(frozen=True)
+class Meshes:
+    """The meshes of cores that a function's kernels run over, and what no interpreter makes of them.
+
+    ``kinds``: names of the classes of ``pl.kernel``'s meshes. ``in_place``: whether one is of ``pl.core_map``.
+    """
+
+    kinds: tuple[str, ...] = ()
+    in_place: bool = False
+
+    @classmethod
+    def of(cls, closed_jaxpr: ClosedJaxpr) -> Meshes:
+        """Return the meshes in a traced function."""
+        over = [each for each in equations(closed_jaxpr.jaxpr) if each.primitive.name in _OVER_MESH]
+        kinds = [type(mesh) for each in over for mesh in each.params.get("meshes") or (each.params["mesh"],)]
+        names = tuple(dict.fromkeys(kind.__name__ for kind in kinds))
+        return cls(names, any(each.primitive.name == "core_map" for each in over))
+
+    @property
+    def not_interpreted(self) -> str:
+        """Return why no interpreter runs the function: JAX takes one subcore of a SparseCore for all of them."""
+        sparse = [kind for kind in self.kinds if "Subcore" in kind]
+        return f"JAX interprets no SparseCores ({', '.join(sparse)}); its compiler alone was asked" if sparse else ""
+
+    @property
+    def not_plainly(self) -> str:
+        """Return why plain interpretation gives no outputs: it drops what ``pl.core_map`` writes in place."""
+        return "plain interpretation loses what pl.core_map writes" if self.in_place else ""
