@@ -169,7 +169,7 @@ def flash_attention(query: Any, key: Any, value: Any, causal: bool = False) -> A
     q, k, v = _wide(query, key, value)
     scores = q @ k.T / np.sqrt(q.shape[1])
     if causal:
-        scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(*scores.shape, dtype=np.bool_), scores, -np.inf)
     top = scores.max(axis=1, keepdims=True)
     return softmax(scores) @ v, top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
 
