@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 
 from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.chips import Chip
+from nkitools.pallas.device_axes import Axes, abstract_mesh, axes_of
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import BlockMapping, ClosedJaxpr, Jaxpr, Shaped, SourceInfo
 from nkitools.pallas.source_places import Place
@@ -61,7 +61,10 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One Pallas call: its grid, its operands, and the jaxpr of its kernel."""
+    """One Pallas call: its grid, its operands, and the jaxpr of its kernel.
+
+    ``axes``: the axes of the ``shard_map`` that it is made in.
+    """
 
     name: str
     place: Place
@@ -74,6 +77,7 @@ class Call:
     params: Mapping[str, Any]
     avals: tuple[Any, ...]
     primitive: Any
+    axes: Axes = ()
 
     @property
     def jaxpr(self) -> Any:
@@ -100,7 +104,7 @@ class Call:
     def key(self) -> str:
         """The same for calls that are the same: one is checked for all."""
         # The jaxpr's text leaves out where it comes from, so two kernels of one text have their lines in the key.
-        return f"{self.place} {self.kernel_place} {self.grid} {self.avals} {self.params}"
+        return f"{self.place} {self.kernel_place} {self.grid} {self.avals} {self.axes} {self.params}"
 
     @property
     def likeness(self) -> str:
@@ -126,21 +130,18 @@ def show_shape(shape: Iterable[int | None]) -> str:
 @contextlib.contextmanager
 def compiling_for(chip: Chip) -> Iterator[None]:
     """Trace and lower as if for ``chip``, whatever queries the device, ``pltpu.get_tpu_info`` included."""
-    sharding = jax_module("jax.sharding")
-    known = inspect.signature(sharding.AbstractDevice).parameters
-    platform = {"platform": "tpu"} if "platform" in known else {}  # jax before 0.10.1 asks for the kind alone
-    device = sharding.AbstractDevice(device_kind=chip.device_kind, num_cores=1, **platform)
-    with sharding.use_abstract_mesh(sharding.AbstractMesh((), (), abstract_device=device)):
+    with jax_module("jax.sharding").use_abstract_mesh(abstract_mesh(chip)):
         yield
 
 
 def pallas_calls(closed_jaxpr: ClosedJaxpr) -> list[Call]:
     """Return the Pallas calls in a jaxpr and in those within it, in order, equal ones once."""
     calls: dict[str, Call] = {}
-    for equation in equations(closed_jaxpr.jaxpr):
+    for equation, axes in sharded_equations(closed_jaxpr.jaxpr):
         if equation.primitive.name == "pallas_call":
             call = call_of(equation.params, [var.aval for var in equation.invars], equation.source_info)
-            calls.setdefault(call.key, replace(call, primitive=equation.primitive))
+            call = replace(call, primitive=equation.primitive, axes=axes)
+            calls.setdefault(call.key, call)
     return list(calls.values())
 
 
@@ -154,11 +155,17 @@ def as_seen(calls: Iterable[Call]) -> list[Call]:
 
 def equations(jaxpr: Jaxpr) -> Iterator[Any]:
     """Every equation of a jaxpr and of the jaxprs that its equations hold; kernels are left to themselves."""
+    return (equation for equation, _ in sharded_equations(jaxpr))
+
+
+def sharded_equations(jaxpr: Jaxpr, axes: Axes = ()) -> Iterator[tuple[Any, Axes]]:
+    """Every equation as of :func:`equations`, with the axes of the ``shard_map`` around it."""
     for equation in jaxpr.eqns:
-        yield equation
+        yield equation, axes
         if equation.primitive.name != "pallas_call":
+            within = axes_of(equation.params["mesh"]) if equation.primitive.name == "shard_map" else axes
             for inner in _jaxprs_in(equation.params.values()):
-                yield from equations(inner)
+                yield from sharded_equations(inner, within)
 
 
 def placed_equations(jaxpr: Jaxpr, place: Place) -> Iterator[tuple[Any, Place]]:

@@ -17,6 +17,7 @@ from nkitools.pallas.imports import check_version, jax_module
 from nkitools.pallas.interpreter_limits import Meshes, limit, wants_sparse_cores, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.observed_run import unwatched, watched_run
+from nkitools.pallas.whole_function import whole
 from nkitools.record.run import Run
 from nkitools.record.run_session import Findings, session
 from nkitools.rules.finding import Finding, is_raised
@@ -193,7 +194,8 @@ class _Check:
             traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
         self.meshes = Meshes.of(traced)
         if self._compiles:
-            self.calls[chip.name] = pallas_calls(traced)
+            function = whole(traced)
+            self.calls[chip.name] = [*pallas_calls(traced), *([] if function is None else [function])]
 
     @property
     def _compiles(self) -> bool:
@@ -303,9 +305,6 @@ class _Check:
             for mode in ("lower", "aot"):
                 if mode in self.plan.modes:
                     self.run.left_out.setdefault(mode, reason)
-        if self.meshes.kinds:
-            for mode in {"lower", "aot"} & set(self.plan.modes):
-                self.run.left_out.setdefault(mode, "kernels over a mesh of cores (pl.kernel, pl.core_map) are only run")
         for compiled in self.run.compiled.values():
             if compiled.left_out:
                 self.run.left_out.setdefault("aot", compiled.left_out)

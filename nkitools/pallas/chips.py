@@ -12,29 +12,39 @@ MIB = 1 << 20
 class Chip:
     """One TPU generation.
 
-    ``device_kind`` is what JAX calls its devices and ``topology`` what the compiler takes for one chip, in hosts of
-    ``host_bounds``. ``vmem`` is the whole vector memory of a core, ``scoped_vmem`` the part that the compiler gives a
-    kernel unless it sets ``vmem_limit_bytes``; both in bytes.
+    ``device_kind`` is what JAX calls its devices and ``topology`` what the compiler takes for one chip.
+    ``vmem`` is the whole vector memory of a core, ``scoped_vmem`` the part that the compiler gives a kernel unless it
+    sets ``vmem_limit_bytes``; both in bytes.
     ``narrow_matmul``: whether it multiplies matrices of 8 and 4 bits.
     """
 
     name: str
     device_kind: str
     topology: str
-    host_bounds: tuple[int, int, int]
     vmem: int
     scoped_vmem: int
     narrow_matmul: bool = True
 
+    def topology_of(self, devices: int) -> str:
+        """Return what the compiler takes for so many devices of this chip: its smallest topology with as many chips."""
+        if devices == 1:
+            return self.topology
+        layouts = _FLAT if self.topology.count("x") == 1 else _CUBES
+        return f"{self.name}:{next(layout for size, layout in layouts if size >= devices)}"
+
+
+# The number of chips of the compiler's topologies, for chips that are wired in a plane and for those in a cube.
+_FLAT = ((4, "2x2"), (8, "2x4"), (16, "4x4"), (32, "4x8"), (64, "8x8"), (128, "8x16"), (256, "16x16"))
+_CUBES = ((2, "2x1x1"), (4, "2x2x1"), (8, "2x2x2"), (16, "2x2x4"), (32, "2x4x4"), (64, "4x4x4"), (512, "8x8x8"))
 
 # Names, bounds and the scoped limits were found by asking the compiler (libtpu 0.0.42); the sizes of the whole vector
 # memory are those of jax.experimental.pallas.tpu.get_tpu_info.
 _TABLE = (
-    Chip("v4", "TPU v4", "v4:1x1x1", (1, 1, 1), 16 * MIB, 16 * MIB, narrow_matmul=False),
-    Chip("v5e", "TPU v5 lite", "v5e:1x1", (1, 1, 1), 128 * MIB, 16 * MIB),
-    Chip("v5p", "TPU v5", "v5p:1x1x1", (1, 1, 1), 64 * MIB, 16 * MIB),
-    Chip("v6e", "TPU v6 lite", "v6e:1x1", (1, 1, 1), 128 * MIB, 32 * MIB),
-    Chip("tpu7x", "TPU7x", "tpu7x:1x1x1", (1, 1, 1), 64 * MIB, 32 * MIB),
+    Chip("v4", "TPU v4", "v4:1x1x1", 16 * MIB, 16 * MIB, narrow_matmul=False),
+    Chip("v5e", "TPU v5 lite", "v5e:1x1", 128 * MIB, 16 * MIB),
+    Chip("v5p", "TPU v5", "v5p:1x1x1", 64 * MIB, 16 * MIB),
+    Chip("v6e", "TPU v6 lite", "v6e:1x1", 128 * MIB, 32 * MIB),
+    Chip("tpu7x", "TPU7x", "tpu7x:1x1x1", 64 * MIB, 32 * MIB),
 )
 
 CHIPS = {chip.name: chip for chip in _TABLE}

@@ -12,6 +12,7 @@ from nkitools.pallas.compiler import Crashed, compiler, why_not
 from nkitools.pallas.lowering import Program, first_sentences, lower, place_in, rule_of
 from nkitools.pallas.measuring import count_bundles, least_vmem
 from nkitools.pallas.static import block_bytes, scratch_bytes, static_findings, vmem_limit
+from nkitools.pallas.whole_function import WholeFunction
 from nkitools.rules.finding import Finding
 
 # Where the compiler takes a kernel, these were said by a model of it that is wrong there.
@@ -138,7 +139,7 @@ def _compiled_once(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
     if each.kernel is None:
         each.kernel = _compile(each, plan, reason)
     if each.kernel.accepted and isinstance(each.lowered, Program):
-        if plan.measure_vmem and each.kernel.vmem_measured is None:
+        if plan.measure_vmem and each.kernel.vmem_measured is None and not isinstance(each.call, WholeFunction):
             each.kernel = replace(
                 each.kernel, vmem_measured=least_vmem(each.call, each.chip, plan.timeout, each.kernel.vmem_bytes)
             )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nkitools.pallas.chips import Chip
+from nkitools.pallas.device_axes import devices_in
 from nkitools.pallas.lowering import Program
 from nkitools.pallas.worker import read, write
 
@@ -67,8 +68,8 @@ class Compiler:
     def compile(self, program: Program, chip: Chip, timeout: float) -> dict[str, Any]:
         """Return what the compiler says of a program for ``chip``; Crashed where it does not come to say anything."""
         question = {
-            "topology": chip.topology,
-            "host_bounds": chip.host_bounds,
+            "topology": chip.topology_of(devices_in(program.axes)),
+            "axes": program.axes,
             "code": program.code,
             "inputs": program.inputs,
             "outputs": program.outputs,

@@ -13,6 +13,7 @@ from nkitools.pallas.calls import equations
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import ClosedJaxpr
 from nkitools.pallas.lowering import first_sentences
+from nkitools.pallas.whole_function import OVER_MESH
 
 # The files of JAX that interpret a kernel or lower it for the CPU. While a function is traced none of them runs.
 _INTERPRETERS = re.compile(
@@ -20,9 +21,6 @@ _INTERPRETERS = re.compile(
 )
 # What a callback's error looks like after it has come through XLA.
 _FILE = re.compile(r'File "([^"]+)", line \d+')
-
-# What pl.kernel and pl.core_map are made of.
-_OVER_MESH = ("core_map", "mpmd_map")
 
 
 @contextlib.contextmanager
@@ -82,7 +80,7 @@ class Meshes:
     @classmethod
     def of(cls, closed_jaxpr: ClosedJaxpr) -> Meshes:
         """Return the meshes in a traced function."""
-        over = [each for each in equations(closed_jaxpr.jaxpr) if each.primitive.name in _OVER_MESH]
+        over = [each for each in equations(closed_jaxpr.jaxpr) if each.primitive.name in OVER_MESH]
         kinds = [type(mesh) for each in over for mesh in each.params.get("meshes") or (each.params["mesh"],)]
         names = tuple(dict.fromkeys(kind.__name__ for kind in kinds))
         return cls(names, any(each.primitive.name == "core_map" for each in over))

@@ -75,6 +75,7 @@ class Jaxpr(Protocol):
 
     eqns: Sequence[Equation]
     invars: Sequence[Variable]
+    constvars: Sequence[Variable]
     debug_info: DebugInfo
 
 
@@ -92,6 +93,14 @@ class BlockMapping(Protocol):
     transformed_block_aval: Shaped
     pipeline_mode: Any
     index_map_jaxpr: ClosedJaxpr
+
+
+class DeviceMesh(Protocol):
+    """A mesh of devices, or the description of one."""
+
+    @property
+    def shape(self) -> Mapping[Any, int]:
+        """The sizes of its axes by their names."""
 
 
 class Device(Protocol):

@@ -9,6 +9,7 @@ from functools import cache
 from nkitools.pallas import source_places
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls
 from nkitools.pallas.chips import CHIPS, Chip
+from nkitools.pallas.device_axes import Axes, abstract_mesh, on_every_device
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Ref, Shaped
 from nkitools.pallas.source_places import Place
@@ -39,15 +40,17 @@ class Program:
     inputs: tuple[tuple[tuple[int, ...], str], ...]
     outputs: tuple[tuple[tuple[int, ...], str], ...]
     kept: tuple[int, ...]
+    axes: Axes = ()  # of the devices that it is spread over
 
 
 def lower(call: Call, chip: Chip, **compiler_params: int) -> Program | Finding:
     """Return the call lowered for ``chip``, or what is wrong with it. ``compiler_params`` replace the author's."""
     export = jax_module("jax.export")
-    jitted = jax_module().jit(call.as_function(**compiler_params))
+    mesh = abstract_mesh(chip, call.axes)
+    jitted = on_every_device(call.as_function(**compiler_params), mesh)
     shapes = [jax_module().ShapeDtypeStruct(aval.shape, aval.dtype) for aval in call.avals]
     try:
-        with compiling_for(chip):
+        with jax_module("jax.sharding").use_abstract_mesh(mesh):
             exported = export.export(jitted, platforms=["tpu"])(*shapes)
     except Exception as error:
         return finding_of_error(error, call)
@@ -56,6 +59,7 @@ def lower(call: Call, chip: Chip, **compiler_params: int) -> Program | Finding:
         tuple(_as_numbers(aval) for aval in exported.in_avals),
         tuple(_as_numbers(aval) for aval in exported.out_avals),
         tuple(exported.module_kept_var_idx),
+        call.axes,
     )
 
 

@@ -10,8 +10,12 @@ import os
 import pickle
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+import numpy as np
+
+from nkitools.pallas.device_axes import Axes, devices_in, on_every_device
 from nkitools.pallas.imports import jax_module
 
 
@@ -36,17 +40,20 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
 
     jax, export = jax_module(), jax_module("jax.export")
     topologies = jax_module("jax.experimental.topologies")
-    topology = topologies.get_topology_desc(
-        program["topology"], platform="tpu", chips_per_host_bounds=list(program["host_bounds"])
-    )
-    sharding = jax_module("jax.sharding").SingleDeviceSharding(topology.devices[0])
+    topology = topologies.get_topology_desc(program["topology"], platform="tpu", chips_per_host_bounds=[1, 1, 1])
+    mesh = _mesh(topology.devices, program["axes"])
+    shardings = jax_module("jax.sharding")
+    if program["axes"]:
+        sharding = shardings.NamedSharding(mesh, shardings.PartitionSpec())
+    else:
+        sharding = shardings.SingleDeviceSharding(topology.devices[0])
     inputs = [_aval(shape, dtype) for shape, dtype in program["inputs"]]
     outputs = [_aval(shape, dtype) for shape, dtype in program["outputs"]]
     # An exported function of the same form, whose code is then that of the program: the public way to make one again
     # needs a package more.
+    zeros = jax_module("jax.numpy").zeros
     form = export.export(
-        jax.jit(lambda *_: [jax_module("jax.numpy").zeros(each.shape, each.dtype) for each in outputs]),
-        platforms=["tpu"],
+        on_every_device(lambda *_: [zeros(each.shape, each.dtype) for each in outputs], mesh), platforms=["tpu"]
     )(*inputs)
     exported = replace(form, mlir_module_serialized=program["code"], module_kept_var_idx=tuple(program["kept"]))
     placed = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=sharding) for each in inputs]
@@ -61,6 +68,12 @@ def compile_program(program: dict[str, Any]) -> dict[str, Any]:
     analysis = compiled.memory_analysis()
     size = int(getattr(analysis, "generated_code_size_in_bytes", 0))
     return {"accepted": True, "seconds": seconds, "code_bytes": size}
+
+
+def _mesh(devices: Sequence[Any], axes: Axes) -> Any:
+    """Return a mesh along ``axes`` of as many of the devices."""
+    names, sizes = [name for name, _ in axes], [size for _, size in axes]
+    return jax_module("jax.sharding").Mesh(np.array(devices[: devices_in(axes)]).reshape(sizes), names)
 
 
 def _aval(shape: tuple[int, ...], dtype: str) -> Any:

@@ -15,12 +15,16 @@ from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
+from nkitools.pallas.chips import CHIPS  # noqa: E402
+from nkitools.pallas.compiler import why_not  # noqa: E402
 from tests.pallas import collectives  # noqa: E402
 from tests.pallas.collectives import DMA, WHOLE  # noqa: E402
 from tests.pallas.kernels import double, kernel_over, mesh_of_cores, on_cores, ramp  # noqa: E402
 from tests.pallas.measured import like  # noqa: E402
 
 RUNNING = ("interpret", "tpu_interpret")
+ACCEPTED = None if why_not() else True
+with_compiler = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 def copied(copy: Any) -> None:
@@ -158,12 +162,14 @@ def test_a_mode_that_cannot_run_is_left_out(fn: Any, x: Any, expected: Any) -> N
         pytest.skip("XLA_FLAGS asks for fewer devices")
     run = check(fn, x)
     assert run.left_out["interpret"]
+    assert run.compiled["v5e"].accepted is ACCEPTED
     if expected is None:
         assert run.outputs is None
         assert run.left_out["tpu_interpret"]
         assert [(each.rule, each.severity) for each in run.findings] == [("NK607", "hint")]
     else:
         assert "tpu_interpret" not in run.left_out
+        assert run.findings == []
         np.testing.assert_array_equal(run.outputs, expected)
 
 
@@ -256,13 +262,55 @@ def test_sparse_cores_are_interpreted_by_no_mode() -> None:
     for mode in RUNNING:
         assert run.left_out[mode].startswith("JAX interprets no SparseCores (VectorSubcoreMesh)")
     assert (run.outputs, [(each.rule, each.severity) for each in run.findings]) == (None, [("NK607", "hint")])
+    assert (run.compiled["v6e"].accepted, [each.name for each in run.compiled["v6e"].kernels]) == (ACCEPTED, ["kernel"])
 
 
 def test_a_chip_without_sparse_cores_is_named() -> None:
     """Another chip takes its place, and the result says which."""
     run = check(copies_on_sparse_cores, PARTS)
     assert run.compiled["v5e"].left_out == "v5e has no SparseCores; v6e was taken in their place"
-    assert "v6e" in run.compiled
+    assert run.compiled["v6e"].accepted is ACCEPTED
     run = check(copies_on_sparse_cores, PARTS, chips="v4,v5p")
     assert run.compiled["v4"].left_out == "v4 has no SparseCores"
     assert "v6e" not in run.compiled
+
+
+def test_a_mesh_of_cores_is_lowered() -> None:
+    """What no TPU can do is found at its line, in kernels over TensorCores too."""
+
+    def sorts(x: Any) -> Any:
+        @kernel_over(mesh_of_cores("core", 1), like(x), pltpu.VMEM(x.shape, x.dtype))
+        def kernel(x_ref: Any, out_ref: Any, rows: Any) -> None:
+            pltpu.sync_copy(x_ref, rows)
+            rows[...] = jnp.sort(rows[...], axis=0)
+            pltpu.sync_copy(rows, out_ref)
+
+        return kernel(x)
+
+    (finding,) = check(sorts, X, modes="lower").findings
+    assert (finding.rule, finding.severity, finding.file) == ("PL104", "error", __file__)
+
+
+@with_compiler
+@pytest.mark.parametrize("chip", ["v4", "v5e", "v5p", "v6e", "tpu7x"])
+def test_a_ring_is_compiled_for_every_chip(chip: str) -> None:
+    """In a topology with as many devices as the function is spread over."""
+    if len(jax.devices()) < collectives.DEVICES:
+        pytest.skip("XLA_FLAGS asks for fewer devices")
+    run = check(collectives.permute, PARTS, modes="aot", chips=chip)
+    assert (run.findings, run.compiled[chip].accepted) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("chip", "devices", "topology"),
+    [
+        ("v5e", 1, "v5e:1x1"),
+        ("v5e", 2, "v5e:2x2"),
+        ("v6e", 8, "v6e:2x4"),
+        ("v5p", 2, "v5p:2x1x1"),
+        ("v4", 5, "v4:2x2x2"),
+    ],
+)
+def test_a_topology_has_as_many_chips(chip: str, devices: int, topology: str) -> None:
+    """The smallest that the compiler has, in a plane or in a cube as the chip is wired."""
+    assert CHIPS[chip].topology_of(devices) == topology

@@ -1,0 +1,45 @@
+"""The axes of devices that a function is spread over by ``shard_map``."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import DeviceMesh
+
+Axes: TypeAlias = tuple[tuple[str, int], ...]  # the name and the size of each axis
+
+
+def axes_of(mesh: DeviceMesh) -> Axes:
+    """Return the axes of a mesh of JAX."""
+    return tuple((str(name), int(size)) for name, size in mesh.shape.items())
+
+
+def devices_in(axes: Axes) -> int:
+    """Return how many devices there are along ``axes``."""
+    return math.prod(size for _, size in axes)
+
+
+def abstract_mesh(chip: Chip, axes: Axes = ()) -> Any:
+    """Return a mesh of ``chip`` along ``axes``, without devices."""
+    sharding = jax_module("jax.sharding")
+    known = inspect.signature(sharding.AbstractDevice).parameters
+    platform = {"platform": "tpu"} if "platform" in known else {}  # jax before 0.10.1 asks for the kind alone
+    device = sharding.AbstractDevice(device_kind=chip.device_kind, num_cores=1, **platform)
+    names, sizes = tuple(name for name, _ in axes), tuple(size for _, size in axes)
+    return sharding.AbstractMesh(sizes, names, abstract_device=device)
+
+
+def on_every_device(fn: Callable[..., Any], mesh: DeviceMesh) -> Any:
+    """Return ``fn`` jitted; where ``mesh`` has axes, each of its devices gets the whole of the operands."""
+    jax, sharding = jax_module(), jax_module("jax.sharding")
+    if not axes_of(mesh):
+        return jax.jit(fn)
+    whole = sharding.PartitionSpec()
+    spread = jax.shard_map(fn, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
+    everywhere = sharding.NamedSharding(mesh, whole)
+    return jax.jit(spread, in_shardings=everywhere, out_shardings=everywhere)

@@ -1,0 +1,54 @@
+"""A function that is compiled as a whole: its kernels run over a mesh of cores and cannot be taken out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from nkitools.pallas import source_places
+from nkitools.pallas.calls import Call, equations
+from nkitools.pallas.imports import jax_module
+from nkitools.pallas.jax_types import ClosedJaxpr
+
+# What pl.kernel and pl.core_map are made of.
+OVER_MESH = ("core_map", "mpmd_map")
+
+
+@dataclass(frozen=True, eq=False)
+class WholeFunction(Call):
+    """A traced function in the place of a Pallas call. No rule of blocks or memory has anything to say of it."""
+
+    traced: ClosedJaxpr | None = None
+
+    def as_function(self, **compiler_params: int) -> Callable[..., Any]:
+        """Return the function of the arrays that it was traced with; it has no ``compiler_params`` of its own."""
+        assert self.traced is not None
+        jaxpr = self.traced.jaxpr
+        return lambda *arrays: jax_module("jax.core").eval_jaxpr(jaxpr, arrays)
+
+
+def whole(traced: ClosedJaxpr) -> WholeFunction | None:
+    """Return the function as one thing to compile; None where no kernel of it runs over a mesh of cores."""
+    first = next((each for each in equations(traced.jaxpr) if each.primitive.name in OVER_MESH), None)
+    if first is None:
+        return None
+    kernel = (first.params.get("jaxprs") or (first.params["jaxpr"],))[0]
+    place = source_places.of_source(first.source_info)
+    kernel_place = source_places.of_function(kernel.debug_info, place)
+    return WholeFunction(
+        name=str(first.params.get("name") or kernel_place.function or "kernel"),
+        place=place,
+        kernel_place=kernel_place,
+        grid=(),
+        operands=(),
+        prefetched=(),
+        scratch=(),
+        parallel=(),
+        # The parameters make the key of compiled calls, so the function is one of them.
+        params={"compiler_params": None, "jaxpr": SimpleNamespace(eqns=(), debug_info=None), "function": traced},
+        avals=tuple(var.aval for var in traced.jaxpr.constvars),
+        primitive=None,
+        traced=traced,
+    )
