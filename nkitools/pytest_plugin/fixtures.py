@@ -29,13 +29,14 @@ _OF_SIMULATION = ("nki_version", "rules", "watch")
 _OF_LAUNCHES = ("grid", "chip", "ranks", *_OF_SIMULATION)
 
 
-@pytest.fixture(scope="session", params=["sim", "hw"])
+@pytest.fixture(scope="session")
 def _nki_target(request: pytest.FixtureRequest) -> str:
-    """Return the target of this variant of the test.
+    """Return the target of this variant of the test; simulation for a test that has no variants.
 
-    The scope is the session: what other fixtures computed on one target is thrown away before the other target's turn.
+    A method of `unittest.TestCase` has none, and neither has a test that asks by `request.getfixturevalue`. The scope
+    is the session: what other fixtures computed on one target is thrown away before the other target's turn.
     """
-    return str(request.param)
+    return str(getattr(request, "param", "sim"))
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,8 @@ def asked_targets(item: pytest.Item) -> set[str]:
         return set()
     marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
     asked_for = getattr(item, "fixturenames", ())
-    return marked or {"sim" for fixture in _FIXTURES_OF_SIM if fixture in asked_for}
+    of_sim = _FIXTURES_OF_SIM if target_of(item) else (*_FIXTURES_OF_SIM, TARGET_FIXTURE)
+    return marked or {"sim" for fixture in of_sim if fixture in asked_for}
 
 
 def _uses_ours(item: pytest.Item) -> bool:
@@ -73,6 +74,13 @@ def asked_devices(item: pytest.Item) -> tuple[str, ...]:
     return ()
 
 
+@pytest.hookimpl(tryfirst=True)  # the target comes first in the names of tests
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make two variants of a test that asks for a target, itself or by a fixture."""
+    if TARGET_FIXTURE in metafunc.fixturenames:
+        metafunc.parametrize(TARGET_FIXTURE, ["sim", "hw"], indirect=True, scope="session")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem() -> Any:
     """Leave out the variants that the author's marks exclude: they were never meant, so they are not "deselected"."""
@@ -93,6 +101,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if target is not None:
         # A test with both marks has two variants, and each is selected by its own.
         item.own_markers = [mark for mark in item.own_markers if _TARGET_OF.get(mark.name, target) == target]
+    elif TARGET_FIXTURE in getattr(item, "fixturenames", ()) and "hw" in asked_targets(item):
+        raise pytest.UsageError(f"{item.nodeid}: a method of unittest.TestCase has no [hw] variant; write a function")
     for asked in asked_targets(item) if target is None else (target,):
         for mark in _MARKS_OF[asked]:
             if item.get_closest_marker(mark) is None:
