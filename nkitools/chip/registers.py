@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from nkitools.chip.core import CORE
 from nkitools.chip.device_numbers import DeviceArithmetic, DeviceNumber, made_of
+from nkitools.chip.endless_loops import TurnCount
 from nkitools.chip.version_notices import report_notice
 from nkitools.dialects.versions import by_full_name, notice
 from nkitools.rules.finding import refuse
@@ -26,13 +27,14 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
     kernels compute addresses that way. The counter of a dynamic loop is frozen.
     """
 
-    __slots__ = ("frozen",)
+    __slots__ = ("_turns", "frozen")
 
     def __init__(self, state: float | None = None, frozen: bool = False) -> None:
         if state is not None:
             check_value("VirtualRegister", state)
         super().__init__(state)
         self.frozen = frozen
+        self._turns: TurnCount | None = None  # of the `while register:` that runs
 
     def write(self, what: str, value: float) -> None:
         """Give it a value; the counter of a dynamic loop takes none (NK601)."""
@@ -49,7 +51,12 @@ class VirtualRegister(DeviceArithmetic["int | DeviceNumber"]):
         if not row.is_in(core.language):
             refuse("NK608", f"{row.shown} {row.absence(core.language)}", remedy=row.instead)
         report_notice(notice(row, core.language))
-        return self.read("a loop condition") != 0
+        if self.read("a loop condition") == 0:
+            self._turns = None
+            return False
+        self._turns = self._turns or TurnCount()
+        self._turns.check("`while register:`", self)
+        return True
 
     def _compute(
         self, other: int | DeviceNumber, function: Callable[[Any, Any], Any], *, swapped: bool = False

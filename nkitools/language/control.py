@@ -10,6 +10,7 @@ from nkitools.chip.argument_types import Bound
 from nkitools.chip.core import current_core
 from nkitools.chip.device_numbers import DeviceNumber, made_of
 from nkitools.chip.dtypes import int32
+from nkitools.chip.endless_loops import TurnCount
 from nkitools.chip.registers import VirtualRegister
 from nkitools.chip.scalars import NkiScalar, fits
 from nkitools.issue.instruction_names import DeviceLoop
@@ -100,18 +101,20 @@ def fori_loop(lower: Bound, upper: Bound, body_fun: Callable[[Any], Any], step: 
 def while_loop(init: DeviceNumber, body_fun: Callable[[Any], DeviceNumber]) -> None:
     """Call ``body_fun(r)`` while the register is not 0; what it returns is the next condition.
 
-    An int32 scalar in place of the register works as well; no document has that (NK621).
+    An int32 scalar in place of the register works as well; no document has that (NK621). A loop whose condition
+    nothing changes is refused after 1,000 turns, any loop after a million (NK504).
 
-    Errors: NK301, NK401, NK601, NK609, NK621. Source: nki.language.while_loop (NKI 0.6).
+    Errors: NK301, NK401, NK504, NK601, NK609, NK621. Source: nki.language.while_loop (NKI 0.6).
     """
     what = "nl.while_loop"
     _outside_no_reorder(what)
     _body(what, body_fun)
     core, condition = current_core(what), _condition(what, "init", init)
     core.record.skipped_loop = core.record.skipped_loop or condition.read(what) == 0
-    state = FirstTurn.of(core, "while_loop", body_fun)
+    state, turns = FirstTurn.of(core, "while_loop", body_fun), TurnCount()
     with DeviceLoop.begun(core, core.record.site()) as loop:
         while condition.read(what) != 0:
+            turns.check(what, condition)
             given = type(condition)(condition.value).made_by(condition.sources)
             condition = _condition(what, "what body_fun returns", body_fun(given))
             if state is not None:
