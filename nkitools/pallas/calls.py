@@ -100,6 +100,14 @@ class Call:
         limit = getattr(self.params["compiler_params"], "vmem_limit_bytes", None)
         return None if limit is None else int(limit)
 
+    @property
+    def has_barrier(self) -> bool:
+        """Return whether the kernel has a barrier of its own; JAX lets devices meet before any other kernel."""
+        return getattr(self.params["compiler_params"], "collective_id", None) is not None and any(
+            equation.primitive.name == "get_barrier_semaphore"
+            for equation, _ in placed_equations(self.jaxpr, self.kernel_place)
+        )
+
     @cached_property
     def key(self) -> str:
         """The same for calls that are the same: one is checked for all."""

@@ -59,7 +59,7 @@ def check(
     says (None: all but ``device``):
 
     - ``interpret``: plain interpretation. The outputs.
-    - ``tpu_interpret``: TPU interpretation, watched: PL201 to PL208, and prints with their grid point. One core, and
+    - ``tpu_interpret``: TPU interpretation, watched: PL201 to PL210, and prints with their grid point. One core, and
       with ``cores=2`` a second time on two, which share the grid's parallel dimensions in an order from ``seed``.
     - ``lower``: JAX's lowering for each of ``chips`` (v4, v5e, v5p, v6e, tpu7x), and what can be said without a
       compiler: PL101 to PL105, PL302.

@@ -15,12 +15,19 @@ from typing import Any
 import numpy as np
 
 from nkitools.pallas import source_places, write_shadow
-from nkitools.pallas.calls import Call, Operand
+from nkitools.pallas.calls import Call, Operand, placed_equations
 from nkitools.pallas.jax_types import Array, BufferKey, Dma, Memory, Ranges, SourceInfo
 from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
+from nkitools.pallas.semaphore_waits import Wait, Waits
 from nkitools.pallas.source_places import Place
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
+
+
+def is_remote(dma: Dma) -> bool:
+    """Return whether a DMA goes to another device."""
+    return int(dma.src_device_id) != int(dma.dst_device_id)
+
 
 _FIRST_BUFFER = 100  # what JAX calls the first buffer of a Pallas call
 
@@ -66,10 +73,14 @@ class Kernel:
         self.rules = WatchedRules(watch.certain, watch.suspected, self.grid)
         self.allocated: dict[Any, tuple[tuple[int, ...], Place]] = {}
         self.shadows: dict[Any, Shadow] = {}
-        self.carried: dict[int, Any] = {}
+        self.names: dict[int, tuple[str, str, Operand | None]] = {}
+        self.carried: dict[Any, Any] = {}
+        self.met: set[int] = set()  # the cores that have waited for the barrier
+        self.waits = Waits()
         self.dmas: dict[int, Any] = {}
         self.lock = threading.RLock()
         self.finished = False
+        self.hangs = False
 
     @property
     def call(self) -> Call | None:
@@ -101,9 +112,9 @@ class Kernel:
         order += [(each.name, "scalar", None) for each in call.prefetched]
         order += [(each.name, "window", each) for each in call.operands if each.memory not in ("any", "hbm")]
         order += [(each.name, "scratch", None) for each in call.scratch if each.memory != "semaphore"]
-        names = {_FIRST_BUFFER + index: each for index, each in enumerate(order)}
+        self.names = {_FIRST_BUFFER + index: each for index, each in enumerate(order)}
         for key, (shape, place) in self.allocated.items():
-            name, kind, operand = names.get(key[1], (f"buffer {key[1]}", "scoped", None))
+            name, kind, operand = self.names.get(key[1], (f"buffer {key[1]}", "scoped", None))
             self.shadows[key] = self._new(name, kind, operand, shape, place)
 
     def _new(self, name: str, kind: str, operand: Operand | None, shape: tuple[int, ...], place: Place) -> Shadow:
@@ -116,13 +127,14 @@ class Kernel:
     # ------------------------------------------------------------------ buffers
 
     def allocate(self, key: BufferKey, shape: tuple[int, ...], source: SourceInfo | None) -> None:
-        """Register a new buffer: before the first step one of the call's own, later one of the kernel's."""
+        """Register a new buffer: one of the call's own, of each device, or one that the kernel makes at its steps."""
         with self.lock:
             place = source_places.of_source(source)
             if self.call is None:
                 self.allocated[key] = (shape, place)
             elif key not in self.shadows:
-                self.shadows[key] = self._new("run_scoped", "scoped", None, shape, place)
+                name, kind, operand = self.names.get(key[1], ("run_scoped", "scoped", None))
+                self.shadows[key] = self._new(name, kind, operand, shape, place)
 
     def read(self, key: BufferKey, ranges: Ranges, core: int, source: SourceInfo | None) -> None:
         """Note a read: by the kernel, by a DMA, or by the pipeline that moves blocks."""
@@ -138,7 +150,7 @@ class Kernel:
                 self.carried[id(dma)] = seen.copy()
                 self.rules.check_read_race(buffer, seen, place, core)
             elif source is None:
-                self.carried[core] = (key, seen.copy())
+                self.carried[key[2], core] = (key, seen.copy())
                 if buffer.kind == "output" and self.rules.about(buffer.name) in self.watch.raced:
                     self.memory.spoil(key, adversely=True)
             else:
@@ -162,7 +174,7 @@ class Kernel:
             if dma is not None:
                 self._carry_over(buffer, where, self.carried.pop(id(dma), None), place, core)
             elif source is None:
-                self._move_block(buffer, where, ranges, core)
+                self._move_block(buffer, where, ranges, (key[2], core))
             else:
                 self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
                 self._mark(buffer, where, mask, core)
@@ -170,6 +182,15 @@ class Kernel:
     def _place(self, source: SourceInfo | None) -> Place:
         assert self.call is not None
         return self.call.place if source is None else source_places.of_source(source, self.call.kernel_place)
+
+    def _place_of_wait(self, source: SourceInfo | None) -> Place:
+        """Return the line of a wait. JAX has none for waits of the kernel's own: the line is known if there is one."""
+        assert self.call is not None
+        if source is not None:
+            return source_places.of_source(source, self.call.kernel_place)
+        equations = placed_equations(self.call.jaxpr, self.call.kernel_place)
+        places = {place for equation, place in equations if equation.primitive.name == "semaphore_wait"}
+        return places.pop() if len(places) == 1 else self.call.kernel_place
 
     def _mark(self, buffer: Shadow, where: tuple[Any, ...], mask: Array | None, core: int) -> None:
         if mask is None:
@@ -191,9 +212,13 @@ class Kernel:
             undefined = np.isin(carried, (UNWRITTEN, VISITED, PADDING))
             buffer.steps[where] = np.where(undefined, carried, self.grid.step(core)).reshape(part.shape)
 
-    def _move_block(self, buffer: Shadow, where: tuple[Any, ...], ranges: Ranges, core: int) -> None:
-        """Note that the pipeline loads an input's block into its window, or stores an output's block from it."""
-        source, carried = self.carried.pop(core, (None, None))
+    def _move_block(self, buffer: Shadow, where: tuple[Any, ...], ranges: Ranges, who: tuple[int, int]) -> None:
+        """Note that the pipeline loads an input's block into its window, or stores an output's block from it.
+
+        ``who``: the device, and the core within it.
+        """
+        core = who[1]
+        source, carried = self.carried.pop(who, (None, None))
         part = np.asarray(buffer.steps[where])
         if carried is None:
             return
@@ -220,7 +245,9 @@ class Kernel:
     def task(self, dma: Dma, task: Callable[[], None]) -> Callable[[], None]:
         """Return the part of a DMA that runs at the wait for it, with its reads and writes attributed to the DMA."""
         with self.lock:
-            self.dmas.setdefault(id(dma), (dma, self.grid.point(int(dma.src_local_core_id))))
+            if id(dma) not in self.dmas:
+                self.dmas[id(dma)] = (dma, self.grid.point(int(dma.src_local_core_id)))
+                self._check_barrier(dma)
 
         def run() -> None:
             before = getattr(self.watch.here, "dma", None)
@@ -232,14 +259,50 @@ class Kernel:
 
         return run
 
+    def _check_barrier(self, dma: Dma) -> None:
+        """PL209: a copy to another device before that device is known to run the kernel."""
+        call = self.call
+        if (
+            call is None
+            or self.hangs
+            or not is_remote(dma)
+            or not call.has_barrier
+            or dma.src_global_core_id in self.met
+        ):
+            return
+        target = self._target(dma)
+        point = self.grid.point(int(dma.src_local_core_id))
+        message = f"`{target}` of another device is written before a wait for the barrier semaphore"
+        self.rules.tell("PL209", message, source_places.of_source(dma.source_info, call.kernel_place), point, target)
+
+    def remote_write(self, number: int) -> Dma | None:
+        """Return the copy to another device of that number; None where it is another, or none that is waited for."""
+        dma = next((each for each, _ in self.dmas.values() if int(each.id) == number), None)
+        return dma if dma is not None and is_remote(dma) else None
+
+    def deadlock(self, waiting: list[Wait]) -> None:
+        """PL208: devices that wait for each other."""
+        if self.hangs:
+            return
+        self.hangs = True  # what is found from here on follows from it
+        assert self.call is not None
+        texts, first = [], None
+        for each in waiting:
+            place = self._place_of_wait(each.source)
+            first = first or place
+            texts.append(f"device {each.device} at line {place.line} (has {each.has} of {each.wants})")
+        message = f"devices wait for each other, and none goes on: {', '.join(texts)}"
+        self.rules.tell("PL208", message, first or self.call.kernel_place, (), "semaphore")
+
     def stuck(self, core: int, source: SourceInfo | None, has: int, wants: int) -> None:
         """PL208: a wait that nothing can end."""
         message = f"a semaphore is waited for that nothing signals any more: it has {has}, the wait takes {wants}"
-        self.rules.tell("PL208", message, self._place(source), self.grid.point(core), "semaphore")
+        self.rules.tell("PL208", message, self._place_of_wait(source), self.grid.point(core), "semaphore")
 
     def left_over(self, core: int, count: int) -> None:
         """PL204: a semaphore keeps a count when the kernel ends."""
-        if any(rule == "PL204" for rule, *_ in self.watch.certain.findings) or self.call is None:
+        known = any(rule in ("PL204", "PL209") for rule, *_ in self.watch.certain.findings)
+        if known or self.hangs or self.call is None:
             return
         why = "it was signalled, or a DMA was started on it, more often than it was waited for"
         message = f"a semaphore still counts {count} when the kernel ends: {why}"
@@ -247,7 +310,7 @@ class Kernel:
 
     def finish(self) -> None:
         """PL204 and PL205, when the kernel is through."""
-        if self.call is None or self.finished:
+        if self.call is None or self.finished or self.hangs:
             return
         self.finished = True
         self.rules.tell_races()

@@ -113,9 +113,13 @@ class Device(Protocol):
 class Dma(Protocol):
     """A DMA of TPU interpretation."""
 
+    id: int
     source_info: SourceInfo
     state: Enum
+    src_device_id: int
     src_local_core_id: int
+    src_global_core_id: int
+    dst_device_id: int
     dst_buffer_id: int
 
 

@@ -22,6 +22,7 @@ _MEANINGS = (
     (r"E2002|MisalignedBlockAndTiling", "PL102"),
     (r"E1001|VmemOom|memory space vmem|space=vmem|exceeded scoped vmem", "PL103"),
     (r"placeholders|debug_print|format string must|format specs or conversions|Signedness cannot be inferred", "PL302"),
+    (r"not using a custom barrier", "PL209"),
     (r"matmul acc to be 32-bit|E2001|Unsupported\w*Type|Unsupported \w+ type|Invalid vector type", "PL105"),
     (r"failed to legalize operation 'arith[^\n]*x(i8|i4|f8)|Only vector<i16>", "PL105"),
     (r"64-bit types are not supported|Not implemented: .*(element|vector) type", "PL105"),

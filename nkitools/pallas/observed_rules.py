@@ -1,4 +1,4 @@
-"""The rules of a watched kernel: PL201 to PL208, at the author's line and point of the grid."""
+"""The rules of a watched kernel: PL201 to PL210, at the author's line and point of the grid."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _run(
 def unwatched(reason: str, severity: str = "warning") -> Finding:
     """Return the finding that a function was not interpreted as on a TPU."""
     return not_possible(
-        f"TPU interpretation was left out, so that PL201 to PL208 were not looked for: {reason}",
+        f"TPU interpretation was left out, so that PL201 to PL210 were not looked for: {reason}",
         "The other modes have been gone through. Leave the mode out of modes=... if the function cannot have it.",
         severity=severity,
     )
@@ -143,9 +143,10 @@ def _differ(first: Argument, second: Argument) -> bool:
 # Rules whose findings only follow from another rule's, where both were broken at one operand of a kernel.
 _CAUSES = {
     "PL202": ("PL203", "PL206"),
-    "PL203": ("PL204", "PL206"),
-    "PL205": ("PL201", "PL204"),
-    "PL207": ("PL201", "PL202", "PL203", "PL204", "PL206"),
+    "PL203": ("PL204", "PL206", "PL209", "PL210"),
+    "PL205": ("PL201", "PL204", "PL210"),
+    "PL207": ("PL201", "PL202", "PL203", "PL204", "PL206", "PL209", "PL210"),
+    "PL210": ("PL204", "PL209"),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.jax_types import BufferKey, Ranges, SourceInfo
+from nkitools.pallas.jax_types import BufferKey, Dma, Ranges, SourceInfo
 from nkitools.pallas.source_places import Place
 
 _FIRST_DMA = 100
@@ -94,14 +94,27 @@ class Access(NamedTuple):
 def _tell_race(key: BufferKey, this: Access, other: Access) -> None:
     """PL203, at the kernel's own access where there is one: what it should have waited for is in the message."""
     kernel = jax_module(jax_internals.INTERPRETER)._shared_memory.kernel
-    if kernel.call is None:
+    if kernel.call is None or kernel.hangs:
         return
     ordered = sorted((this, other), key=lambda each: (not each.place.line, each.is_dma))
     place = ordered[0].place if ordered[0].place.line else kernel.call.kernel_place
     buffer = kernel.shadows.get(key)
     name = buffer.text() if buffer is not None else "a buffer"
-    message = f"{name}: {ordered[0].text()} and {ordered[1].text()} may happen at once"
-    kernel.rules.tell("PL203", message, place, (), getattr(buffer, "name", ""))
+    both = f"{ordered[0].text()} and {ordered[1].text()} may happen at once"
+    about = getattr(buffer, "name", "")
+    copy = next((found for each in (this, other) if (found := _from_another_device(each, kernel)) is not None), None)
+    if copy is None:
+        kernel.rules.tell("PL203", f"{name}: {both}", place, (), about)
+    else:
+        place = source_places.of_source(copy.source_info, kernel.call.kernel_place)
+        message = f"{name} is written by another device while this one may still use it: {both}"
+        kernel.rules.tell("PL210", message, place, (), about)
+
+
+def _from_another_device(access: Access, kernel: Any) -> Dma | None:
+    """Return the copy that an access is the write of, where it comes from another device and is waited for."""
+    dma: Dma | None = kernel.remote_write(int(access.who[0])) if access.is_dma and access.is_write else None
+    return dma
 
 
 def _ranges(ranges: Ranges) -> str:

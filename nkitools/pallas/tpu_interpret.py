@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import Any
@@ -21,9 +22,11 @@ from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpreter_events import Kernel, Watch
 from nkitools.pallas.jax_types import Array, BufferKey, DType, Ranges, Thread
 from nkitools.pallas.races import WatchedRaces
+from nkitools.pallas.semaphore_waits import Wait
 
 _lock = threading.RLock()
 _watches: list[Watch] = []
+_PAUSE = 0.002  # seconds between two looks at a semaphore that other devices signal
 
 
 def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
@@ -164,6 +167,9 @@ class _WatchedMemory:
 
     def get_sempahores_with_nonzero_count(self, device_id: int) -> list[Any]:
         """Return the semaphores that JAX prints when the kernel ends: none, since the watch reports them."""
+        self.kernel.waits.leave(
+            range(device_id * self.num_cores_per_device, (device_id + 1) * self.num_cores_per_device)
+        )
         for semaphore, core in super().get_sempahores_with_nonzero_count(device_id):  # type: ignore[misc]
             self.kernel.left_over(self._core(core), int(semaphore.count_by_core[core]))
         return []
@@ -216,13 +222,43 @@ class _WatchedSemaphore:
     def wait(self, value: int, global_core_id: int, **kwargs: Any) -> None:
         memory = self.shared_memory
         core = int(global_core_id)
-        if memory.num_cores == 1:
-            while self.count_by_core[core] < value and (task := _next_task(self, memory, core)) is not None:
-                task()
-            if self.count_by_core[core] < value:
-                memory.kernel.stuck(core, _source(kwargs), int(self.count_by_core[core]), int(value))
-                return
+        if not self._runs_dmas(int(value), core, _source(kwargs)):
+            return
         super().wait(value, global_core_id, **kwargs)  # type: ignore[misc]
+        if self.id in getattr(memory, "fixed_id_sem", ()):
+            memory.kernel.met.add(core)
+
+    def _runs_dmas(self, value: int, core: int, source: Any) -> bool:
+        """Run DMAs that signal the semaphore until it has counted far enough; return False where it never will."""
+        memory = self.shared_memory
+        waits = memory.kernel.waits
+        while self.count_by_core[core] < value:
+            memory.check_failed()
+            waits.end(core)  # before a DMA is taken off the list: the core does something now
+            task = _next_task(self, memory, core)
+            if task is not None:
+                task()
+            elif memory.num_cores == 1:
+                memory.kernel.stuck(core, source, int(self.count_by_core[core]), value)
+                return False
+            else:
+                wait = Wait(core // memory.num_cores_per_device, source, int(self.count_by_core[core]), value)
+                waits.begin(core, wait, partial(_can_go_on, self, memory, core, value))
+                waiting = waits.deadlock(memory.num_cores)
+                if waiting:
+                    memory.kernel.deadlock(waiting)
+                if memory.kernel.hangs:
+                    waits.end(core)
+                    return False
+                time.sleep(_PAUSE)
+        waits.end(core)
+        return True
+
+
+def _can_go_on(semaphore: Any, memory: Any, core: int, value: int) -> bool:
+    """Return whether a semaphore has counted far enough, or a started DMA will signal it."""
+    tasks = semaphore.tasks[core] if hasattr(semaphore, "tasks") else memory.tasks_by_sem[(semaphore.id, core)]
+    return bool(semaphore.count_by_core[core] >= value or tasks)
 
 
 def _next_task(semaphore: Any, memory: Any, core: int) -> Callable[[], None] | None:
