@@ -136,9 +136,9 @@ def show_shape(shape: Iterable[int | None]) -> str:
 
 
 @contextlib.contextmanager
-def compiling_for(chip: Chip) -> Iterator[None]:
-    """Trace and lower as if for ``chip``, whatever queries the device, ``pltpu.get_tpu_info`` included."""
-    with jax_module("jax.sharding").use_abstract_mesh(abstract_mesh(chip)):
+def compiling_for(chip: Chip, axes: Axes = ()) -> Iterator[None]:
+    """Trace and lower as if for ``chip``, or for ``axes`` of them, ``pltpu.get_tpu_info`` included."""
+    with jax_module("jax.sharding").use_abstract_mesh(abstract_mesh(chip, axes)):
         yield
 
 

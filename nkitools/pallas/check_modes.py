@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nkitools.pallas.chips import Chip, known_names
+from nkitools.pallas.device_axes import Axes
 
 MODES = ("interpret", "tpu_interpret", "lower", "aot", "device")
 DEFAULT = MODES[:-1]
@@ -23,6 +24,7 @@ class Plan:
     measure_vmem: bool = False
     bundles: bool = False
     rules: str = "report"
+    axes: Axes = ()  # of the devices that the function is spread over
     quick: bool = False  # whether to leave out TPU interpretation where it would take long
 
 

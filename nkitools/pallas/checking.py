@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,12 +10,13 @@ from nkitools import options
 from nkitools.pallas import jax_internals, launch
 from nkitools.pallas.calls import Call, array_bytes, as_seen, compiling_for, pallas_calls, points
 from nkitools.pallas.check_modes import Plan, chosen_modes
-from nkitools.pallas.chips import CHIPS, SPARSE, Chip, chosen
+from nkitools.pallas.chips import CHIPS, SPARSE, Chip, chosen, in_topology
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
+from nkitools.pallas.device_axes import axes_of, on_simulated_devices
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
 from nkitools.pallas.interpreter_limits import Meshes, limit, wants_sparse_cores, whole_tracebacks
-from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.jax_types import Argument, DeviceMesh
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.whole_function import whole
 from nkitools.record.run import Run
@@ -51,6 +52,8 @@ def check(
     measure_vmem: bool = False,
     bundles: bool = False,
     rules: str = "report",
+    mesh: DeviceMesh | Mapping[str, int] | None = None,
+    topology: str | None = None,
     **kwargs: Argument,
 ) -> CheckedRun:
     """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, and say what was found in one run.
@@ -71,8 +74,11 @@ def check(
     ``.outputs`` are NumPy arrays, or JAX arrays as soon as one argument is one; ``.findings``, ``.prints``;
     ``.compiled["v5e"]`` has what the compiler says of each call, its vector memory by the block model, with
     ``measure_vmem`` the least that it compiles with, and with ``bundles`` the counts of its instruction bundles and
-    spills. ``.left_out`` says which modes were not gone through and why. Findings are collected; with
-    ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not reach ``fn``.
+    spills. ``mesh`` (of JAX, or ``{"x": 4}``) has the devices of a function whose ``jax.shard_map`` names none; they
+    are simulated on the CPU. ``topology`` (``"v5e:2x2"``) is what to compile for in the place of ``chips``, by default
+    the smallest with as many devices. ``.left_out`` says which modes were not gone through and why. Findings are
+    collected; with ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not
+    reach ``fn``.
 
     Raises what ``fn`` raises, unchanged. A mode that cannot run the function is left out, and the outputs are those of
     a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what JAX says. ``TypeError``
@@ -81,9 +87,10 @@ def check(
     """
     __tracebackhide__ = True
     plan = Plan(
-        chips=chosen(chips),
+        chips=chosen(chips) if topology is None else (in_topology(topology),),
         modes=chosen_modes(modes),
         cores=_possible_cores(cores),
+        axes=axes_of(mesh),
         seed=seed,
         timeout=timeout,
         measure_vmem=measure_vmem,
@@ -142,7 +149,7 @@ def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     run = CheckedRun(launch.name_of(fn), launch.TARGET, " ".join(chip.name for chip in plan.chips))
     run.settings = {"rules": plan.rules, "modes": list(plan.modes), "cores": plan.cores}
     with session(run, plan.rules) as findings:
-        _Check(fn, args, kwargs, plan, run, findings).go()
+        _Check(fn, on_simulated_devices(fn, plan.axes), args, kwargs, plan, run, findings).go()
     return run
 
 
@@ -150,7 +157,8 @@ def checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 class _Check:
     """One check while it is made."""
 
-    fn: Callable[..., Any]
+    fn: Callable[..., Any]  # to be traced
+    running: Callable[..., Any]  # the same function on its devices
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     plan: Plan
@@ -190,7 +198,7 @@ class _Check:
         return self._with_sparse_cores(without_cores)
 
     def _trace_for(self, chip: Chip) -> None:
-        with compiling_for(chip), whole_tracebacks():
+        with compiling_for(chip, self.plan.axes), whole_tracebacks():
             traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
         self.meshes = Meshes.of(traced)
         if self._compiles:
@@ -242,7 +250,7 @@ class _Check:
         watched = "tpu_interpret" in modes and not self._no_watch() and not self._too_long()
         if watched:
             known = next(iter(self.calls.values()), [])
-            calls, outputs = watched_run(self.fn, self.args, self.kwargs, self.plan, run, self._tell, known)
+            calls, outputs = watched_run(self.running, self.args, self.kwargs, self.plan, run, self._tell, known)
         heard = watched and "tpu_interpret" not in run.left_out
         if "interpret" in modes and not self._not_plainly(outputs):
             outputs = self._interpreted(outputs, self.plan.chips[0], silently=heard)
@@ -266,7 +274,7 @@ class _Check:
         run = self.run
         try:
             with whole_tracebacks():
-                return launch.interpreted_outputs(self.fn, self.args, self.kwargs, run, chip, silently=silently)
+                return launch.interpreted_outputs(self.running, self.args, self.kwargs, run, chip, silently=silently)
         except Exception as error:
             no_outputs = watched is None and is_raised("error", self.plan.rules)
             reason = limit(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MIB = 1 << 20
 
@@ -25,9 +25,11 @@ class Chip:
     scoped_vmem: int
     narrow_matmul: bool = True
 
+    has_own_topology: bool = False  # whether the author chose the topology
+
     def topology_of(self, devices: int) -> str:
         """Return what the compiler takes for so many devices of this chip: its smallest topology with as many chips."""
-        if devices == 1:
+        if devices == 1 or self.has_own_topology:
             return self.topology
         layouts = _FLAT if self.topology.count("x") == 1 else _CUBES
         return f"{self.name}:{next(layout for size, layout in layouts if size >= devices)}"
@@ -54,6 +56,15 @@ SPARSE = "v6e"  # the chip that a kernel for SparseCores is checked for where no
 def chosen(names: str | Iterable[str]) -> tuple[Chip, ...]:
     """Return the chips of those names, each once, in a sequence or with commas; ValueError names what is no chip."""
     return tuple(CHIPS[name] for name in dict.fromkeys(known_names("chips", names, CHIPS, " (TPU generations)")))
+
+
+def in_topology(text: str) -> Chip:
+    """Return the chip of a topology such as ``v5e:2x2``, with the topology as its own; ValueError where it is none."""
+    name, _, layout = text.partition(":")
+    chip, sizes = CHIPS.get(name), layout.split("x")
+    if chip is None or len(sizes) != chip.topology.count("x") + 1 or not all(size.isdigit() for size in sizes):
+        raise ValueError(f"topology is {text!r}; it is a chip and its layout, as 'v5e:2x2' or 'v5p:2x2x1'")
+    return replace(chip, topology=text, has_own_topology=True)
 
 
 def known_names(what: str, names: str | Iterable[str], known: Collection[str], kind: str = "") -> tuple[str, ...]:

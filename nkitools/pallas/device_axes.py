@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from nkitools.pallas.chips import Chip
+from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import DeviceMesh
 
 Axes: TypeAlias = tuple[tuple[str, int], ...]  # the name and the size of each axis
 
 
-def axes_of(mesh: DeviceMesh) -> Axes:
-    """Return the axes of a mesh of JAX."""
-    return tuple((str(name), int(size)) for name, size in mesh.shape.items())
+def axes_of(mesh: DeviceMesh | Mapping[str, int] | None) -> Axes:
+    """Return the axes of a mesh of JAX, or of a mapping of names to sizes; none for None."""
+    sizes = {} if mesh is None else mesh if isinstance(mesh, Mapping) else mesh.shape
+    return tuple((str(name), int(size)) for name, size in sizes.items())
 
 
 def devices_in(axes: Axes) -> int:
@@ -43,3 +48,29 @@ def on_every_device(fn: Callable[..., Any], mesh: DeviceMesh) -> Any:
     spread = jax.shard_map(fn, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
     everywhere = sharding.NamedSharding(mesh, whole)
     return jax.jit(spread, in_shardings=everywhere, out_shardings=everywhere)
+
+
+def on_simulated_devices(fn: Callable[..., Any], axes: Axes) -> Callable[..., Any]:
+    """Return ``fn`` as it runs where ``axes`` of CPU devices are the mesh; ``fn`` itself without axes.
+
+    ``NotModelled`` (NK607) where JAX has fewer CPU devices.
+    """
+    if not axes:
+        return fn
+    jax, sharding = jax_module(), jax_module("jax.sharding")
+    devices, wanted = jax.devices("cpu"), devices_in(axes)
+    if len(devices) < wanted:
+        refuse(
+            f"the mesh has {wanted} devices, and JAX has {len(devices)} on this CPU",
+            f"Set XLA_FLAGS=--xla_force_host_platform_device_count={wanted} in the environment before JAX starts.",
+        )
+    names, sizes = [name for name, _ in axes], [size for _, size in axes]
+    mesh = sharding.Mesh(np.array(devices[:wanted]).reshape(sizes), names)
+
+    @functools.wraps(fn)
+    def spread(*args: Any, **kwargs: Any) -> Any:
+        kind = sharding.get_abstract_mesh().abstract_device
+        with jax.set_mesh(mesh), sharding.use_abstract_mesh(mesh.abstract_mesh.update(abstract_device=kind)):
+            return jax.jit(lambda: fn(*args, **kwargs))()
+
+    return spread

@@ -16,6 +16,8 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from jax.sharding import PartitionSpec  # noqa: E402
 
 from nkitools.pallas import check  # noqa: E402
+from nkitools.pallas.compiler import why_not  # noqa: E402
+from nkitools.rules.finding import NotModelled  # noqa: E402
 from tests.pallas.collectives import BY_MESH, DEVICES, DMA, WHOLE, meet, neighbours, ring, send  # noqa: E402
 from tests.pallas.kernels import ramp  # noqa: E402
 from tests.pallas.measured import like  # noqa: E402
@@ -152,3 +154,43 @@ def test_buffers_have_their_names_on_every_device() -> None:
     run = check(ring(body, PartitionSpec("x")), ramp(32), modes="tpu_interpret")
     assert {each.rule for each in run.findings} == {"PL201"}
     assert all("scratch `rows`" in each.message for each in run.findings)
+
+
+def permutes(x: Any) -> Any:
+    """Hand the rows on, in a ``shard_map`` that takes its mesh from around it."""
+
+    def body(part: Any) -> Any:
+        return pl.pallas_call(
+            right,
+            out_shape=like(part),
+            in_specs=[WHOLE],
+            out_specs=WHOLE,
+            scratch_shapes=[DMA, DMA],
+            compiler_params=pltpu.CompilerParams(collective_id=0),
+        )(part)
+
+    rows = PartitionSpec("x")
+    return jax.shard_map(body, in_specs=rows, out_specs=rows, check_vma=False)(x)
+
+
+@pytest.mark.parametrize("mesh", [{"x": DEVICES}, jax.sharding.AbstractMesh((DEVICES,), ("x",))], ids=["sizes", "mesh"])
+def test_the_check_gives_a_mesh(mesh: Any) -> None:
+    """The function runs on as many simulated devices, and is compiled for a topology."""
+    run = check(permutes, ramp(32), mesh=mesh, topology="v5e:2x2")
+    assert run.findings == []
+    np.testing.assert_array_equal(run.outputs, np.roll(ramp(32), 8, axis=0))
+    assert run.compiled["v5e"].accepted is (None if why_not() else True)
+
+
+def test_more_devices_than_there_are_is_refused() -> None:
+    """With the setting that makes them."""
+    count = len(jax.devices())
+    with pytest.raises(NotModelled, match=rf"the mesh has {count + 1} devices, and JAX has {count} on this CPU"):
+        check(permutes, ramp(32), mesh={"x": count + 1})
+
+
+@pytest.mark.parametrize("topology", ["v7:2x2", "v5e", "v5e:2x2x1", "v5p:2x2", "v5e:2xy"])
+def test_what_is_no_topology_is_named(topology: str) -> None:
+    """With what it should look like."""
+    with pytest.raises(ValueError, match=rf"topology is '{topology}'; it is a chip and its layout, as 'v5e:2x2'"):
+        check(permutes, ramp(32), mesh={"x": DEVICES}, topology=topology)
