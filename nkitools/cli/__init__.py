@@ -1,10 +1,11 @@
-"""The command line. Exit codes: 0 clean, 1 findings or a failing script, 2 a mistake in the command."""
+"""The command line. Exit codes: 0 clean, 1 findings or a failing script, 2 a mistake in the command, 130 Ctrl-C."""
 
 from __future__ import annotations
 
 import click
 
 from nkitools import __version__
+from nkitools.cli.commands import Commands
 from nkitools.cli.compare import compare_targets
 from nkitools.cli.demo import show_examples
 from nkitools.cli.diff import diff_runs
@@ -24,7 +25,7 @@ _COMMANDS = (
 )  # fmt: skip
 
 
-@click.group(commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="nkitools %(version)s")
 def main() -> None:
     """Test and debug AWS NKI kernels, Pallas kernels and Neuron custom operators on a laptop."""

@@ -12,15 +12,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nkitools.report.frames import show_only_theirs
-
-_INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C has ended
+from nkitools.cli.commands import INTERRUPTED
+from nkitools.record.source_sites import entries_of
+from nkitools.report.frames import is_shown, show_only_theirs
+from nkitools.rules.code_lines import line_at
 
 
 def execute(script: str, args: Sequence[str]) -> int:
     """Run ``script`` to its end and return its exit code: its own, or 1 if it died of an exception.
 
-    The traceback of an exception is shown as Python does (by ``sys.excepthook``), without nkitools' frames.
+    The traceback of an exception is shown as Python does (by ``sys.excepthook``), without nkitools' frames. Ctrl-C
+    takes one line, unless the script has a hook of its own.
     """
     path = os.path.abspath(script)
     with _as_main(path, [script, *args]) as module:
@@ -38,9 +40,21 @@ def execute(script: str, args: Sequence[str]) -> int:
             # The first frame is this one.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             show_only_theirs(error)
-            sys.excepthook(type(error), error, error.__traceback__)
-            return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            if isinstance(error, KeyboardInterrupt) and sys.excepthook is sys.__excepthook__:
+                print(f"nkitools: interrupted{_place_of(error)}", file=sys.stderr)
+            else:
+                sys.excepthook(type(error), error, error.__traceback__)
+            return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _place_of(error: BaseException) -> str:
+    """Return `` at giou.py:41``, the innermost place of an error outside of nkitools; '' where there is none."""
+    for entry in reversed(entries_of(error)):
+        code = entry.tb_frame.f_code
+        if is_shown(code.co_filename):
+            return f" at {os.path.relpath(code.co_filename)}:{line_at(code, entry.tb_lasti, entry.tb_lineno)}"
+    return ""
 
 
 def _compiled(path: str) -> Any:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call, open_library
 from nkitools.customop.arguments import Passed, argument_name, judge_shape
 from nkitools.customop.events import Context, Message, finding_at, findings_of
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import KernelError, error_of, refuse
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _at_the_caller(run: Callable[..., Any], operator: Operator, *arguments: Pass
         while frame.f_back is not None and frame.f_code.co_filename.startswith((theirs, _PACKAGE)):
             frame = frame.f_back
         code = frame.f_code
-        finding = replace(error.finding, file=code.co_filename, line=frame.f_lineno, function=code.co_name)
+        finding = replace(error.finding, file=code.co_filename, line=line_of(frame), function=code.co_name)
         raise error_of(finding) from None
 
 

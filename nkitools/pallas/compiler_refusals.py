@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from nkitools.record.source_sites import author_frame
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import Finding, NotModelled
 
 
@@ -16,5 +17,5 @@ def refuse(message: str, remedy: str) -> NoReturn:
 def finding(message: str, remedy: str, severity: str = "error") -> Finding:
     """Return what is not possible, at the author's line that asked."""
     frame = author_frame()
-    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("<unknown>", 0, "")
+    place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name) if frame else ("<unknown>", 0, "")
     return Finding.of("NK607", message, place, remedy=remedy, severity=severity)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from nkitools.pallas import jax_internals
 from nkitools.pallas.jax_types import DebugInfo, SourceInfo
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import Finding, is_own
 
 _JAX = re.compile(r"[\\/](jax|jaxlib)[\\/]")
@@ -82,4 +83,4 @@ def of_caller() -> Place:
     frame = sys._getframe(1)
     while frame.f_back is not None and not is_authors(frame.f_code.co_filename):
         frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Place(frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)

@@ -19,6 +19,7 @@ import pytest
 from nkitools import options
 from nkitools.record.saved.encoding import as_array, leaves
 from nkitools.report.tolerance import Tolerance, diverging, numbers_of
+from nkitools.rules.code_lines import line_at
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
 
@@ -58,7 +59,8 @@ def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterat
     """Yield the results that the frames of a failure compare, the innermost frame first."""
     frames = []
     while traceback is not None:
-        frames.append((traceback.tb_frame, traceback.tb_lineno))
+        frame = traceback.tb_frame
+        frames.append((frame, line_at(frame.f_code, traceback.tb_lasti, traceback.tb_lineno)))
         traceback = traceback.tb_next
     results = [
         (run, place, array)

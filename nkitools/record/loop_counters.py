@@ -10,6 +10,7 @@ import numpy as np
 
 from nkitools.record.bytecode import loops_around
 from nkitools.record.source_sites import LAUNCH, is_internal
+from nkitools.rules.code_lines import line_of
 
 _HAS_OWN_VARIABLES = 1  # CO_OPTIMIZED: the flag of a function's code; a module's variables are the dict itself
 _DICTS = frozenset({"locals", "vars"})  # functions that return the dict
@@ -38,7 +39,7 @@ class Moment:
 def moment_of(frame: FrameType | None) -> Moment:
     """Return the moment at which ``frame`` stands."""
     outer = author_frames(frame)[1:]
-    return Moment(counters(frame), tuple((each.f_code.co_filename, each.f_lineno) for each in outer))
+    return Moment(counters(frame), tuple((each.f_code.co_filename, line_of(each)) for each in outer))
 
 
 def qualified(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from itertools import islice
 from types import CodeType, FrameType, TracebackType
 
 from nkitools.record.bytecode import bound_name, is_returned, returned_element, unpacked_name
+from nkitools.rules.code_lines import line_at
 from nkitools.rules.finding import is_own
 
 _internal: dict[str, bool] = {}
@@ -74,9 +75,9 @@ def caller_of(frame: FrameType) -> FrameType | None:
     return None
 
 
-def site_at(code: CodeType, line: int, instruction: int) -> Site:
-    """Return the site of a code object's instruction."""
-    return _site_in(code.co_filename, code, line, instruction)
+def site_at(code: CodeType, line: int | None, instruction: int) -> Site:
+    """Return the site of a code object's instruction; ``line`` is None where Python has none for it."""
+    return _site_in(code.co_filename, code, line_at(code, instruction, line), instruction)
 
 
 @lru_cache(4096)
@@ -216,5 +217,6 @@ def traceback_of(entries: Iterable[TracebackType]) -> TracebackType | None:
     """Return a traceback of some entries of another one, the outermost first; None where there are none."""
     made: TracebackType | None = None
     for each in reversed(list(entries)):
-        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+        line = line_at(each.tb_frame.f_code, each.tb_lasti, each.tb_lineno)
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, line)
     return made

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from nkitools.record.loop_counters import author_frames, counters
 from nkitools.record.run_listeners import attend_runs
+from nkitools.rules.code_lines import line_of
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -133,5 +134,5 @@ def _where_in(frame: FrameType) -> str:
     if not authors:
         return ""
     loops = [f"{name}={value}" for name, value in counters(frame).items()]
-    line = f"{os.path.basename(authors[0].f_code.co_filename)}:{authors[0].f_lineno}"
+    line = f"{os.path.basename(authors[0].f_code.co_filename)}:{line_of(authors[0])}"
     return "".join(f", {each}" for each in (*loops, line))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
+from nkitools.rules.code_lines import line_of
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
 # unknown, as it is outside of a run.
@@ -183,7 +184,7 @@ def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
         if not (is_own(filename) or filename.startswith("<frozen importlib")):
             break
         frame = frame.f_back
-    place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
     return Finding.of(rule.id, UNNAMED.sub("", message), place, remedy=remedy, severity=rule.severity)
 
 

@@ -122,6 +122,22 @@ def test_the_exit_code_is_the_scripts_own(ending: str, code: int, said: str) -> 
     assert done.stderr == f"{said}nkitools: 0 kernels run, 0 findings, 0 device prints\n"
 
 
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n", " at script.py:2"),
+        (KERNEL.replace("    return out", "    raise KeyboardInterrupt", 1) + "copy(x)\n", " at script.py:12"),
+    ],
+    ids=["in the script", "in a kernel"],
+)
+def test_ctrl_c_takes_one_line(source: str, place: str) -> None:
+    """The line says where the script was; no traceback, and the exit code of a program that Ctrl-C has ended."""
+    done = run(source)
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[0] == f"nkitools: interrupted{place}"
+    assert "Traceback" not in done.stderr
+
+
 DYING = """
 def inner():
     raise ValueError("mine")

@@ -118,3 +118,15 @@ def test_mistakes_are_reported(arguments: tuple[str, ...], said: str) -> None:
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split())
     assert not list(Path().glob("*.html"))
+
+
+def test_ctrl_c_ends_a_command_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 130, as a shell reports it of any program."""
+
+    def interrupted(path: str) -> None:
+        raise KeyboardInterrupt
+
+    saved()
+    monkeypatch.setattr("nkitools.cli.load_run.read_run", interrupted)
+    done = view("run.json")
+    assert (done.exit_code, done.stderr) == (130, "nkitools: interrupted\n")

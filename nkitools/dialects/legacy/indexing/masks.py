@@ -21,6 +21,7 @@ import numpy as np
 from nkitools.chip.numerics import Array
 from nkitools.dialects.legacy.indexing.mask_and import waits, was_lost, with_left_side
 from nkitools.record.source_sites import author_frame
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import refuse
 
 # What stands in the brackets behind an index, a mask or a tensor: numbers, slices, indices and tiles.
@@ -296,7 +297,9 @@ def _joined_by_words(frame: FrameType | None) -> bool:
     except SyntaxError:
         return False
 
+    line = line_of(frame)
+
     def covers(node: ast.expr) -> bool:
-        return node.lineno <= frame.f_lineno <= (node.end_lineno or node.lineno)
+        return node.lineno <= line <= (node.end_lineno or node.lineno)
 
     return any(covers(node) for node in joined) and not any(covers(node) for node in tests)

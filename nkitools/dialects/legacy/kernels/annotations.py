@@ -21,6 +21,7 @@ from nkitools.dialects.legacy.indexing.indices import whole
 from nkitools.dialects.legacy.kernels.error_codes import placed
 from nkitools.dialects.legacy.kernels.kernel_state import TENSOR_MADE
 from nkitools.record.source_sites import Site, author_frame
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import report
 
 
@@ -100,7 +101,7 @@ class _Watch:
 
 
 def _around(frame: FrameType) -> Statement | None:
-    line = frame.f_lineno
+    line = line_of(frame)
     return next((each for each in statements(frame.f_code.co_filename) if each.first <= line <= each.last), None)
 
 

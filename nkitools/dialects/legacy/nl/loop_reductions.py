@@ -29,6 +29,7 @@ from nkitools.isa.move import tensor_copy
 from nkitools.language.math import binary_into
 from nkitools.record.bytecode import bound_name
 from nkitools.record.source_sites import author_frame
+from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import not_modelled, refuse
 
 
@@ -178,7 +179,7 @@ def _exchanged(tile: NkiTensor, operator: str, axes: list[Any]) -> list[NkiTenso
     if len(members) == 1:
         return [tile]
     place = author_frame()
-    where = "" if place is None else f" at {place.f_code.co_filename}:{place.f_lineno}"
+    where = "" if place is None else f" at {place.f_code.co_filename}:{line_of(place)}"
     offered = core.baton.meet(
         ("nl.all_reduce", operator, tile.shape, tile.dtype.name),
         [core.team[number] for number in members],
