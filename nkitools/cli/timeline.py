@@ -11,21 +11,26 @@ from nkitools.cli.load_run import read_run
 
 @click.command("timeline")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: RUN.pftrace]")
+@click.option("--order", is_flag=True, help="One step an instruction, in the order of issue, in turns of loops.")
 @click.argument("run", metavar="RUN")
-def write_timeline(output: Path | None, run: str) -> None:
-    """Write a saved RUN as a trace that https://ui.perfetto.dev opens: order, not time.
+def write_timeline(output: Path | None, order: bool, run: str) -> None:
+    """Write a saved RUN as a trace that https://ui.perfetto.dev opens, in estimated time.
 
-    Every instruction is a slice on the track of its engine, with its operands, its line and its loop counters; arrows
-    lead to the instructions that read what it wrote. Needs the package perfetto: pip install 'nkitools[perfetto]'.
+    Every instruction is a slice on the track of its engine, with its operands, its line and its loop counters. A core
+    is a process, with its DMA queues and the bytes of its memories; arrows lead to instructions that wait. With --order
+    arrows lead to the instructions that read what one wrote. Needs the package perfetto:
+    pip install 'nkitools[perfetto]'.
     """
-    from nkitools.report.perfetto import LABEL, save_timeline
+    from nkitools.report import perfetto_order, perfetto_time
+    from nkitools.report.perfetto import save_timeline
 
     loaded = read_run(run)
     output = Path(run).with_suffix(".pftrace") if output is None else output
     try:
-        save_timeline(loaded, output)
+        save_timeline(loaded, output, order=order)
     except (ValueError, ModuleNotFoundError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.UsageError(f"{output} cannot be written: {error.strerror or error}") from None
-    click.echo(f"nkitools: wrote {output} ({LABEL}); open it at https://ui.perfetto.dev", err=True)
+    label = perfetto_order.LABEL if order else perfetto_time.LABEL
+    click.echo(f"nkitools: wrote {output} ({label}); open it at https://ui.perfetto.dev", err=True)

@@ -1,254 +1,33 @@
-"""A run as a trace that Perfetto (ui.perfetto.dev) opens: TrackEvent packets by the published protobuf classes.
-
-It shows order, not time: an instruction takes one step of a microsecond on the track of its engine, in the order in
-which the simulator issued them, so that lengths and gaps say nothing about a chip. Tracks are nested: the run, its
-ranks (each counts steps of its own), its programs, and of each program the nl loops (a slice for each turn, inner ones
-inside), the device prints, and the engines. Arrows (flows) lead from each instruction to those that read what it wrote.
-"""
+"""A run as a trace that Perfetto (ui.perfetto.dev) opens: estimated time, or the order of its instructions."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nkitools.record.instruction_reader import instructions_between
-from nkitools.record.prints.device_print import Print
 from nkitools.record.run import must_be_run
+from nkitools.report.perfetto_order import order_trace
+from nkitools.report.perfetto_time import time_trace
 
 if TYPE_CHECKING:
-    from nkitools.record.dependences import CompressedRows
-    from nkitools.record.instruction_record import InstructionRecord
-    from nkitools.record.record import Record
     from nkitools.record.run import Run
 
-STEP = 1000  # nanoseconds, the smallest unit of a trace
-LABEL = "order, not time"
 
-_MOST_FLOWS = 32  # arrows into one instruction
-_SEQUENCE = 1
-_MEANING = (
-    "Each instruction takes one step, in the order in which the simulator issued them. Lengths and gaps say nothing "
-    "about how long a chip takes."
-)
-_ENGINES = {
-    "tensor": "Tensor Engine",
-    "vector": "Vector Engine",
-    "scalar": "Scalar Engine",
-    "gpsimd": "GpSimd Engine",
-    "dma": "DMA queues",
-    "sync": "Sync Engine",
-}
-
-
-def save_timeline(run: Run, path: str | os.PathLike[str]) -> None:
+def save_timeline(run: Run, path: str | os.PathLike[str], *, order: bool = False) -> None:
     """Write the trace of a run to a file. As `timeline`; OSError where it cannot be written."""
-    Path(path).write_bytes(timeline(run))
+    Path(path).write_bytes(timeline(run, order=order))
 
 
-def timeline(run: Run) -> bytes:
+def timeline(run: Run, *, order: bool = False) -> bytes:
     """Return the trace of a run, also of one out of a file.
 
+    Instructions have the times of `Run.estimate`: cores are processes, engines and DMA queues are tracks. ``order``:
+    one step for each instruction instead, in the order in which the simulator issued them, in the turns of loops.
     ValueError where no instructions are recorded (what ran elsewhere than in nkitools' own simulator);
     ModuleNotFoundError with what to install where the package ``perfetto`` is not there.
     """
     must_be_run(run, "a timeline")
     if not any(record.count for record in run.all_records):
         raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions that a timeline could show")
-    return _Trace(run).written()
-
-
-def _protocol() -> Any:
-    try:
-        from perfetto.protos.perfetto.trace import perfetto_trace_pb2
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "a timeline needs the package perfetto: pip install 'nkitools[perfetto]'", name=error.name
-        ) from error
-    return perfetto_trace_pb2
-
-
-class _Trace:
-    """The packets of a run."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.protocol = _protocol()
-        self.trace = self.protocol.Trace()
-        self._tracks = 0
-        self._number_flows(run.dependences.flow)
-
-    def written(self) -> bytes:
-        """All of them, as bytes."""
-        run = self.run
-        chip = f" on {run.chip}" if run.chip else ""
-        root = self.track(f"{run.kernel}{chip} ({LABEL})", description=_MEANING)
-        base = 0
-        for record in run.all_records:
-            parent = root if record.rank is None else self.track(f"rank {record.rank}", root, record.rank)
-            prints = [one for one in run.prints if one.rank == record.rank]
-            _Events(self, record, prints, parent, base).add()
-            base += record.count
-        return bytes(self.trace.SerializeToString())
-
-    def track(self, name: str, parent: int = 0, rank: int = 0, description: str = "") -> int:
-        """Return the id of a new track below another one, ``rank``-th among its siblings."""
-        self._tracks += 1
-        descriptor = self.trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor
-        descriptor.uuid = self._tracks
-        descriptor.name = name
-        descriptor.child_ordering = self.protocol.TrackDescriptor.EXPLICIT
-        descriptor.sibling_order_rank = rank
-        if parent:
-            descriptor.parent_uuid = parent
-        if description:
-            descriptor.description = description
-        return self._tracks
-
-    def _number_flows(self, dependences: CompressedRows) -> None:
-        """Return a number for each of the arrows: for each instruction those that begin there, those that end, and
-        how many are left out.
-        """
-        self.begin: dict[int, list[int]] = {}
-        self.end: list[list[int]] = []
-        self.left_out: list[int] = []
-        number = 0
-        for position in range(len(dependences)):
-            writers = [each for each in dependences[position].tolist() if each >= 0]
-            self.end.append([])
-            for writer in writers[-_MOST_FLOWS:]:
-                number += 1
-                self.begin.setdefault(writer, []).append(number)
-                self.end[-1].append(number)
-            self.left_out.append(len(writers) - len(self.end[-1]))
-
-    def event(self, kind: int, step: int, track: int, name: str = "") -> Any:
-        """Return a new event on a track."""
-        packet = self.trace.packet.add(trusted_packet_sequence_id=_SEQUENCE, timestamp=step * STEP)
-        event = packet.track_event
-        event.type = kind
-        event.track_uuid = track
-        if name:
-            event.name = name
-        return event
-
-
-class _Events:
-    """The events of one record."""
-
-    def __init__(self, trace: _Trace, record: Record, prints: list[Print], parent: int, base: int) -> None:
-        kinds = trace.protocol.TrackEvent
-        self.begin, self.end, self.instant = kinds.TYPE_SLICE_BEGIN, kinds.TYPE_SLICE_END, kinds.TYPE_INSTANT
-        self.trace = trace
-        self.record = record
-        self.prints = prints
-        self.parent = parent
-        self.base = base  # of the record's positions among the run's
-        self.programs: dict[tuple[int, ...], int] = {}
-        self.tracks: dict[tuple[tuple[int, ...], str], int] = {}
-        self.several = len({program for _, program in record.programs}) > 1
-
-    def add(self) -> None:
-        """Add them all."""
-        loops = {program: _Loops(self, program) for _, program in self.record.programs}
-        for position, one in enumerate(instructions_between(self.record, 0, self.record.count)):
-            loops[one.program].at(position)
-            self._slice(position, one)
-        for each in loops.values():
-            each.shut(0)
-        for printed in self.prints:
-            self._print(printed)
-
-    def track_of(self, program: tuple[int, ...], name: str) -> int:
-        """Return the track of an engine, of the loops or the prints of a program, made at its first use."""
-        found = self.tracks.get((program, name))
-        if found is None:
-            order = [*_FIRST, *_ENGINES.values()]
-            rank = order.index(name) if name in order else len(order)
-            found = self.tracks[program, name] = self.trace.track(name, self._parent_of(program), rank)
-        return found
-
-    def _parent_of(self, program: tuple[int, ...]) -> int:
-        if not self.several:
-            return self.parent
-        if program not in self.programs:
-            name = f"program {', '.join(map(str, program)) or 0}"
-            self.programs[program] = self.trace.track(name, self.parent, len(self.programs))
-        return self.programs[program]
-
-    def _slice(self, position: int, one: InstructionRecord) -> None:
-        track = self.track_of(one.program, _ENGINES.get(one.engine, one.engine))
-        event = self.trace.event(self.begin, position, track, one.name)
-        event.flow_ids.extend(self.trace.begin.get(self.base + position, ()))
-        event.terminating_flow_ids.extend(self.trace.end[self.base + position])
-        if one.file:
-            event.source_location.file_name = one.file
-            event.source_location.line_number = one.line
-        _annotate(event, "at", f"{one.file}:{one.line}")
-        for what, written in (("writes", True), ("reads", False)):
-            told = [
-                f"{each.tensor or 'unnamed'} ({each.memory}, {each.dtype} {list(each.shape)})"
-                for each in one.operands
-                if each.written is written
-            ]
-            for number, text in enumerate(told):
-                _annotate(event, what if len(told) == 1 else f"{what} {number}", text)
-        if one.loops:
-            _annotate(event, "loops", ", ".join(f"{name}={value}" for name, value in one.loops.items()))
-        _annotate(event, "instruction", position)
-        if self.trace.left_out[self.base + position]:
-            _annotate(event, "arrows left out", self.trace.left_out[self.base + position])
-        self.trace.event(self.end, position + 1, track)
-
-    def _print(self, one: Print) -> None:
-        event = self.trace.event(self.instant, one.issued, self.track_of(one.program, "device prints"), one.prefix)
-        _annotate(event, "at", f"{one.file}:{one.line}")
-        _annotate(event, "value", one.text())
-
-
-_FIRST = ("loops", "device prints")
-
-
-class _Loops:
-    """The turns of a program's nl loops as slices, inner ones inside of outer ones."""
-
-    def __init__(self, events: _Events, program: tuple[int, ...]) -> None:
-        self.events = events
-        self.program = program
-        self.open: list[int] = []  # loop states, outermost first
-        self.latest = 0
-
-    def at(self, position: int) -> None:
-        """Move to the loops of the instruction at ``position``, which the program has issued."""
-        chain = list(self._chain(self.events.record.states[position]))[::-1]
-        kept = 0
-        while kept < min(len(chain), len(self.open)) and chain[kept] == self.open[kept]:
-            kept += 1
-        self.shut(kept)
-        for state in chain[kept:]:
-            name, value = list(self.events.record.loops(state).items())[-1]
-            track = self.events.track_of(self.program, "loops")
-            self.events.trace.event(self.events.begin, position, track, f"{name}={value}")
-            self.open.append(state)
-        self.latest = position + 1
-
-    def shut(self, kept: int) -> None:
-        """Close the open loops but the outermost ``kept`` of them."""
-        while len(self.open) > kept:
-            self.open.pop()
-            track = self.events.track_of(self.program, "loops")
-            self.events.trace.event(self.events.end, self.latest, track)
-
-    def _chain(self, state: int) -> Iterator[int]:
-        while state >= 0:
-            yield state
-            state = self.events.record.outer_loop(state)
-
-
-def _annotate(event: Any, name: str, value: str | int) -> None:
-    annotation = event.debug_annotations.add(name=name)
-    if isinstance(value, int):
-        annotation.int_value = value
-    else:
-        annotation.string_value = value
+    return order_trace(run) if order else time_trace(run)

@@ -27,12 +27,17 @@ def timeline(*args: str) -> Result:
 
 @pytest.mark.parametrize(("args", "name"), [((), "run.pftrace"), (("-o", "other.bin"), "other.bin")])
 def test_a_trace_is_written(args: tuple[str, ...], name: str) -> None:
-    """Beside the run unless a file is named; what to do with it is said, and that it is no time."""
+    """Beside the run unless a file is named; what to do with it is said, and what its times are."""
     pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     done = timeline(*args, "run.json")
     assert done.exit_code == 0
-    assert done.stderr == f"nkitools: wrote {name} (order, not time); open it at https://ui.perfetto.dev\n"
+    assert done.stderr == f"nkitools: wrote {name} (estimated time); open it at https://ui.perfetto.dev\n"
     events = [each.track_event for each in pb.Trace.FromString(Path(name).read_bytes()).packet]
+    copies = ["dma_copy"] * 2  # on the track of the DMA engines, and on that of a queue
+    assert [each.name for each in events if each.name] == [*copies, "tensor_reduce", *copies]
+    done = timeline("--order", "run.json")
+    assert done.stderr == "nkitools: wrote run.pftrace (order, not time); open it at https://ui.perfetto.dev\n"
+    events = [each.track_event for each in pb.Trace.FromString(Path("run.pftrace").read_bytes()).packet]
     assert [each.name for each in events if each.name] == ["dma_copy", "tensor_reduce", "dma_copy"]
 
 

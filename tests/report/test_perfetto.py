@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.record.run import Run
-from nkitools.report.perfetto import STEP, timeline
+from nkitools.report.perfetto import timeline as trace_of
+from nkitools.report.perfetto_order import STEP
 from tests.history.test_races import line_of
 
 perfetto_trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -22,6 +24,7 @@ BEGIN, END, INSTANT = (
     getattr(perfetto_trace_pb2.TrackEvent, f"TYPE_{name}") for name in ("SLICE_BEGIN", "SLICE_END", "INSTANT")
 )
 X = np.ones((256, 8), np.float32)
+timeline = partial(trace_of, order=True)
 
 
 def nested(x: Any) -> Any:
