@@ -13,7 +13,7 @@ from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.device_axes import Axes, abstract_mesh, axes_of
 from nkitools.pallas.imports import jax_module
-from nkitools.pallas.jax_types import BlockMapping, ClosedJaxpr, Jaxpr, Shaped, SourceInfo
+from nkitools.pallas.jax_types import BlockMapping, ClosedJaxpr, GridMapping, Jaxpr, Shaped, SourceInfo
 from nkitools.pallas.source_places import Place
 
 
@@ -200,7 +200,7 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Source
     mapping, jaxpr = params["grid_mapping"], params["jaxpr"]
     kernel_place = source_places.of_function(jaxpr.debug_info, source_places.of_source(source_info))
     place = source_places.of_source(source_info, kernel_place)
-    names = _names(jaxpr)
+    names = _names(jaxpr, mapping)
     first, last = mapping.num_index_operands, mapping.num_index_operands + len(mapping.block_mappings)
     refs = [var.aval for var in jaxpr.invars]
     return Call(
@@ -221,11 +221,19 @@ def call_of(params: Mapping[str, Any], avals: Iterable[Any], source_info: Source
     )
 
 
-def _names(jaxpr: Jaxpr) -> list[str]:
-    """Return the kernel's names of its refs; those of a kernel that takes ``*refs`` are ``refs[0]`` and so on."""
+def _names(jaxpr: Jaxpr, mapping: GridMapping) -> list[str]:
+    """Return the kernel's names of its refs; for those of ``*refs`` their places in the call's own lists."""
     known = jaxpr.debug_info.arg_names or ()
+    counts = {
+        "scalar": mapping.num_index_operands,
+        "in_specs": mapping.num_inputs,
+        "out_specs": len(mapping.block_mappings) - mapping.num_inputs,
+    }
+    places = [f"{what}[{index}]" for what, count in counts.items() for index in range(count)]
+    places += [f"scratch_shapes[{index}]" for index in range(len(jaxpr.invars) - len(places))]
     return [
-        known[index] if index < len(known) and known[index] else f"ref {index}" for index in range(len(jaxpr.invars))
+        known[index] if index < len(known) and known[index] and "[" not in known[index] else place
+        for index, place in enumerate(places)
     ]
 
 

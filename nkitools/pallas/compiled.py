@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from nkitools.pallas.calls import Call
 from nkitools.pallas.check_modes import Plan
 from nkitools.pallas.chips import Chip
-from nkitools.pallas.compiler import Crashed, compiler, why_not
+from nkitools.pallas.compiler import Crashed, TimedOut, compiler, why_not
 from nkitools.pallas.lowering import Program, first_sentences, lower, place_in, rule_of
 from nkitools.pallas.measuring import count_bundles, least_vmem
 from nkitools.pallas.static import block_bytes, scratch_bytes, static_findings, vmem_limit
@@ -130,13 +130,17 @@ def prepared(call: Call, chip: Chip) -> Prepared:
 def compile_calls(calls: Sequence[Prepared], chip: Chip, plan: Plan) -> Compiled:
     """Compile calls for ``chip``; what the compiler does not take is noted with the call."""
     reason = why_not()
-    return Compiled(chip.name, tuple(_compiled_once(each, plan, reason) for each in calls), reason)
+    kernels = tuple(_compiled_once(each, plan, reason) for each in calls)
+    late = [each for each in kernels if each.accepted is None and each.error]
+    if late:
+        reason = f"kernel `{late[0].name}` on {chip.name}: {late[0].error}; timeout= gives it more time"
+    return Compiled(chip.name, kernels, reason)
 
 
 def _compiled_once(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
     if reason:
         return _compile(each, plan, reason)
-    if each.kernel is None:
+    if each.kernel is None or each.kernel.accepted is None:
         each.kernel = _compile(each, plan, reason)
     if each.kernel.accepted and isinstance(each.lowered, Program):
         if plan.measure_vmem and each.kernel.vmem_measured is None and not isinstance(each.call, WholeFunction):
@@ -158,6 +162,8 @@ def _compile(each: Prepared, plan: Plan, reason: str) -> CompiledKernel:
         return CompiledKernel(call.name, None if reason else False, *sizes, error=said)
     try:
         answer = compiler().compile(each.lowered, chip, plan.timeout)
+    except TimedOut as late:
+        return CompiledKernel(call.name, None, *sizes, error=str(late))
     except Crashed as crash:
         each.accepted = False
         message = f"kernel `{call.name}` on {chip.name}: {crash}"

@@ -51,7 +51,11 @@ def _has_libtpu() -> bool:
 
 
 class Crashed(Exception):
-    """The compiler ended its process, or did not end in time; the text says how."""
+    """The compiler ended its process; the text says how."""
+
+
+class TimedOut(Crashed):
+    """The compiler was ended because it had not answered in time."""
 
 
 class Compiler:
@@ -125,7 +129,7 @@ class Compiler:
             answer = self._answers.get(timeout=timeout)
         except queue.Empty:
             self.close()
-            raise Crashed(f"the compiler has not answered within {timeout:g} s") from None
+            raise TimedOut(f"the compiler has not answered within {timeout:g} s") from None
         if answer is None:
             raise self._crashed()
         assert isinstance(answer, dict)

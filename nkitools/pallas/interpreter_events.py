@@ -49,6 +49,7 @@ class Watch:
         self.known = {call.likeness: call for call in known}
         self.certain = Observed()
         self.suspected = Observed()
+        self.cleared: set[tuple[Place, str]] = set()  # the buffers that a point of a grid writes before it reads them
         self.kernels: list[Kernel] = []
         self.here = threading.local()
 
@@ -75,6 +76,7 @@ class Kernel:
         self.shadows: dict[Any, Shadow] = {}
         self.names: dict[int, tuple[str, str, Operand | None]] = {}
         self.carried: dict[Any, Any] = {}
+        self._touched: dict[tuple[str, int], int] = {}  # the last step at which the kernel accessed a buffer
         self.met: set[int] = set()  # the cores that have waited for the barrier
         self.waits = Waits()
         self.dmas: dict[int, Any] = {}
@@ -154,6 +156,7 @@ class Kernel:
                 if buffer.kind == "output" and self.rules.about(buffer.name) in self.watch.raced:
                     self.memory.spoil(key, adversely=True)
             else:
+                self._touched[buffer.name, core] = self.grid.step(core)
                 if buffer.is_output:
                     self.rules.own_read(buffer, seen, place, core)
                 self.rules.check_defined(buffer, seen, place, core)
@@ -176,6 +179,9 @@ class Kernel:
             elif source is None:
                 self._move_block(buffer, where, ranges, (key[2], core))
             else:
+                if self._touched.get((buffer.name, core)) != self.grid.step(core):
+                    self._touched[buffer.name, core] = self.grid.step(core)
+                    self.watch.cleared.add(self.rules.about(buffer.name))
                 self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
                 self._mark(buffer, where, mask, core)
 

@@ -95,6 +95,14 @@ class BlockMapping(Protocol):
     index_map_jaxpr: ClosedJaxpr
 
 
+class GridMapping(Protocol):
+    """The grid of a Pallas call and its operands."""
+
+    num_index_operands: int
+    num_inputs: int
+    block_mappings: Sequence[BlockMapping]
+
+
 class DeviceMesh(Protocol):
     """A mesh of devices, or the description of one."""
 

@@ -59,7 +59,8 @@ class WatchedRules:
             message = f"{operand.text()} has no block {block}: its index map leads to elements {elements}"
         else:
             message = f"the kernel {does} elements {elements} of {buffer.text()}, whose shape is {show_shape(shape)}"
-        self.tell("PL201", message, place, self._grid.point(core), buffer.name)
+        sure = is_pipeline or does == "writes"  # a value that is read may not be used
+        self.tell("PL201", message, place, self._grid.point(core), buffer.name, sure=sure)
 
     def check_defined(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
         """PL207, if the results depend on it."""

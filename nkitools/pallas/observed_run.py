@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,13 @@ def watched_run(
     run.prints.extend(prints)
     if error is None and watch.suspected.findings:
         certain |= _confirmed(fn, args, kwargs, plan, watch, outputs)
+    elif error is not None:
+        certain |= {key: found for key, found in watch.suspected.findings.items() if found.rule == "PL201"}
     hangs = any(rule == "PL208" for rule, *_ in certain)  # on two cores the wait would not end
     if plan.cores > 1 and error is None and not hangs:
         on_two, _, _ = _run(fn, args, kwargs, plan, plan.cores, "nan", None, known)
         certain |= _of_others(on_two.certain.findings, certain)
-    tell(in_order(one_for_each_cause(certain)))
+    tell(in_order(one_for_each_cause(certain, watch.cleared)))
     return calls, outputs
 
 
@@ -103,8 +106,13 @@ def unwatched(reason: str, severity: str = "warning") -> Finding:
 
 
 def _of_others(found: dict[Any, Finding], certain: dict[Any, Finding]) -> dict[Any, Finding]:
-    """Return the findings of operands without a certain finding of the same rule."""
+    """Return the findings of operands without a certain finding of the same rule, or of its cause.
+
+    What one core left behind another core has not: PL206 of one core is PL207 of the other.
+    """
     known = {(rule, about) for rule, about, *_ in certain}
+    known |= {("PL207", about) for rule, about in known if rule == "PL206"}
+    known |= {("PL206", about) for rule, about in known if rule == "PL207"}
     return {key: finding for key, finding in found.items() if key[:2] not in known}
 
 
@@ -128,10 +136,20 @@ def _refused(error: Exception) -> Finding | None:
 def _confirmed(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, watch: Watch, first: Argument
 ) -> dict[Any, Finding]:
-    """Return the suspicions, if the results are others where undefined memory holds something else."""
+    """Return the suspicions, if the results are others where undefined memory holds something else.
+
+    Of reads outside of a buffer a warning is left if they are not.
+    """
     suspected = watch.suspected.findings
-    _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, watch.known.values(), suspected)
-    return suspected if error is not None or _differ(first, second) else {}
+    adverse = [key for key in suspected if key[0] != "PL201"]
+    _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, watch.known.values(), adverse)
+    if error is not None or _differ(first, second):
+        return suspected
+    return {
+        key: replace(finding, severity="warning", message=f"{finding.message}; no result depends on what is read")
+        for key, finding in suspected.items()
+        if finding.rule == "PL201"
+    }
 
 
 def _differ(first: Argument, second: Argument) -> bool:
@@ -145,16 +163,34 @@ _CAUSES = {
     "PL202": ("PL203", "PL206"),
     "PL203": ("PL204", "PL206", "PL209", "PL210"),
     "PL205": ("PL201", "PL204", "PL210"),
-    "PL207": ("PL201", "PL202", "PL203", "PL204", "PL206", "PL209", "PL210"),
+    "PL207": ("PL201", "PL202", "PL203", "PL204", "PL209", "PL210"),
     "PL210": ("PL204", "PL209"),
 }
 
 
-def one_for_each_cause(certain: dict[Any, Finding]) -> list[Finding]:
-    """Without the findings that follow from another one of the same operand; the keys are rule, operand and place."""
+def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()) -> list[Finding]:
+    """Without the findings that follow from another one of the same operand; the keys are rule, operand and place.
+
+    A buffer that is ``cleared`` at some points only was meant to carry values (PL206); one that never is, was not.
+    What a kernel reads outside of an operand makes the results of others undefined, so these are folded under it.
+    """
     known = {(rule, about) for rule, about, *_ in certain}
-    return [
-        finding
-        for (rule, about, *_), finding in certain.items()
-        if not any((cause, about) in known for cause in _CAUSES.get(rule, ()))
-    ]
+    outside = {key[1][0]: key for key, found in reversed(certain.items()) if found.rule == "PL201"}
+    kept: dict[Any, Finding] = {}
+    echoes: dict[Any, list[str]] = {}
+    for key, finding in certain.items():
+        rule, about = key[:2]
+        carries = {"PL206": "PL207", "PL207": "PL206"}.get(rule, "")
+        if any((cause, about) in known for cause in _CAUSES.get(rule, ())):
+            continue
+        if (carries, about) in known and (about in cleared) is (carries == "PL206"):
+            continue
+        if rule in ("PL205", "PL207") and about[0] in outside:
+            echoes.setdefault(outside[about[0]], []).append(f"{rule} of `{about[1]}`")
+        else:
+            kept[key] = finding
+    for key, texts in echoes.items():
+        kept[key] = replace(
+            kept[key], message=f"{kept[key].message} (behind it, perhaps because of it: {', '.join(texts)})"
+        )
+    return list(kept.values())

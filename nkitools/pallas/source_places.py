@@ -51,9 +51,12 @@ def of_source(source_info: SourceInfo | None, otherwise: Place = NOWHERE) -> Pla
 
 
 def of_function(debug_info: DebugInfo | None, otherwise: Place = NOWHERE) -> Place:
-    """Return where a traced function is defined: JAX keeps it as ``name at file:line``."""
+    """Return where a traced function is defined: JAX keeps it as ``name at file:line``.
+
+    The place of one of JAX's own functions is better than none.
+    """
     found = _FUNCTION_AT.match(str(getattr(debug_info, "func_src_info", "")))
-    if found is None or not is_authors(found["file"]):
+    if found is None or (otherwise.line and not is_authors(found["file"])):
         return otherwise
     return Place(found["file"], int(found["line"]), found["function"].rpartition(".")[2])
 

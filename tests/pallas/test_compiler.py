@@ -179,3 +179,14 @@ def test_the_line_of_a_message_is_the_authors() -> None:
     )
     assert place_in(text, NOWHERE)[:2] == ("/home/me/mine.py", 14)
     assert place_in("nothing of the kind", NOWHERE) is NOWHERE
+
+
+@with_compiler
+def test_a_compiler_that_takes_too_long_is_left_out(nothing_known: None) -> None:
+    """The kernel is not at fault: the reason has the limit, and a check with more time has its answer."""
+    run = check(double, ramp(), modes="aot", timeout=1e-6)
+    assert (run.findings, run.compiled["v5e"].accepted) == ([], None)
+    assert run.left_out["aot"] == (
+        "kernel `double_block` on v5e: the compiler has not answered within 1e-06 s; timeout= gives it more time"
+    )
+    assert check(double, ramp(), modes="aot").compiled["v5e"].accepted is True
