@@ -18,6 +18,8 @@ DOCS = REPOSITORY / "docs"
 TUTORIAL = DOCS / "tutorial" / "first-kernel.md"
 SCRIPT = DOCS / "how-to" / "script.md"
 SAVED_RUNS = DOCS / "how-to" / "saved-runs.md"
+ESTIMATE = DOCS / "how-to" / "estimate.md"
+WHY = DOCS / "how-to" / "why.md"
 PAGE = DOCS / "how-to" / "page.md"
 PRINTS = DOCS / "how-to" / "device-prints.md"
 PRECISION = DOCS / "how-to" / "precision.md"
@@ -177,3 +179,21 @@ def test_the_error_in_the_readme_is_the_error(tmp_path: Path) -> None:
     done = run_pytest(tmp_path)
     assert done.returncode == 1
     assert_shows(done.stdout, blocks(README, "text")[0])
+
+
+def test_estimates_and_slices_are_as_shown(tmp_path: Path) -> None:
+    """The page of a kernel's time, its variants, and what a wrong element was made of."""
+    kernel, script = blocks(ESTIMATE, "python")
+    (tmp_path / "matmul.py").write_text(kernel)
+    page, ranked = blocks(ESTIMATE, "text")
+    done = run(tmp_path, "-m", "nkitools", "estimate", "matmul.py::product")
+    assert done.returncode == 0, done.stderr
+    assert_shows(done.stdout, page)
+    (tmp_path / "script.py").write_text(script)
+    assert_shows(run(tmp_path, "script.py").stdout, ranked)
+    (tmp_path / "wrong.py").write_text(blocks(WHY, "python")[0])
+    assert_shows(run(tmp_path, "wrong.py").stdout, blocks(WHY, "text")[0])
+    saved = run(tmp_path, "-m", "nkitools", "run", "--watch", "*", "--save", "run.json", "wrong.py")
+    assert saved.returncode == 0, saved.stderr
+    told = run(tmp_path, "-m", "nkitools", "why", "run.json", "--element", "3,400")
+    assert_shows(told.stdout, "...\n    a sum of 128 terms, the largest inf (number 5), 1 (number 0), 1 (number 1)")
