@@ -15,7 +15,7 @@ from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
-from nkitools.pallas.interpreter_limits import Meshes, limit, wants_sparse_cores, whole_tracebacks
+from nkitools.pallas.interpreter_limits import Meshes, gpu_language, limit, wants_sparse_cores, whole_tracebacks
 from nkitools.pallas.jax_types import Argument, DeviceMesh
 from nkitools.pallas.observed_run import unwatched, watched_run
 from nkitools.pallas.whole_function import whole
@@ -25,6 +25,7 @@ from nkitools.rules.finding import Finding, is_raised
 
 # Beyond these a test's run_kernel interprets as a TPU only on request: so many grid points take a few seconds.
 _QUICK_POINTS = 256
+_OF_TPU = ("tpu_interpret", "lower", "aot")  # the modes for kernels of TPUs alone
 _QUICK_BYTES = 64 << 20
 
 
@@ -166,6 +167,7 @@ class _Check:
     findings: Findings
     calls: dict[str, list[Call]] = field(default_factory=dict)  # by chip
     untraceable: Exception | None = None
+    for_gpu: str = ""  # why no mode of a TPU has anything to say
     meshes: Meshes = field(default_factory=Meshes)
 
     def go(self) -> None:
@@ -201,7 +203,11 @@ class _Check:
         with compiling_for(chip, self.plan.axes), whole_tracebacks():
             traced = jax_module().make_jaxpr(lambda: self.fn(*self.args, **self.kwargs))()
         self.meshes = Meshes.of(traced)
-        if self._compiles:
+        language = gpu_language(traced)
+        if language:
+            self.for_gpu = f"the kernel is for GPUs ({language}); a TPU has no use for it"
+            self.run.left_out.update(dict.fromkeys(set(self.plan.modes) & set(_OF_TPU), self.for_gpu))
+        elif self._compiles:
             function = whole(traced)
             self.calls[chip.name] = [*pallas_calls(traced), *([] if function is None else [function])]
 
@@ -234,7 +240,7 @@ class _Check:
         found: list[Finding] = []
         for chip in self.plan.chips:
             prepared_calls = [prepared(call, chip) for call in calls.get(chip.name, ())]
-            if "aot" in self.plan.modes:
+            if "aot" in self.plan.modes and not self.for_gpu:
                 self.run.compiled[chip.name] = compile_calls(prepared_calls, chip, self.plan)
             found += [finding for each in prepared_calls for finding in each.findings(self.plan.modes)]
         self._tell(in_order(found))
@@ -285,6 +291,8 @@ class _Check:
 
     def _no_watch(self) -> bool:
         moved = jax_internals.moved(jax_internals.WATCH)
+        if self.for_gpu:
+            return True
         if self.meshes.not_interpreted:
             reason = self.run.left_out["tpu_interpret"] = self.meshes.not_interpreted
             self._tell([unwatched(reason, severity="hint")])

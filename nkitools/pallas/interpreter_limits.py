@@ -62,6 +62,27 @@ def _telling_line(error: BaseException) -> str:
     return first_sentences(lines[-1] if "CpuCallback" in lines[0] else str(error))
 
 
+def gpu_language(closed_jaxpr: ClosedJaxpr) -> str:
+    """Return the language of a function's first kernel that is for GPUs, by what the kernel takes of it; empty if none.
+
+    Parameters, memory spaces and meshes of JAX say so by the module of their class.
+    """
+    for equation in equations(closed_jaxpr.jaxpr):
+        if equation.primitive.name in ("pallas_call", *OVER_MESH):
+            params = equation.params
+            kernel = (params.get("jaxprs") or (params["jaxpr"],))[0]
+            spaces = [getattr(var.aval, "memory_space", None) for var in kernel.invars]
+            things = [params.get("compiler_params"), params.get("mesh"), *(params.get("meshes") or ()), *spaces]
+            modules = " ".join(type(each).__module__ for each in things)
+            for module, language in _GPU_LANGUAGES.items():
+                if module in modules:
+                    return language
+    return ""
+
+
+_GPU_LANGUAGES = {"pallas.mosaic_gpu": "Mosaic GPU", "pallas.triton": "Triton"}
+
+
 def wants_sparse_cores(error: BaseException) -> bool:
     """Return whether an error says that a kernel for SparseCores was built for a chip without them."""
     return isinstance(error, RuntimeError) and "does not have SparseCores" in str(error)

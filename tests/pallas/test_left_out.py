@@ -314,3 +314,34 @@ def test_a_ring_is_compiled_for_every_chip(chip: str) -> None:
 def test_a_topology_has_as_many_chips(chip: str, devices: int, topology: str) -> None:
     """The smallest that the compiler has, in a plane or in a cube as the chip is wired."""
     assert CHIPS[chip].topology_of(devices) == topology
+
+
+def doubles_on_a_gpu(x: Any) -> Any:
+    """Take blocks and a dtype that no TPU takes, with the parameters of Triton's compiler."""
+    from jax.experimental.pallas import triton
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        out_ref[...] = x_ref[...] * 2
+
+    block = pl.BlockSpec((4, 64), lambda i, j: (i, j))
+    return pl.pallas_call(
+        kernel,
+        out_shape=like(x),
+        grid=(4, 2),
+        in_specs=[block],
+        out_specs=block,
+        compiler_params=triton.CompilerParams(num_warps=4),
+    )(x)
+
+
+def test_kernels_for_gpus_have_no_mode_of_a_tpu() -> None:
+    """They are interpreted plainly, and no rule of TPUs has anything to say."""
+    x = X.astype(np.float16)
+    run = check(doubles_on_a_gpu, x)
+    np.testing.assert_array_equal(run.outputs, 2 * x)
+    assert (run.findings, run.compiled) == ([], {})
+    said = "the kernel is for GPUs (Triton); a TPU has no use for it"
+    assert run.left_out == dict.fromkeys(("tpu_interpret", "lower", "aot"), said)
+    run = check(doubles_on_a_gpu, x, modes="interpret")
+    np.testing.assert_array_equal(run.outputs, 2 * x)
+    assert run.left_out == {}
