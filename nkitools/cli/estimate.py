@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nkitools.cli.compare import file_and_kernel
+from nkitools.cli.terminal import say
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel, Setting
@@ -41,9 +42,9 @@ def estimate_kernel(kernel: str, chip: str, inputs: str | None, settings: tuple[
     if as_json:
         click.echo(json.dumps([each.as_plain() for each in estimates], indent=2, allow_nan=False))
         return
-    click.echo(estimate_text(estimates[0]))
+    say(estimate_text(estimates[0]))
     if len(estimates) > 1:
-        click.echo("\n" + side_by_side(estimates))
+        say("\n" + side_by_side(estimates))
 
 
 def _estimates(

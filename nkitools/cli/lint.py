@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nkitools import options
-from nkitools.cli.terminal import SEVERITY_STYLES, console
+from nkitools.cli.terminal import SEVERITY_STYLES, console, say
 
 if TYPE_CHECKING:
     from nkitools.lint.settings import Settings
@@ -68,7 +68,7 @@ def lint_paths(
         findings = migration(files, Dialects()) if migrate else lint(files, settings.dialect, Dialects()).findings
     found = [replace(each, file=relative(each.file, os.getcwd())) for each in findings if settings.wants(each)]
     if not files:
-        click.echo(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
+        say(f"no Python files in {', '.join(str(path) for path in paths)}", err=True)
     _show(found, form, len(files), remedies=migrate)
     context.exit(int(any(finding.severity in _FAILING for finding in found)))
 
@@ -116,6 +116,7 @@ def _rewrite(files: list[Path]) -> None:
     """Rewrite the files in which a newer form follows from the old text; one that is no Python stays."""
     from nkitools.lint.module import Unreadable, read
     from nkitools.lint.rewriting import rewritten
+    from nkitools.record.whole_file import write_whole
 
     for path in files:
         try:
@@ -124,8 +125,8 @@ def _rewrite(files: list[Path]) -> None:
         except (Unreadable, OSError):
             continue
         if new != text:
-            path.write_text(new, encoding="utf-8")
-            click.echo(f"rewritten: {path}", err=True)
+            write_whole(path, new)
+            say(f"rewritten: {path}", err=True)
 
 
 def _show(findings: list[Finding], form: str, files: int, *, remedies: bool) -> None:

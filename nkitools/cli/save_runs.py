@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from nkitools.cli.terminal import say
+
 
 def numbered(path: Path, count: int) -> list[Path]:
     """Return a file for each of so many runs: ``path`` for one, ``giou-1.json``, ``giou-2.json``, ... for several."""
@@ -47,7 +49,7 @@ def saving(path: Path | None) -> Iterator[Saving]:
             run.save(file)
     except OSError as error:
         saved.failed = True
-        click.echo(f"nkitools: the runs are not saved: {error}", err=True)
+        say(f"nkitools: the runs are not saved: {error}", err=True)
     else:
         named = files if len(files) < 4 else [files[0], "...", files[-1]]
-        click.echo(f"nkitools: saved {', '.join(map(str, named)) if files else 'nothing, no kernel has run'}", err=True)
+        say(f"nkitools: saved {', '.join(map(str, named)) if files else 'nothing, no kernel has run'}", err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from nkitools.cli.load_run import read_run
+from nkitools.cli.terminal import say
 
 
 @click.command("timeline")
@@ -33,4 +34,4 @@ def write_timeline(output: Path | None, order: bool, run: str) -> None:
     except OSError as error:
         raise click.UsageError(f"{output} cannot be written: {error.strerror or error}") from None
     label = perfetto_order.LABEL if order else perfetto_time.LABEL
-    click.echo(f"nkitools: wrote {output} ({label}); open it at https://ui.perfetto.dev", err=True)
+    say(f"nkitools: wrote {output} ({label}); open it at https://ui.perfetto.dev", err=True)

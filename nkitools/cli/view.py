@@ -13,6 +13,7 @@ import click
 
 from nkitools import options
 from nkitools.cli.save_runs import numbered
+from nkitools.cli.terminal import say
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument
@@ -60,7 +61,7 @@ def view_run(
     if run.suffix == ".py":
         code, runs = _run_script(run, args, chip)
         if not runs:
-            click.echo(f"nkitools: {run} has run no kernel, there is nothing to show", err=True)
+            say(f"nkitools: {run} has run no kernel, there is nothing to show", err=True)
             context.exit(code or 1)
     else:
         from nkitools.cli.load_run import read_run
@@ -120,7 +121,7 @@ def _index(directory: Path, output: Path | None) -> Path:
     except OSError as error:
         raise click.UsageError(f"{path} cannot be written: {error.strerror or error}") from None
     for problem in skipped:
-        click.echo(f"nkitools: left out: {problem}", err=True)
+        say(f"nkitools: left out: {problem}", err=True)
     if not tests:
         raise click.UsageError(f"{directory} has no reports of tests; write them with pytest --nki-report={directory}")
     return path
@@ -128,6 +129,6 @@ def _index(directory: Path, output: Path | None) -> Path:
 
 def _done(paths: Sequence[Path], opens: bool) -> None:
     for path in paths:
-        click.echo(path)
+        say(str(path))
     if opens and paths:
         webbrowser.open(paths[0].absolute().as_uri())

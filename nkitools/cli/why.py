@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from nkitools.cli.commands import FileError
 from nkitools.cli.load_run import read_run
+from nkitools.cli.terminal import say
 
 
 @click.command("why")
@@ -19,9 +21,9 @@ def explain_element(element: str, output: str | None, run: str) -> None:
     loaded = read_run(run)
     try:
         found = loaded.why(_output(output), _index(element))
-        click.echo(found.text())
+        say(found.text())
     except (ValueError, IndexError) as error:
-        raise click.UsageError(str(error)) from None
+        raise FileError(str(error)) from None
 
 
 def _output(text: str | None) -> int | str:

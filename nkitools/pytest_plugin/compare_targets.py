@@ -19,6 +19,7 @@ import pytest
 from nkitools import options
 from nkitools.pytest_plugin.devices import IN_WORKER
 from nkitools.pytest_plugin.marks import target_of
+from nkitools.rules.shown_text import shown
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel
@@ -73,7 +74,7 @@ class Agreeing:
         one, other = self._sides
         terminalreporter.write_sep("=", f"nki agreement of {one} and {other}")
         for line in self._lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(shown(line))
         same, different = self._counts
         terminalreporter.write_line(f"kernel calls that agree: {same}, that differ: {different}")
         for side, count in self._alone.items():

@@ -25,6 +25,7 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
 
     Returns what could not be written, and why: the test's own outcome stays as it is.
     """
+    from nkitools.record.whole_file import write_whole
     from nkitools.report.findings import SCHEMA
     from nkitools.report.run_json import described
 
@@ -33,7 +34,7 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
     told = [{**described(run), "page": pages.get(number)} for number, run in enumerate(runs)]
     report = {"schema": SCHEMA, "test": nodeid, "outcome": outcome, "runs": told}
     try:
-        (Path(directory) / name).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        write_whole(Path(directory) / name, json.dumps(report, indent=2) + "\n")
     except OSError as error:
         failed.append(f"{name} in {directory} cannot be written: {error.strerror or error}")
     return failed

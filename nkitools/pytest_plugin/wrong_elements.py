@@ -20,6 +20,7 @@ from nkitools import options
 from nkitools.record.saved.encoding import as_array, leaves
 from nkitools.report.tolerance import Tolerance, diverging, numbers_of
 from nkitools.rules.code_lines import line_at
+from nkitools.rules.shown_text import shown
 from nkitools.why.asked_elements import Asked
 from nkitools.why.element_slices import nearest_steps
 
@@ -52,7 +53,7 @@ def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, r
     if options.value("why") == "off" or not isinstance(failure, AssertionError):
         return []
     found = next(_differences(failure.__traceback__, runs), None)
-    return [] if found is None else _lines(config, nodeid, found)
+    return [] if found is None else [shown(line) for line in _lines(config, nodeid, found)]
 
 
 def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterator[_Difference]:

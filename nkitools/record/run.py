@@ -86,18 +86,19 @@ class Run(RunContents):
         save_run(self, path, compress=compress)
 
 
-def load_run(path: str | os.PathLike[str]) -> Run:
+def load_run(path: str | os.PathLike[str], *, most_bytes: int = 4 << 30) -> Run:
     """Return the run that ``run.save(path)`` has written.
 
     It answers as the run did: outputs, prints, findings, instructions, sources. Arrays of torch and jax are NumPy's,
     and other objects among the outputs are namespaces of their fields, or their texts. Raises `SavedRunError` (a
-    ValueError) for what is no whole saved run that this version can read, OSError where the file cannot be read.
+    ValueError) for what is no whole saved run that this version can read and for arrays of more than ``most_bytes``
+    in all, OSError where the file cannot be read.
     """
     from nkitools.record.saved.loading import SavedRunError, run_from_json
 
     content = Path(path).read_bytes()
     try:
-        return run_from_json(content, Run)
+        return run_from_json(content, Run, most_bytes)
     except SavedRunError as error:
         raise SavedRunError(f"{os.fspath(path)}: {error}") from error.__cause__
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nkitools.report.pictures import picture_lines
 from nkitools.rules.finding import Picture
+from nkitools.rules.shown_text import shown
 
 _INDENT = "    "
 
@@ -51,7 +52,7 @@ class FoldedFinding:
         picture = [] if self.picture is None else picture_lines(self.picture, blocks=blocks)
         where = self._where()
         below = [*self.source, *picture, self.remedy, *([where] if where else [])]
-        return [self.text, *(_INDENT + line for line in below)]
+        return [shown(line) for line in (self.text, *(_INDENT + line for line in below))]
 
     def _where(self) -> str:
         if self.count == 1:
@@ -63,11 +64,11 @@ class FoldedFinding:
 
     def line(self) -> str:
         """All in one line: the finding, and how often it came."""
-        return f"{self.text} (x{self.count})" if self.count > 1 else self.text
+        return shown(f"{self.text} (x{self.count})" if self.count > 1 else self.text)
 
     def allowed_line(self) -> str:
         """Return the same with why it is accepted."""
-        return f"{self.line()}; allowed: {self.reason}" if self.reason else self.line()
+        return shown(f"{self.line()}; allowed: {self.reason}") if self.reason else self.line()
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> FoldedFinding:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nkitools.record.run import must_be_run
+from nkitools.record.whole_file import write_whole
 from nkitools.report.perfetto_order import order_trace
 from nkitools.report.perfetto_time import time_trace
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def save_timeline(run: Run, path: str | os.PathLike[str], *, order: bool = False) -> None:
     """Write the trace of a run to a file. As `timeline`; OSError where it cannot be written."""
-    Path(path).write_bytes(timeline(run, order=order))
+    write_whole(path, timeline(run, order=order))
 
 
 def timeline(run: Run, *, order: bool = False) -> bytes:

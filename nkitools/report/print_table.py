@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nkitools.chip.array_text import EDGE, short
+from nkitools.rules.shown_text import shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,8 +52,8 @@ def heading(one: Print) -> RenderableType:
     """Prefix, place and tensor in one line, the notes and numbers in further ones."""
     from rich.text import Text
 
-    tensor = "" if one.is_text else f" {one.described()}"
-    text = Text.assemble((one.prefix, "bold"), " [", (one.place(), "cyan"), "]", tensor)
+    tensor = "" if one.is_text else f" {shown(one.described())}"
+    text = Text.assemble((shown(one.prefix), "bold"), " [", (shown(one.place()), "cyan"), "]", tensor)
     notes = one.notes() if not one.is_whole else [*one.notes(), one.numbers()]
     for note in filter(None, notes):
         text.append(f"\n({note})", "dim")

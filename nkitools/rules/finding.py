@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from nkitools.rules.catalogue import RULES, Rule
 from nkitools.rules.code_lines import line_of
+from nkitools.rules.shown_text import shown, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
 # unknown, as it is outside of a run.
@@ -83,18 +84,18 @@ class Finding:
         """One line: ``path:line:col: NK103 message`` (without the column where it is not known)."""
         column = f":{self.column}" if self.column is not None else ""
         rank = f" (rank {self.rank})" if self.rank is not None else ""
-        return f"{self.file}:{self.line}{column}: {self.rule} {self.message}{rank}"
+        return shown(f"{shown_line(self.file)}:{self.line}{column}: {self.rule} {self.message}{rank}")
 
     def sentence(self) -> str:
         """Return the message, the remedy and the place, as an error shows them."""
-        where = [f"at {self.file}:{self.line}"]
+        where = [f"at {shown_line(self.file)}:{self.line}"]
         if self.loops:
             where.append("loop " + ", ".join(f"{name}={value}" for name, value in self.loops.items()))
         if self.rank is not None:
             where.append(f"rank {self.rank}")
         if any(self.program):
             where.append("program " + ", ".join(str(index) for index in self.program))
-        return f"{self.message} ({self.rule} {self.slug}).\n  {self.remedy}\n  {', '.join(where)}"
+        return shown(f"{self.message} ({self.rule} {self.slug}).\n  {self.remedy}\n  {', '.join(where)}")
 
 
 class KernelError(Exception):

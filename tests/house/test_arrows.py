@@ -16,7 +16,15 @@ PACKAGE = REPOSITORY / "nkitools"
 
 # What every room may name: tables of chips and NKI versions, ids, texts and options, which name no other room.
 FOR_ALL = frozenset(
-    {"chip.generations", "dialects.versions", "options", "rules.catalogue", "rules.code_lines", "rules.finding"}
+    {
+        "chip.generations",
+        "dialects.versions",
+        "options",
+        "rules.catalogue",
+        "rules.code_lines",
+        "rules.finding",
+        "rules.shown_text",
+    }
 )
 
 # room: the rooms that it may name besides those for all. Lazy imports and imports for type checking count.
@@ -27,6 +35,7 @@ ARROWS: dict[str, set[str]] = {
     "rules.catalogue": {"rules"},  # gathers the families, which are data; see the test of what is light
     "rules.code_lines": set(),
     "rules.finding": set(),
+    "rules.shown_text": set(),
     "chip": set(),
     "mx": {"chip"},
     "engines": {"chip"},
@@ -68,7 +77,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def room_of(module: str) -> str:
-    """``nkitools.chip.core`` is in room ``chip``; the package itself is a room, so are three modules of ``rules``."""
+    """``nkitools.chip.core`` is in room ``chip``; the package itself is a room, so are four modules of ``rules``."""
     inside = module.removeprefix("nkitools").lstrip(".")
     return inside if inside in ARROWS else inside.split(".")[0] or "nkitools"
 

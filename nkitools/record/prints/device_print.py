@@ -11,6 +11,7 @@ import numpy as np
 from nkitools.chip.array_text import elided, short
 from nkitools.chip.numerics import Array
 from nkitools.record.prints.summaries import Summary, summary_of
+from nkitools.rules.shown_text import shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,8 +126,8 @@ class Print:
     def header(self) -> str:
         """``preds [program 0, m=1, giou.py:41] SBUF float32 [128, 4]``; of a print of text alone without the tensor."""
         if self.is_text:
-            return f"{self.prefix} [{self.place()}]"
-        return f"{self.prefix} [{self.place()}] {self.described()}"
+            return shown(f"{self.prefix} [{self.place()}]")
+        return shown(f"{self.prefix} [{self.place()}] {self.described()}")
 
     def described(self) -> str:
         """``SBUF float32 [128, 4]``, with the tensor's name where a line is watched."""

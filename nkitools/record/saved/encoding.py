@@ -17,6 +17,8 @@ import sys
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -33,6 +35,31 @@ _T = TypeVar("_T")
 
 _SAMPLE = 1 << 16  # bytes that are compressed to see whether it is worth while
 _WORTH = 0.9
+
+_GIB = 1 << 30
+MOST_BYTES = 4 * _GIB  # that the arrays of one saved run may take, unless a caller says another number
+_LEFT: ContextVar[list[int] | None] = ContextVar("nkitools_bytes_left", default=None)
+
+
+@contextmanager
+def limited_arrays(most: int) -> Iterator[None]:
+    """Refuse (ValueError) to decode arrays of more than ``most`` bytes in all inside of a block."""
+    token = _LEFT.set([most, most])
+    try:
+        yield
+    finally:
+        _LEFT.reset(token)
+
+
+def _take(nbytes: int) -> None:
+    """Count the bytes of an array before there is one."""
+    left = _LEFT.get()
+    if left is None:
+        return
+    left[0] -= nbytes
+    if left[0] < 0:
+        most = f"{left[1] / _GIB:.3g} GiB"
+        raise ValueError(f"its arrays take more than {most}; nkitools.load_run(path, most_bytes=...) reads larger ones")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,10 +103,14 @@ def decoded_array(encoded: Mapping[str, Any]) -> Array:
     dtype = _dtype(encoded["dtype"])
     shape = tuple(_size(size) for size in encoded["shape"])
     nbytes = math.prod(shape) * dtype.itemsize
+    _take(nbytes)
     data = b64decode(encoded["data"], validate=True)
     if encoded.get("packing") == "zlib":
         # Never more than the shape says, whatever the bytes would unfold to.
-        data = zlib.decompressobj().decompress(data, nbytes + 1)
+        try:
+            data = zlib.decompressobj().decompress(data, nbytes + 1)
+        except zlib.error as error:
+            raise ValueError(f"an array of shape {list(shape)} cannot be unpacked: {error}") from None
     elif "packing" in encoded:
         raise ValueError(f"unknown packing {encoded['packing']!r}")
     if len(data) != nbytes:
@@ -312,7 +343,9 @@ def decoded_field(hint: Any, encoded: Any) -> Any:
     if not isinstance(encoded, Mapping):
         return encoded
     if hint is Column:
-        return Column(decoded_array(encoded).astype(np.int64))
+        column = decoded_array(encoded)
+        _take(8 * column.size)
+        return Column(column.astype(np.int64))
     if encoded.keys() == {"array"} and isinstance(encoded["array"], Mapping):
         return decoded_array(encoded["array"])
     if encoded.keys() == {"float"} and isinstance(encoded["float"], str):

@@ -10,7 +10,7 @@ from nkitools.record.expected_outputs import Reference
 from nkitools.record.prints.device_print import Print
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.record.run_contents import RunContents
-from nkitools.record.saved.encoding import decoded_field, decoded_fields, decoded_value
+from nkitools.record.saved.encoding import MOST_BYTES, decoded_field, decoded_fields, decoded_value, limited_arrays
 from nkitools.record.saved.packing import SavedRecord
 from nkitools.record.saved.saving import FORMAT, VERSION
 from nkitools.rules.catalogue import RULES
@@ -32,8 +32,8 @@ class SavedError(Exception):
     finding: Finding | None = None
 
 
-def run_from_json(text: str | bytes, kind: type[_Run]) -> _Run:
-    """Return `Run.from_json` of ``text``, a run of class ``kind``."""
+def run_from_json(text: str | bytes, kind: type[_Run], most_bytes: int = MOST_BYTES) -> _Run:
+    """Return `Run.from_json` of ``text``, a run of class ``kind`` whose arrays take at most ``most_bytes``."""
     plain = _parsed(text)
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise SavedRunError("this is JSON, but no saved run of nkitools (those begin with its format)")
@@ -46,8 +46,9 @@ def run_from_json(text: str | bytes, kind: type[_Run]) -> _Run:
             f"version {VERSION}. Install a later one (pip install --upgrade nkitools), or save the run again with this."
         )
     try:
-        return _run(plain, kind)
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        with limited_arrays(most_bytes):
+            return _run(plain, kind)
+    except Exception as error:  # whatever a damaged file leads to
         what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise SavedRunError(f"a saved run that is damaged: {what}") from error
 

@@ -27,16 +27,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import uuid
-from contextlib import suppress
 from functools import cache
 from importlib.metadata import version as version_of
-from pathlib import Path
 from typing import Any, cast
 
 from nkitools.record.run_contents import RunContents
 from nkitools.record.saved.encoding import encoded_field, encoded_value
 from nkitools.record.saved.packing import packed_record
+from nkitools.record.whole_file import write_whole
 
 FORMAT = "nkitools-run"
 VERSION = 1
@@ -104,17 +102,4 @@ def _own_version() -> str:
 
 def save_run(run: RunContents, path: str | os.PathLike[str], *, compress: bool = True) -> None:
     """`Run.save`: the file is there whole or not at all."""
-    text = run_as_json(run, compress=compress) + "\n"
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="ascii")  # a pipe, a device
-        return
-    beside = path.with_name(f".{path.name[:100]}-{uuid.uuid4().hex}")
-    try:
-        with open(beside, "x", encoding="ascii") as file:
-            file.write(text)
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
+    write_whole(path, run_as_json(run, compress=compress) + "\n")

@@ -15,6 +15,7 @@ from typing import Any
 from nkitools.chip.argument_types import Argument
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
+from nkitools.record.whole_file import write_whole
 from nkitools.report.page.page_data import Gathering
 
 _ASSETS = files("nkitools.report.page") / "assets"
@@ -61,8 +62,7 @@ def write_page(
 ) -> None:
     """Write `page` into a file. OSError where that cannot be written."""
     text = page(run, expected, rtol=rtol, atol=atol, title=title)
-    with open(path, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    write_whole(path, text)
 
 
 def as_json(tables: Any) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from nkitools.record.whole_file import write_whole
 from nkitools.report.page.document import environment, read_asset
 
 _GRAVE = {"failed": 0, "error": 0, "skipped": 2, "passed": 3}
@@ -28,7 +29,7 @@ def write_index(directory: Path, path: Path) -> tuple[int, list[str]]:
         tests.sort(key=lambda test: (_GRAVE.get(test["outcome"], 1), test["name"]))
         template = environment().from_string(read_asset("index.html.j2"))
         text = template.render(tests=tests, style=read_asset("page.css"), directory=directory.name)
-        path.write_text(text, encoding="utf-8", errors="replace")
+        write_whole(path, text)
     return len(tests), skipped
 
 
