@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from nkitools.pallas.checking import check, check_as_asked
     from nkitools.pallas.launch import run
     from nkitools.pallas.performance import measure, utilisation
+    from nkitools.pallas.time_estimate import estimate
 
-__all__ = ["check", "check_as_asked", "is_pallas_function", "measure", "run", "sweep", "utilisation"]
+__all__ = ["check", "check_as_asked", "estimate", "is_pallas_function", "measure", "run", "sweep", "utilisation"]
 
 # Where the functions are that import JAX or NumPy. No module has the name of one: importing it would hide the function.
 _LATER = {
     "check": "nkitools.pallas.checking",
     "check_as_asked": "nkitools.pallas.checking",
+    "estimate": "nkitools.pallas.time_estimate",
     "measure": "nkitools.pallas.performance",
     "run": "nkitools.pallas.launch",
     "sweep": "nkitools.pallas.block_sweep",

@@ -1,0 +1,165 @@
+"""The time of Pallas kernels on a TPU that is not there: the compiler's static profile beside the limit of the HBM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nkitools.pallas.block_traffic import traffic
+from nkitools.pallas.calls import Call, compiling_for, pallas_calls, points
+from nkitools.pallas.chips import Chip, chosen
+from nkitools.pallas.compiler import Crashed, why_not
+from nkitools.pallas.compiler_refusals import refuse
+from nkitools.pallas.imports import check_version, jax_module
+from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.launch import name_of
+from nkitools.pallas.lowering import Program, lower
+from nkitools.pallas.performance import PEAKS
+from nkitools.pallas.static_profile import profiler
+
+# The compiler profiles a grid point by point: 512 points of a small product take 9 s, 64 of a large one 15 s.
+_MOST_STEPS = 32
+
+# Cycles a second: the peak of bfloat16 of a TensorCore by the multiply-adds of a cycle, four times 128 x 128 on v5,
+# four times 256 x 256 later (two arrays that take two rows a cycle). There is none for v4, which has no profile.
+_CLOCKS = {"v5e": 1.503e9, "v5p": 1.751e9, "v6e": 1.755e9, "tpu7x": 2.203e9}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelEstimate:
+    """The estimated time of one Pallas call on one chip."""
+
+    kernel: str
+    chip: str
+    steps: int
+    """Points of the grid."""
+    profiled_steps: int
+    """Points of the grid that the compiler profiled; the cycles of the others are taken to be the same."""
+    cycles: float | None
+    """Cycles of the whole grid; None where the compiler has no profile."""
+    compute_us: float | None
+    """The time of these cycles."""
+    hbm_bytes: int
+    """Bytes between HBM and vector memory, by the block specs."""
+    memory_us: float
+    """The time of these bytes at the chip's peak."""
+    left_out: str = ""
+    """Why the compiler has no profile."""
+
+    @property
+    def latency_us(self) -> float | None:
+        """The greater of the two times; None without a profile."""
+        return None if self.compute_us is None else max(self.compute_us, self.memory_us)
+
+    @property
+    def bound(self) -> str:
+        """Return what bounds the time: ``compute`` or ``memory``; empty without a profile."""
+        if self.compute_us is None:
+            return ""
+        return "compute" if self.compute_us >= self.memory_us else "memory"
+
+    def __str__(self) -> str:
+        if self.latency_us is None:
+            return f"{self.kernel} on {self.chip}: no estimate, {self.left_out}"
+        scaled = f", {self.profiled_steps} of {self.steps} grid points profiled" * (self.profiled_steps < self.steps)
+        return (
+            f"{self.kernel} on {self.chip}: about {self.latency_us:.4g} us, bound by {self.bound} "
+            f"(compute {self.compute_us:.4g} us, memory {self.memory_us:.4g} us{scaled})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The estimated times of a function's Pallas calls, each different call once."""
+
+    function: str
+    kernels: tuple[KernelEstimate, ...]
+
+    def latency_us(self, chip: str) -> float | None:
+        """Return the sum over the calls on ``chip``; None where one has no estimate, or there is none."""
+        times = [each.latency_us for each in self.kernels if each.chip == chip]
+        known = [time for time in times if time is not None]
+        return sum(known) if times and len(known) == len(times) else None
+
+    def __str__(self) -> str:
+        return "\n".join(str(each) for each in self.kernels)
+
+
+def estimate(
+    fn: Callable[..., Any],
+    /,
+    *args: Argument,
+    chips: str | Sequence[str] = ("v5e",),
+    timeout: float = 120.0,
+    **kwargs: Argument,
+) -> Estimate:
+    """Return how long the Pallas calls of ``fn(*args, **kwargs)`` take on each of ``chips``, without a TPU.
+
+    ``args`` may be ``jax.ShapeDtypeStruct``: nothing is run. The time of a call is the greater of two: the cycles of
+    the static profile of the TPU compiler (in libtpu), and the bytes that the block specs move at the peak bandwidth of
+    the HBM. Of a grid with more than 32 points a part is profiled. The estimate ranks variants of a kernel; it leaves
+    out what JAX does around the calls, loops around them, and copies of the kernel's own. There is no profile for v4.
+
+    Raises what ``fn`` raises, ``ValueError`` for a chip that there is not, ``NotModelled`` (NK607) without JAX or
+    libtpu.
+    """
+    __tracebackhide__ = True
+    check_version()
+    reason = why_not()
+    if reason:
+        refuse(f"the time of a kernel is estimated by the TPU compiler: {reason}", "Install it to have an estimate.")
+    found: list[KernelEstimate] = []
+    for chip in chosen(chips):
+        with compiling_for(chip):
+            traced = jax_module().make_jaxpr(lambda: fn(*args, **kwargs))()
+        found += [_estimated(call, chip, timeout) for call in pallas_calls(traced)]
+    return Estimate(function=name_of(fn), kernels=tuple(found))
+
+
+def _estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
+    steps, moved = points(call), traffic(call)
+    known: dict[str, Any] = {
+        "kernel": call.name,
+        "chip": chip.name,
+        "steps": steps,
+        "hbm_bytes": moved,
+        "memory_us": moved / _bandwidth(chip) * 1e6,
+    }
+    few = shrunk(call)
+    program = lower(few, chip)
+    try:
+        if chip.name not in _CLOCKS:
+            raise Crashed(f"the compiler has no profile for {chip.name}")
+        if not isinstance(program, Program):
+            raise Crashed(program.message)
+        cycles = profiler().cycles(program, chip, timeout) * steps / points(few)
+    except Crashed as crash:
+        return KernelEstimate(**known, profiled_steps=0, cycles=None, compute_us=None, left_out=str(crash))
+    compute = cycles / _CLOCKS[chip.name] * 1e6
+    return KernelEstimate(**known, profiled_steps=points(few), cycles=cycles, compute_us=compute)
+
+
+def _bandwidth(chip: Chip) -> float:
+    """Return the peak of the HBM in bytes a second, of one JAX device."""
+    with compiling_for(chip):
+        of_core = jax_module("jax.experimental.pallas.tpu").get_tpu_info().mem_bw_bytes_per_second
+    return float(of_core * PEAKS[chip.name].cores_of_device)
+
+
+def shrunk(call: Call) -> Call:
+    """Return the call over the last points of its grid's inner dimensions, as many as are profiled in a short time."""
+    if points(call) <= _MOST_STEPS or None in call.grid:
+        return call
+    grid = _fewer([int(size or 1) for size in call.grid])
+    mapping = replace(call.params["grid_mapping"], grid=grid)
+    return replace(call, grid=grid, params={**call.params, "grid_mapping": mapping})
+
+
+def _fewer(sizes: Iterable[int]) -> tuple[int, ...]:
+    """Return sizes of at most so many points, the inner ones whole as long as they fit."""
+    left, grid = _MOST_STEPS, []
+    for size in reversed(list(sizes)):
+        grid.append(min(size, left))
+        left //= grid[-1]
+    return tuple(reversed(grid))

@@ -1,0 +1,142 @@
+"""Estimated times of kernels: the compiler's cycles, the traffic of blocks, and what has no estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.experimental import pallas as pl  # noqa: E402
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
+
+from nkitools.pallas import compiler, estimate, time_estimate  # noqa: E402
+from nkitools.pallas.block_traffic import traffic  # noqa: E402
+from nkitools.pallas.calls import Call, compiling_for, pallas_calls  # noqa: E402
+from nkitools.pallas.chips import CHIPS  # noqa: E402
+from nkitools.pallas.compiler import Crashed, why_not  # noqa: E402
+from nkitools.pallas.time_estimate import shrunk  # noqa: E402
+from nkitools.rules.finding import NotModelled  # noqa: E402
+
+with_compiler = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+def product(rows: int, inner: int, columns: int) -> Callable[[Any, Any], Any]:
+    """Return a bfloat16 matrix product with those blocks."""
+
+    def kernel(x_ref: Any, y_ref: Any, out_ref: Any, total: Any) -> None:
+        @pl.when(pl.program_id(2) == 0)
+        def _() -> None:
+            total[...] = jnp.zeros_like(total)
+
+        total[...] += jnp.dot(x_ref[...], y_ref[...], preferred_element_type=jnp.float32)
+        out_ref[...] = total[...].astype(out_ref.dtype)
+
+    def multiplied(x: Any, y: Any) -> Any:
+        (m, k), n = x.shape, y.shape[1]
+        return pl.pallas_call(
+            kernel,
+            out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
+            grid=(m // rows, n // columns, k // inner),
+            in_specs=[
+                pl.BlockSpec((rows, inner), lambda i, j, k: (i, k)),
+                pl.BlockSpec((inner, columns), lambda i, j, k: (k, j)),
+            ],
+            out_specs=pl.BlockSpec((rows, columns), lambda i, j, k: (i, j)),
+            scratch_shapes=[pltpu.VMEM((rows, columns), jnp.float32)],
+        )(x, y)
+
+    return multiplied
+
+
+def square(size: int) -> Any:
+    return jax.ShapeDtypeStruct((size, size), jnp.bfloat16)
+
+
+def call_of(fn: Callable[..., Any], *args: Any) -> Call:
+    with compiling_for(CHIPS["v5e"]):
+        (call,) = pallas_calls(jax.make_jaxpr(fn)(*args))
+    return call
+
+
+def test_the_traffic_is_that_of_the_blocks() -> None:
+    """A factor is loaded once for each block of the other; an output's block is stored when its sum is complete."""
+    call = call_of(product(256, 128, 512), square(1024), square(1024))
+    factors = 2 * 1024 * 1024 * (1024 // 512) + 2 * 1024 * 1024 * (1024 // 256)
+    assert traffic(call) == factors + 2 * 1024 * 1024
+
+
+def test_a_block_that_stays_is_loaded_once() -> None:
+    """With one block of inner columns, the first factor's block stays while the others' columns go by."""
+    call = call_of(product(256, 1024, 512), square(1024), square(1024))
+    assert traffic(call) == 2 * 1024 * 1024 * (1 + 1024 // 256 + 1)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "size", "grid"),
+    [((128, 128, 128), 1024, (1, 4, 8)), ((128, 128, 128), 8192, (1, 1, 32)), ((512, 512, 512), 1024, (2, 2, 2))],
+)
+def test_large_grids_are_shrunk_from_outside(blocks: Any, size: int, grid: tuple[int, ...]) -> None:
+    """The inner dimensions stay whole as long as they fit."""
+    assert shrunk(call_of(product(*blocks), square(size), square(size))).grid == grid
+
+
+@with_compiler
+def test_small_blocks_are_slower() -> None:
+    """JAX's documentation measures 297.7 us for the small ones on a v5e; no blocks are faster than the peak, 11 us."""
+    small = estimate(product(128, 128, 128), square(1024), square(1024))
+    large = estimate(product(512, 512, 512), square(1024), square(1024))
+    (kernel,) = small.kernels
+    assert (kernel.steps, kernel.profiled_steps, kernel.bound) == (512, 32, "compute")
+    assert 200 < small.latency_us("v5e") < 400
+    assert 11 < large.latency_us("v5e") < small.latency_us("v5e")
+    assert "32 of 512 grid points profiled" in str(small)
+
+
+@with_compiler
+def test_a_kernel_that_computes_little_is_bound_by_memory() -> None:
+    """16 MiB in and out at 820 GB/s take 40.9 us, whatever the compiler counts."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        out_ref[...] = x_ref[...] + 1
+
+    x = jax.ShapeDtypeStruct((2048, 2048), jnp.float32)
+    block = pl.BlockSpec((256, 2048), lambda i: (i, 0))
+    fn = pl.pallas_call(kernel, out_shape=x, grid=(8,), in_specs=[block], out_specs=block)
+    (found,) = estimate(fn, x).kernels
+    assert (found.bound, found.hbm_bytes) == ("memory", 2 << 24)
+    assert found.latency_us == pytest.approx(40.92, abs=0.01)
+
+
+@with_compiler
+def test_a_chip_without_a_profile_has_no_estimate() -> None:
+    """The reason stands in its place, and the other chips have theirs."""
+    found = estimate(product(512, 512, 512), square(1024), square(1024), chips="v4,v6e")
+    assert found.latency_us("v4") is None
+    assert found.latency_us("v6e") > 0
+    assert str(found).startswith("kernel on v4: no estimate, the compiler has no profile for v4")
+
+
+def test_a_compiler_that_ends_gives_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is raised: the reason is what the compiler said last."""
+
+    def ends(*_: Any) -> int:
+        raise Crashed("the compiler ended its process (signal SIGABRT)")
+
+    monkeypatch.setattr(time_estimate, "why_not", lambda: "")
+    monkeypatch.setattr(time_estimate, "profiler", lambda: SimpleNamespace(cycles=ends))
+    found = estimate(product(512, 512, 512), square(1024), square(1024))
+    assert found.kernels[0].left_out == "the compiler ended its process (signal SIGABRT)"
+    assert found.latency_us("v5e") is None
+
+
+def test_without_a_compiler_there_is_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, with the package that has it."""
+    monkeypatch.setattr(compiler, "_has_libtpu", lambda: False)
+    monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
+    with pytest.raises(NotModelled, match="libtpu, which has the TPU compiler, is not installed"):
+        estimate(product(512, 512, 512), square(1024), square(1024))
