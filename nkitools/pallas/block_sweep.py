@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
-from nkitools.pallas.calls import compiling_for, pallas_calls
+from nkitools.pallas.calls import Call, compiling_for, pallas_calls
 from nkitools.pallas.check_modes import Plan
-from nkitools.pallas.chips import MIB, Chip, chosen
+from nkitools.pallas.chips import CHIPS, MIB, Chip, chosen
 from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.time_estimate import estimated
 from nkitools.rules.finding import Finding
 from nkitools.sweeps.space import Space, points_of
 
@@ -37,6 +38,8 @@ class Attempt(Generic[Block]):
     findings: tuple[Finding, ...] = ()
     refused: str = ""
     """The function's own objection to this block."""
+    estimate_us: float | None = None
+    """The estimated time of its Pallas calls in microseconds, where it was asked for and the compiler accepts them."""
 
     @property
     def fits(self) -> bool | None:
@@ -70,6 +73,8 @@ class Attempt(Generic[Block]):
             return errors[0]
         if self.accepted is None:
             return "fits" if self.fits else "too large"
+        if self.estimate_us is not None:
+            return f"about {self.estimate_us:.4g} us"
         return "compiles" if self.accepted else "not compiled"
 
 
@@ -92,6 +97,11 @@ class Sweep(Sequence[Attempt[Block]]):
     def accepted(self, chip: str) -> list[Block]:
         """Return the blocks that the compiler for ``chip`` takes, in the order in which they were given."""
         return [each.block for each in self if each.chip == chip and each.accepted]
+
+    def ranked(self, chip: str) -> list[Block]:
+        """Return the blocks that have an estimate on ``chip``, the fastest first; equal ones in their order."""
+        known = [each for each in self if each.chip == chip and each.estimate_us is not None]
+        return [each.block for each in sorted(known, key=lambda each: each.estimate_us or 0.0)]
 
     def __str__(self) -> str:
         chips = list(dict.fromkeys(each.chip for each in self))
@@ -120,6 +130,7 @@ def sweep(
     blocks: Iterable[Block] | Space,
     chips: str | Sequence[str] = ("v5e", "v6e", "tpu7x"),
     timeout: float = 120.0,
+    estimates: bool = False,
 ) -> Sweep[Block]:
     """Try ``make_fn(block)(*args)`` for every block on every chip: does it fit, and does the compiler take it?
 
@@ -128,6 +139,7 @@ def sweep(
     - ``blocks``: the choices, or a space (a dictionary of lists, or a TOML file): ``make_fn`` then takes a dictionary.
     - ``chips``: names out of v4, v5e, v5p, v6e, tpu7x.
     - ``timeout``: seconds for the compilation of one Pallas call.
+    - ``estimates``: whether to estimate the time of each accepted block, as `estimate` does, for ``ranked``.
 
     The result has one `Attempt` for each block and chip; ``str()`` of it is a table with the reasons below.
 
@@ -139,29 +151,36 @@ def sweep(
     if not choices:
         raise ValueError("blocks is empty; give the choices to try")
     plan = Plan(chips=chosen(chips), modes=("lower", "aot"), timeout=timeout)
-    return Sweep(_attempt(make_fn, block, args, chip, plan) for block in choices for chip in plan.chips)
+    attempts = (_attempt(make_fn, block, args, chip, plan) for block in choices for chip in plan.chips)
+    return Sweep(_timed(*each, plan.timeout) if estimates else each[0] for each in attempts)
+
+
+def _timed(attempt: Attempt[Block], calls: Sequence[Call], timeout: float) -> Attempt[Block]:
+    """Return an attempt with the estimated time of its calls, if the compiler accepts them all."""
+    times = [estimated(call, CHIPS[attempt.chip], timeout).latency_us for call in calls if attempt.accepted]
+    known = [time for time in times if time is not None]
+    return replace(attempt, estimate_us=sum(known)) if known and len(known) == len(calls) else attempt
 
 
 def _attempt(
     make_fn: Callable[[Block], Callable[..., Any]], block: Block, args: tuple[Any, ...], chip: Chip, plan: Plan
-) -> Attempt[Block]:
-    """Trace, lower and compile one choice for one chip."""
+) -> tuple[Attempt[Block], Sequence[Call]]:
+    """Trace, lower and compile one choice for one chip; return the attempt and its Pallas calls."""
     jax = jax_module()
     try:
         fn = make_fn(block)
         with compiling_for(chip):
             traced = jax.make_jaxpr(lambda *arrays: fn(*arrays))(*args)
     except ValueError as refusal:
-        return Attempt(
-            block=block, chip=chip.name, vmem=None, vmem_limit=None, compiled=None, refused=f"ValueError: {refusal}"
-        )
+        said = f"ValueError: {refusal}"
+        return Attempt(block=block, chip=chip.name, vmem=None, vmem_limit=None, compiled=None, refused=said), ()
     calls = pallas_calls(traced)
     if not calls:
         raise ValueError(f"the function for block {block} makes no Pallas call, so there is nothing to sweep")
     ready = [prepared(call, chip) for call in calls]
     compiled = compile_calls(ready, chip, plan)
     largest = max(compiled.kernels, key=lambda kernel: kernel.vmem_bytes)
-    return Attempt(
+    attempt = Attempt(
         block=block,
         chip=chip.name,
         vmem=largest.vmem_bytes,
@@ -169,6 +188,7 @@ def _attempt(
         compiled=compiled,
         findings=tuple(finding for each in ready for finding in each.findings(plan.modes)),
     )
+    return attempt, calls
 
 
 def _noted(attempt: Attempt[Block], notes: list[str]) -> str:

@@ -113,11 +113,12 @@ def estimate(
     for chip in chosen(chips):
         with compiling_for(chip):
             traced = jax_module().make_jaxpr(lambda: fn(*args, **kwargs))()
-        found += [_estimated(call, chip, timeout) for call in pallas_calls(traced)]
+        found += [estimated(call, chip, timeout) for call in pallas_calls(traced)]
     return Estimate(function=name_of(fn), kernels=tuple(found))
 
 
-def _estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
+def estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
+    """Return the estimated time of one Pallas call on ``chip``."""
     steps, moved = points(call), traffic(call)
     known: dict[str, Any] = {
         "kernel": call.name,

@@ -14,7 +14,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
-from nkitools.pallas import compiler, estimate, time_estimate  # noqa: E402
+from nkitools.pallas import compiler, estimate, sweep, time_estimate  # noqa: E402
 from nkitools.pallas.block_traffic import traffic  # noqa: E402
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
@@ -140,3 +140,25 @@ def test_without_a_compiler_there_is_no_estimate(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
     with pytest.raises(NotModelled, match="libtpu, which has the TPU compiler, is not installed"):
         estimate(product(512, 512, 512), square(1024), square(1024))
+
+
+@with_compiler
+def test_a_sweep_ranks_blocks_by_their_estimate() -> None:
+    """The table has the times in place of the verdict, and a block that is refused has none."""
+    tried = sweep(
+        lambda rows: product(rows, 512, 512),
+        square(1024),
+        square(1024),
+        blocks=[128, 12, 512],
+        chips="v5e",
+        estimates=True,
+    )
+    assert tried.ranked("v5e") == [512, 128]
+    assert [each.estimate_us is None for each in tried] == [False, True, False]
+    assert f"about {tried[2].estimate_us:.4g} us" in str(tried)
+
+
+def test_a_sweep_without_estimates_ranks_nothing() -> None:
+    """They are asked for, since they take a second compilation."""
+    tried = sweep(lambda rows: product(rows, 512, 512), square(1024), square(1024), blocks=[128], chips="v5e")
+    assert (tried.ranked("v5e"), tried[0].estimate_us) == ([], None)
