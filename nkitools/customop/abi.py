@@ -136,10 +136,15 @@ def aligned(offset: int, unit: int = PAGE) -> int:
 
 def give_room(call: Call) -> int:
     """Place the output, whose shape is known by now, and its shadow behind the arguments; the end of it all."""
-    call.out.offset = aligned(call.end)
-    call.shadow = aligned(call.out.offset + call.out.numel * SCALAR_TYPES[call.out.dtype][1] + 1)
-    call.end = aligned(call.shadow + call.out.numel + 1)
+    call.out.offset, call.shadow, call.end = room_of(call.end, call.out)
     return int(call.end)
+
+
+def room_of(end: int, out: TensorRecord) -> tuple[int, int, int]:
+    """Return where an output and its shadow are behind arguments that end at ``end``, and the end of it all."""
+    offset = aligned(end)
+    shadow = aligned(offset + out.numel * SCALAR_TYPES[out.dtype][1] + 1)
+    return offset, shadow, aligned(shadow + out.numel + 1)
 
 
 def open_library(path: str) -> ctypes.CDLL:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class DamagedCall(Exception):
+    """The error of a call whose description its operator has overwritten; the text says which part."""
+
+
 class BuildError(Exception):
     """A library that cannot be built or loaded: what is wrong, with the compiler's words where they are the reason.
 

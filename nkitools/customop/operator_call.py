@@ -15,16 +15,23 @@ from nkitools.customop import process
 from nkitools.customop.abi import LOCAL, OUTPUT, TIMED_OUT, Call, give_room, open_library
 from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
-from nkitools.customop.errors import BuildError
+from nkitools.customop.errors import BuildError, DamagedCall
 from nkitools.customop.events import Context, Message, finding_at, findings_of
 from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
 from nkitools.customop.printed import printed
+from nkitools.customop.returned_call import ASKED, check_returned
 from nkitools.customop.run import CoreCounters
 from nkitools.record.prints.device_print import Print
 from nkitools.rules.finding import Finding
 
 _CANARIES = (0xFF, 0x5A)  # the second one to confirm the suspicion of the first
 _NO_ROOM = 77
+_ASTRAY = "; it has overwritten memory that is not its own: debug=True finds the line"
+_WHY_SIGNAL = {
+    **dict.fromkeys((4, 6, 7, 8, 11), _ASTRAY),
+    9: " (SIGKILL), which is sent from outside: by a person, or by the system for want of memory",
+    15: " (SIGTERM), which is sent from outside",
+}
 _STATUS = ("not run", "stopped", "finished", "stopped", "crashed", "timed out")
 
 
@@ -47,6 +54,7 @@ class CallResult:
     exit: int = 0  # status of the process that ran it
     killed: bool = False  # the process was ended after its timeout
     text: str = ""  # what the process wrote
+    damage: str = ""  # which part of the call its operator has overwritten
 
 
 @dataclass
@@ -82,12 +90,20 @@ class OperatorCall:
         call.trap = 1
         call.timeout_ms = int(self.settings.timeout * 1000)
         call.memory = self.settings.memory_limit
+        asked, end = ctypes.string_at(ctypes.addressof(call), ASKED), call.end
         del call  # or the memory could not be given back when it grows
         answer = worker.call(self.settings.timeout)
         text = worker.text()
-        return CallResult(
+        if answer["left_out"]:
+            text = text.rstrip("\n") + f"\n... {answer['left_out']:,} more bytes of stdout and stderr are left out"
+        made = CallResult(
             worker.memory.end(), worker.memory.buffer, int(answer["status"]), bool(answer["killed"]), text
         )
+        try:
+            check_returned(made.call, asked, end, len(worker.memory.buffer))
+        except DamagedCall as error:
+            made.damage = str(error)
+        return made
 
     def _fill(self, call: Call, memory: mmap.mmap, canary: int) -> None:
         self.arguments.write(call, memory)
@@ -114,13 +130,28 @@ class OperatorCall:
 
     def _judge_all(self, make: Callable[[int], CallResult]) -> JudgedCall:
         made = make(_CANARIES[0])
+        if made.damage:
+            return self._damaged(made.damage)
         if made.call.went_on and not made.call.at_once:
             self.operator.ends_freeing.discard(self.arguments.shapes())
             if not _timed_out(made):
                 made = make(_CANARIES[0])
         elif made.call.stage == 3 and not made.call.went_on and not made.call.events_used:
             self.operator.ends_freeing.add(self.arguments.shapes())
-        return self._judged(made, lambda: make(_CANARIES[1]))
+        try:
+            return self._judged(made, lambda: make(_CANARIES[1]))
+        except DamagedCall as error:
+            return self._damaged(str(error))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if self.settings.isolation == "none":
+                raise
+            return self._damaged(f"{type(error).__name__}: {error}")
+
+    def _damaged(self, what: str) -> JudgedCall:
+        """Return the judgement of a call whose description cannot be believed."""
+        text = f"operator `{self.operator.name}` has overwritten the description of its own call: {what}"
+        remedy = "It writes through a pointer that goes astray; debug=True may find the line."
+        return JudgedCall(findings=[finding_at(self.operator.kernel_place(), Message("CO103", text, remedy))])
 
     def _judged(self, made: CallResult, again: Callable[[], CallResult]) -> JudgedCall:
         call = made.call
@@ -185,13 +216,19 @@ class OperatorCall:
                     context.home, Message("CO103", f"the call needs {size} bytes of memory; the limit is {limit}")
                 )
             ]
-        if made.exit != 0 and not made.killed and not known:
+        if made.killed or any(finding.severity == "error" for finding in known):
+            return []
+        if made.exit != 0:
             how = f"signal {-made.exit}" if made.exit < 0 else f"exit status {made.exit}"
-            where = (
-                "; it has overwritten memory that is not its own: debug=True finds the line" if made.exit < 0 else ""
-            )
-            message = Message("CO103", f"the process of operator `{context.operator}` ends with {how}{where}")
+            how += _WHY_SIGNAL.get(-made.exit, "")
+            message = Message("CO103", f"the process of operator `{context.operator}` ends with {how}")
             return [finding_at(context.home, message)]
+        if made.call.stage != 3:
+            who = "shape function" if made.call.stage < 2 else "kernel"
+            text = f"the {who} of operator `{context.operator}` ends its process, with exit status 0, and never returns"
+            return [
+                finding_at(context.home, Message("CO103", text, "Return from it: no _exit(), quick_exit() or exec."))
+            ]
         return []
 
 
@@ -201,9 +238,14 @@ def _timed_out(made: CallResult) -> bool:
 
 def _both(shadow: Array, made: CallResult) -> Array:
     """Return the elements that neither of two runs has written, whatever was in them before."""
+    if made.damage:
+        raise DamagedCall(made.damage)
     if not made.call.unwritten:
         return np.zeros_like(shadow, bool)
-    mask: Array = (shadow == 0) & (shadow_of(made.call, made.memory) == 0)
+    other = shadow_of(made.call, made.memory)
+    if other.shape != shadow.shape:
+        raise DamagedCall("its output has another shape in a second run")
+    mask: Array = (shadow == 0) & (other == 0)
     return mask
 
 

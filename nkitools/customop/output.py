@@ -13,6 +13,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.customop.abi import Call, TensorRecord
 from nkitools.customop.arguments import array_at, numpy_dtype, shape_problem
+from nkitools.customop.errors import DamagedCall
 from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, Message, finding_at
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
@@ -82,6 +83,8 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
     made = again()
     words = np.dtype(f"u{output.itemsize}")
     most = np.iinfo(words).max
+    if made.damage or made.call.out.shape() != output.shape:
+        raise DamagedCall(made.damage or "its output has another shape in a second run")
     first, second = output.view(words), output_of(made.call, made.memory).view(words)
     if output.dtype.kind in "iu":
         missing = (first == most) & (second == most // 255 * made.call.canary)
@@ -95,6 +98,8 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
 
 def _overlapping(shadow: Array) -> Message:
     several = (shadow & (shadow - np.uint8(1))) != 0
+    if not several.any():
+        raise DamagedCall("it counts elements of several cores, and there are none")
     cores = [core for core in range(8) if (shadow[several] & np.uint8(1 << core)).any()]
     message = f"{ranges_of(several)} of the output are written by several cores ({', '.join(map(str, cores))})"
     return Message("CO105", message)

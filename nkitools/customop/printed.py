@@ -10,8 +10,11 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.customop.abi import Call, PrintedValue, PrintRecord
+from nkitools.customop.errors import DamagedCall
 from nkitools.customop.events import Context
 from nkitools.record.prints.device_print import Print
+
+_KINDS = tuple(map(ord, "iud"))
 
 
 @dataclass
@@ -70,12 +73,17 @@ def _pieces(call: Call) -> Iterator[tuple[PrintRecord, bytes, list[tuple[int, in
         record = PrintRecord.from_buffer_copy(data, at)
         start = at + head
         behind = start + record.text
+        fits = record.text >= 0 and record.values >= 0 and record.text + record.values * each <= record.bytes
+        if not fits or start + record.bytes > used:
+            raise DamagedCall("a print is longer than its place")
         values = [PrintedValue.from_buffer_copy(data, behind + number * each) for number in range(record.values)]
         yield record, data[start:behind], [(one.begin, one.end, _number(one)) for one in values]
         at = start + record.bytes
 
 
 def _number(one: PrintedValue) -> Array:
+    if one.kind not in _KINDS or one.bits not in (8, 16, 32, 64):
+        raise DamagedCall(f"a printed number is of kind {one.kind} and has {one.bits} bits")
     payload = np.array(one.payload, np.uint64)
     if chr(one.kind) == "d":
         value = payload.view(np.float64)

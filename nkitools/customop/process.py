@@ -25,6 +25,7 @@ from nkitools.customop.toolchain import HERE
 MAX_WORKERS = 8  # idle ones beyond that are ended, the longest idle first
 _KEPT_BYTES = 256 << 20  # of memory between calls
 _START_SECONDS = 60.0
+MOST_TEXT = 1 << 20  # bytes of a call's stdout and stderr that are kept
 _HEAD = Call.prints.offset  # what is cleared before a call: all but the prints, which are counted
 
 
@@ -52,7 +53,9 @@ class Memory:
     def end(self) -> Call:
         """Return the call as it is now, in all the memory that it has come to use."""
         size = os.fstat(self.fd).st_size
-        if size > len(self._map):
+        if size < len(self._map):  # an operator has cut it off, and a page that is not there ends this process
+            os.ftruncate(self.fd, len(self._map))
+        elif size > len(self._map):
             self._map = mmap.mmap(self.fd, size)
         return Call.from_buffer(self._map)
 
@@ -131,7 +134,7 @@ class Worker:
     def text(self) -> str:
         """Return what the call wrote to stdout and stderr by other ways than printf."""
         size = os.fstat(self._text).st_size
-        return os.pread(self._text, min(size, 1 << 20), 0).decode(errors="replace") if size else ""
+        return os.pread(self._text, min(size, MOST_TEXT), 0).decode(errors="replace") if size else ""
 
     def _read(self, seconds: float | None) -> dict[str, Any]:
         stdout = self._process.stdout

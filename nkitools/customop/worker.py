@@ -23,6 +23,8 @@ from types import ModuleType
 from typing import Any
 
 GRACE_SECONDS = 2.0  # an operator that ignores its alarm is killed after its timeout and this
+MOST_TEXT = 1 << 20  # bytes of stdout and stderr that are kept
+_PIPE_READS = 64
 NO_ROOM = 77  # exit status: the output is larger than the limit
 
 
@@ -63,10 +65,40 @@ def _mapped(fd: int, size: int) -> mmap.mmap:
     return mmap.mmap(fd, size, flags=flags)
 
 
+class _Text:
+    """What a child writes to stdout and stderr: the first bytes are kept, the others are counted."""
+
+    def __init__(self) -> None:
+        self.fd, self.end = os.pipe()
+        os.set_blocking(self.fd, False)
+        self.kept = bytearray()
+        self.left_out = 0
+
+    def take(self) -> bool:
+        """Read what is there now; False at its end."""
+        try:
+            found = os.read(self.fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        self.kept += found[: MOST_TEXT - len(self.kept)]
+        self.left_out += len(found)
+        return bool(found)
+
+    def close(self, text_fd: int) -> int:
+        """Write what is kept into a file; how many bytes are left out."""
+        for _ in range(_PIPE_READS):  # more is that of a process which the operator has left behind
+            if not self.take():
+                break
+        os.close(self.fd)
+        os.write(text_fd, self.kept)
+        return self.left_out - len(self.kept)
+
+
 def _call(abi: Any, shape: Any, compute: Any, memory_fd: int, text_fd: int) -> None:
     """In the child: the shape function, room for the output, the kernel."""
     os.dup2(text_fd, 1)
     os.dup2(text_fd, 2)
+    os.close(text_fd)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     memory = mmap.mmap(memory_fd, abi.CALL_BYTES)
     call = abi.Call.from_buffer(memory)
@@ -84,15 +116,18 @@ def _call(abi: Any, shape: Any, compute: Any, memory_fd: int, text_fd: int) -> N
     compute.nkt_run(ctypes.addressof(call), ctypes.addressof(call))
 
 
-def _wait(child: int, ended: int, timeout: float) -> bool:
+def _wait(child: int, ended: int, text: _Text, timeout: float) -> bool:
     """Wait for the child's end of the pipe to close; True where it had to be killed."""
+    sources = [ended, 0, text.fd]
     deadline = time.monotonic() + timeout + GRACE_SECONDS if timeout else None
     while True:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([ended, 0], [], [], left)
+        ready, _, _ = select.select(sources, [], [], left)
         if ended in ready:
             return False
-        if not ready or 0 in ready:  # its time is over, or the client has gone
+        if text.fd in ready and not text.take():
+            sources.remove(text.fd)  # closed by the child
+        if not ready or 0 in ready or left == 0:  # its time is over, or the client has gone
             os.killpg(child, signal.SIGKILL)
             return True
 
@@ -113,23 +148,27 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
     while line := requests.readline():
         timeout = json.loads(line)["timeout"]
         ended, held = os.pipe()
+        text = _Text()
         child = os.fork()
         if child == 0:
             status = 70
             try:
                 os.setpgid(0, 0)
-                os.close(ended)
-                _call(abi, shape, compute, memory_fd, text_fd)
+                for each in (ended, answers, text.fd, text_fd):
+                    os.close(each)
+                _call(abi, shape, compute, memory_fd, text.end)
                 status = 0
             finally:
                 os._exit(status)
         os.close(held)
+        os.close(text.end)
         with contextlib.suppress(OSError):  # it has done so itself
             os.setpgid(child, child)
-        killed = _wait(child, ended, timeout)
+        killed = _wait(child, ended, text, timeout)
         os.close(ended)
         _, status = os.waitpid(child, 0)
-        _answer(answers, status=os.waitstatus_to_exitcode(status), killed=killed)
+        left_out = text.close(text_fd)
+        _answer(answers, status=os.waitstatus_to_exitcode(status), killed=killed, left_out=left_out)
 
 
 if __name__ == "__main__":
