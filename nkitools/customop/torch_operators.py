@@ -8,7 +8,6 @@ names are called with NumPy arrays.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Callable
@@ -18,9 +17,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call, open_library
+from nkitools.customop.abi import SCALAR_DOUBLE, SCALAR_INTEGER, SCALAR_TYPES, TENSOR, Argument, Call
 from nkitools.customop.arguments import Passed, argument_name, judge_shape
-from nkitools.customop.events import Context, Message, finding_at, findings_of
+from nkitools.customop.compiled_operator import DEFAULT_MEMORY, DEFAULT_TIMEOUT
+from nkitools.customop.shape_call import shape_of
 from nkitools.rules.code_lines import line_of
 from nkitools.rules.finding import KernelError, error_of, refuse
 
@@ -127,15 +127,15 @@ def _on_meta(operator: Operator, *arguments: Passed) -> Any:
     __tracebackhide__ = True
     import torch
 
-    call = Call()
-    call.arguments = len(arguments)
-    call.op, call.kernel = operator.numbers
-    for index, (slot, value) in enumerate(zip(call.args, arguments, strict=False)):
-        _describe(slot, value, f"{argument_name(index, operator.parameters)} of operator `{operator.name}`")
-    # The shape function is the host's, here as with AWS's loader: it runs in this process.
-    open_library(operator.library.built.shape).nkt_shape(ctypes.addressof(call))
-    if call.stage != 2:
-        _refuse_shape(operator, call)
+    def fill(call: Call) -> None:
+        call.arguments = len(arguments)
+        call.op, call.kernel = operator.numbers
+        for index, (slot, value) in enumerate(zip(call.args, arguments, strict=False)):
+            _describe(slot, value, f"{argument_name(index, operator.parameters)} of operator `{operator.name}`")
+
+    call, wrong = shape_of(operator, fill, DEFAULT_TIMEOUT, DEFAULT_MEMORY)
+    if wrong:
+        raise error_of(wrong[0])
     return torch.empty(call.out.shape(), dtype=getattr(torch, SCALAR_TYPES[call.out.dtype][0]), device="meta")
 
 
@@ -154,14 +154,6 @@ def _describe(slot: Argument, value: Any, where: str) -> None:
     slot.kind, record = TENSOR, slot.tensor
     record.numel, record.dim, record.dtype = value.numel(), len(shape), _CODES[dtype]
     record.sizes[: len(shape)] = shape
-
-
-def _refuse_shape(operator: Operator, call: Call) -> None:
-    __tracebackhide__ = True
-    place = operator.shape_place()
-    context = Context(operator.name, {}, operator.shape_symbols, place)
-    message = Message("CO107", f"the shape function of operator `{operator.name}` returns no shape")
-    raise error_of([*findings_of(context, call.events[: call.events_used]), finding_at(place, message)][0])
 
 
 def has_torch() -> bool:

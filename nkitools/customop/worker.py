@@ -51,11 +51,14 @@ def _virtual_bytes() -> int:
 
 
 def _limit_memory(extra: int) -> None:
-    """Not where the system cannot say how much is in use (macOS): there the limit is that of the output alone."""
+    """Limit the memory beyond what is in use now; 0: no limit.
+
+    Not where the system cannot say how much is in use (macOS): there the limit is that of the output alone.
+    """
     used = _virtual_bytes()
-    if extra and used:
+    if used:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = used + extra
+        wanted = used + extra if extra else hard
         resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
@@ -95,15 +98,17 @@ class _Text:
 
 
 def _call(abi: Any, shape: Any, compute: Any, memory_fd: int, text_fd: int) -> None:
-    """In the child: the shape function, room for the output, the kernel."""
+    """In the child: the shape function, room for the output, and the kernel where there is a ``compute`` library."""
     os.dup2(text_fd, 1)
     os.dup2(text_fd, 2)
     os.close(text_fd)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     memory = mmap.mmap(memory_fd, abi.CALL_BYTES)
     call = abi.Call.from_buffer(memory)
+    _limit_memory(call.memory)
     shape.nkt_shape(ctypes.addressof(call))
-    if call.stage != 2:
+    _limit_memory(0)
+    if call.stage != 2 or compute is None:
         return
     total = abi.give_room(call)
     if call.memory and total > call.memory:
@@ -146,7 +151,7 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
     gc.freeze()  # a collection in a child would copy every page that it looks at
     requests = os.fdopen(0, "rb", buffering=0, closefd=False)
     while line := requests.readline():
-        timeout = json.loads(line)["timeout"]
+        request = json.loads(line)
         ended, held = os.pipe()
         text = _Text()
         child = os.fork()
@@ -156,7 +161,7 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
                 os.setpgid(0, 0)
                 for each in (ended, answers, text.fd, text_fd):
                     os.close(each)
-                _call(abi, shape, compute, memory_fd, text.end)
+                _call(abi, shape, None if request["only_shape"] else compute, memory_fd, text.end)
                 status = 0
             finally:
                 os._exit(status)
@@ -164,7 +169,7 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
         os.close(text.end)
         with contextlib.suppress(OSError):  # it has done so itself
             os.setpgid(child, child)
-        killed = _wait(child, ended, text, timeout)
+        killed = _wait(child, ended, text, request["timeout"])
         os.close(ended)
         _, status = os.waitpid(child, 0)
         left_out = text.close(text_fd)

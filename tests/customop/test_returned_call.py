@@ -9,7 +9,8 @@ import struct
 import numpy as np
 import pytest
 
-from nkitools.customop import Operator, process
+import nkitools
+from nkitools.customop import Operator, process, register_with_torch
 from nkitools.customop.abi import MAX_EVENTS, PRINT_BYTES, Call
 from nkitools.customop.arguments import take
 from nkitools.customop.compiled_operator import Settings
@@ -69,6 +70,43 @@ def test_a_shape_function_that_leaves_is_a_crash(operators: dict[str, Operator])
     run = operators["shape_exits"].run(X)
     assert [finding.rule for finding in run.findings] == ["CO103"]
     assert run.findings[0].message.startswith("the shape function of operator `shape_exits` ends its process")
+
+
+SHAPES = {
+    "crashes": ("*(volatile int*)nullptr = 1;", "CO103", "through a null pointer"),
+    "leaves": ("_exit(5);", "CO103", "ends its process with exit status 5"),
+    "loops": ("for (volatile int i = 0;; i = 0) {}", "CO103", "still running"),
+}
+
+
+@pytest.fixture(scope="module")
+def shapes(build_operators: Builder) -> dict[str, Operator]:
+    kernel = BODY.replace("@", "")
+    sources = {name: kernel + LEAVES.replace("_exit(0);", text) for name, (text, *_) in SHAPES.items()}
+    return build_operators(sources, headers=HEADERS)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_debug_survives_every_shape_function(shapes: dict[str, Operator], name: str) -> None:
+    """It ran in the session, which ended or stood still with it; the plain run's finding is the one that is told."""
+    run = shapes[name].run(X, debug=True, timeout=1)
+    assert [finding.rule for finding in run.findings] == [SHAPES[name][1]]
+    assert SHAPES[name][2] in run.findings[0].message.replace("ends with", "ends its process with")
+
+
+@pytest.mark.parametrize("name", ["crashes", "leaves"])
+def test_torchs_meta_device_survives_every_shape_function(shapes: dict[str, Operator], name: str) -> None:
+    """As `torch.export` asks for shapes: the answer is the finding."""
+    torch = pytest.importorskip("torch")
+    _, rule, words = SHAPES[name]
+    operator = shapes[name]
+    with (
+        register_with_torch(operator.library) as registered,
+        pytest.raises(nkitools.KernelError, match=words) as caught,
+    ):
+        getattr(getattr(torch.ops, operator.library.name), name)(torch.empty(256, device="meta"))
+    assert registered is not None
+    assert caught.value.finding.rule == rule
 
 
 def test_a_core_of_eight_that_leaves_is_a_crash(build_operators: Builder) -> None:

@@ -1,0 +1,63 @@
+"""A call of a shape function alone, in the worker of its library."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+from nkitools.customop.abi import CALL_BYTES, Call, aligned
+from nkitools.customop.compiled_operator import CompiledOperator
+from nkitools.customop.errors import BuildError, DamagedCall
+from nkitools.customop.events import Context, Message, finding_at, findings_of
+from nkitools.customop.process import WorkerLost, forget, worker_held
+from nkitools.customop.returned_call import ASKED, check_returned
+from nkitools.rules.finding import Finding
+
+
+def shape_of(
+    operator: CompiledOperator, fill: Callable[[Call], None], timeout: float, memory_limit: int
+) -> tuple[Call, list[Finding]]:
+    """Return a call with the output that the shape function of an operator says, and what is wrong where it says none.
+
+    ``fill`` writes into the call what is asked for. ``timeout`` and ``memory_limit``: as of `Operator.run`. BuildError
+    where the worker is ended from outside.
+    """
+    built = operator.library.built
+    with worker_held(built.shape, built.compute) as worker:
+        try:
+            call = worker.memory.begin(aligned(CALL_BYTES))
+            fill(call)
+            call.trap, call.timeout_ms, call.memory = 1, int(timeout * 1000), memory_limit
+            asked, end = ctypes.string_at(ctypes.addressof(call), ASKED), call.end
+            del call  # or the memory could not be given back when it grows
+            answer = worker.call(timeout, only_shape=True)
+            made = Call.from_buffer_copy(worker.memory.end())
+        except WorkerLost:
+            forget(worker)
+            raise BuildError(
+                f"the process that runs operator `{operator.name}` has been ended from outside; the next call starts "
+                "another"
+            ) from None
+        except BaseException:
+            forget(worker)  # it was interrupted, and must not go on with its work
+            raise
+    place = operator.shape_place()
+    try:
+        check_returned(made, asked, end, end)
+    except DamagedCall as error:
+        text = f"the shape function of operator `{operator.name}` has overwritten the description of its call: {error}"
+        return made, [finding_at(place, Message("CO103", text))]
+    if made.stage == 2:
+        return made, []
+    context = Context(operator.name, {}, operator.shape_symbols, place)
+    findings = findings_of(context, list(made.events[: made.events_used]))
+    return made, findings or [finding_at(place, _ending(operator.name, timeout, answer["status"], answer["killed"]))]
+
+
+def _ending(name: str, timeout: float, status: int, killed: bool) -> Message:
+    """Return how a shape function ended that says no shape."""
+    who = f"the shape function of operator `{name}`"
+    if killed:
+        return Message("CO103", f"{who} is still running after {timeout:g} seconds")
+    how = f"signal {-status}" if status < 0 else f"exit status {status}"
+    return Message("CO103", f"{who} ends its process with {how}")
