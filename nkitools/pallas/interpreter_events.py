@@ -147,7 +147,8 @@ class Kernel:
             dma = getattr(self.watch.here, "dma", None)
             place = self._place(source)
             self.rules.check_inside(buffer, ranges, place, core, "reads", is_pipeline=source is None and dma is None)
-            seen = np.asarray(buffer.steps[write_shadow.clipped(ranges, buffer.steps.shape)])
+            where = write_shadow.clipped(ranges, buffer.steps.shape)
+            seen = np.asarray(buffer.steps[where])
             if dma is not None:
                 self.carried[id(dma)] = seen.copy()
                 self.rules.check_read_race(buffer, seen, place, core)
@@ -159,7 +160,7 @@ class Kernel:
                 self._touched[buffer.name, core] = self.grid.step(core)
                 if buffer.is_output:
                     self.rules.own_read(buffer, seen, place, core)
-                self.rules.check_defined(buffer, seen, place, core)
+                self.rules.check_defined(buffer, where, seen, place, core)
                 self.rules.check_carry(buffer, seen, place, core)
 
     def write(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.element_boxes import boxes_text
 from nkitools.pallas import write_shadow
 from nkitools.pallas.calls import Operand, show_shape
 from nkitools.pallas.jax_types import Array
@@ -62,8 +63,8 @@ class WatchedRules:
         sure = is_pipeline or does == "writes"  # a value that is read may not be used
         self.tell("PL201", message, place, self._grid.point(core), buffer.name, sure=sure)
 
-    def check_defined(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
-        """PL207, if the results depend on it."""
+    def check_defined(self, buffer: Shadow, where: tuple[Any, ...], seen: Array, place: Place, core: int) -> None:
+        """PL207, if the results depend on it. ``where``: the part of the buffer whose steps are ``seen``."""
         if not seen.size or seen.min() > UNWRITTEN:
             return
         if (undefined := (seen == UNWRITTEN)).any():
@@ -72,7 +73,9 @@ class WatchedRules:
             what = "juts out over the edge of the array, and the result depends on what is read there"
         else:
             return
-        message = f"{buffer.text()} {what}: {write_shadow.runs(undefined)} of the block read"
+        mask = np.zeros(buffer.steps.shape, np.bool_)
+        mask[where] = undefined
+        message = f"{buffer.text()} {what}: {boxes_text(buffer.name, mask)}"
         self.tell("PL207", message, place, self._grid.point(core), buffer.name, sure=False)
 
     def check_carry(self, buffer: Shadow, seen: Array, place: Place, core: int) -> None:
@@ -144,7 +147,7 @@ class WatchedRules:
         why = "the kernel does not write them" if visited or operand.whole else "no point of the grid visits them"
         place = self._grid.call.kernel_place if visited or operand.whole else self._grid.call.place
         in_block = "" if operand.whole else f", the first in block {show_shape(block)}"
-        what = f"{write_shadow.runs(missing)} never written{in_block}"
+        what = f"{boxes_text(buffer.name, missing)} never written{in_block}"
         self.tell("PL205", f"{operand.text()}: {what}: {why}", place, (), buffer.name, sure=False)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from nkitools.pallas.calls import Operand
-from nkitools.pallas.jax_types import Array
 from nkitools.pallas.source_places import NOWHERE, Place
 from nkitools.rules.finding import Finding
 
@@ -96,20 +95,6 @@ def show(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> str:
         for start, stop, step, is_slice in _spans(ranges, shape)
     ]
     return f"[{', '.join(parts)}]"
-
-
-def runs(mask: Array, limit: int = 3) -> str:
-    """Return the flat positions where ``mask`` is true: ``elements 875..881 (7)``, and so on."""
-    flat = np.flatnonzero(np.asarray(mask))
-    breaks = np.flatnonzero(np.diff(flat) != 1)
-    firsts = flat[np.concatenate(([0], breaks + 1))]
-    lasts = flat[np.concatenate((breaks, [flat.size - 1]))]
-    shown = [
-        f"{first}..{last} ({last - first + 1})" if first != last else f"{first}"
-        for first, last in list(zip(firsts.tolist(), lasts.tolist(), strict=True))[:limit]
-    ]
-    more = f" and {len(firsts) - limit} more ranges" if len(firsts) > limit else ""
-    return f"{'elements' if flat.size > 1 else 'element'} {', '.join(shown)}{more}"
 
 
 @dataclass

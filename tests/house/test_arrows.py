@@ -55,7 +55,7 @@ ARROWS: dict[str, set[str]] = {
     "lint.interface": {"dialects", "isa", "issue", "lint", "rules"},
     "sweeps": {"chip", "launch", "precision", "record", "sweeps.space", "timing"},
     "sweeps.space": set(),
-    "pallas": {"record", "rules", "sweeps.space"},
+    "pallas": {"chip", "record", "rules", "sweeps.space"},
     "customop": {"chip", "record", "rules"},
 }
 ARROWS["targets"] = set(ARROWS) | {"nkitools"}

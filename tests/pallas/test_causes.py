@@ -136,3 +136,37 @@ def test_a_kernel_of_jaxs_own_has_a_file_and_a_line() -> None:
     (call,) = pallas_calls(jax.make_jaxpr(lambda: flash_attention.flash_attention(x, x, x))())
     assert call.kernel_place.file == flash_attention.__file__
     assert call.kernel_place.line == flash_attention._flash_attention_kernel.__code__.co_firstlineno
+
+
+def test_elements_are_boxes_in_the_arrays_own_indices() -> None:
+    """The second block of rows was left out of an output of two dimensions."""
+
+    def kernel(x_ref: Any, out_ref: Any) -> None:
+        @pl.when(pl.program_id(0) != 1)
+        def _() -> None:
+            out_ref[...] = x_ref[...]
+
+    def partly(x: Any) -> Any:
+        block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        return pl.pallas_call(kernel, out_shape=like(x), grid=(3,), in_specs=[block], out_specs=block)(x)
+
+    (finding,) = check(partly, ramp(24), modes="tpu_interpret").findings
+    assert finding.rule == "PL205"
+    assert ": out_ref[8:16, 0:128] never written, the first in block (1, 0): " in finding.message
+
+
+def test_a_part_that_is_read_before_it_is_written_is_a_box_of_its_buffer() -> None:
+    """Where it lies in the buffer, whatever part was read."""
+
+    def kernel(x_ref: Any, out_ref: Any, rows: Any) -> None:
+        rows[pl.ds(0, 12)] = x_ref[pl.ds(0, 12)]
+        out_ref[...] = jnp.concatenate([rows[pl.ds(8, 8)], rows[pl.ds(0, 8)]])
+
+    def kept(x: Any) -> Any:
+        return pl.pallas_call(kernel, out_shape=like(x), scratch_shapes=[pltpu.VMEM(x.shape, x.dtype)])(x)
+
+    (finding,) = check(kept, ramp(), modes="tpu_interpret").findings
+    assert (finding.rule, finding.message.partition(", in kernel")[0].rpartition(": ")[2]) == (
+        "PL207",
+        "rows[12:16, 0:128]",
+    )
