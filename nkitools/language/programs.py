@@ -183,6 +183,7 @@ def printed_values(tensor: NkiTensor) -> tuple[Array, Array | None]:
         tensor.settle("nl.device_print")
     except OutOfBounds as error:
         refuse("NK402", f"nl.device_print: {error}", about=(tensor,))
+    current_core("nl.device_print").record.printed.add(tensor.storage.id)
     unwritten = tensor.unwritten()
     if unwritten is not None:
         tensor.storage.poison_unwritten()

@@ -132,6 +132,7 @@ class Record(OpenRows):
         self.changed_bodies: list[Any] = []
         self.echo: Callable[[str], None] | None = None
         self.outputs: list[Access] = []  # the kernel's results: where they lie
+        self.printed: set[int] = set()  # the storages that device prints have shown
         self.rank: int | None = None  # of the run's communicating ranks this is the history of one
 
     def observe(self, observer: Observer) -> None:

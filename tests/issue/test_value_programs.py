@@ -157,7 +157,7 @@ def findings(
 ) -> list[tuple[int, str, Any]]:
     """Step, rule and the number of elements of each finding of the two rules."""
     run = nkitools.simulate(kernel_of(dialect, names, program), *tiles, rules="report")
-    assert {each.rule for each in run.findings} <= {"NK304", "NK305", "NK404", "NK615"}
+    assert {each.rule for each in run.findings} <= {"NK304", "NK305", "NK404", "NK513", "NK615"}
     counted = [(each, re.search(r"(\d+) of \d+ elements", each.message)) for each in run.findings]
     return [
         (each.loops["_number"], each.rule, int(found[1]))

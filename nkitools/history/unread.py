@@ -1,0 +1,53 @@
+"""Tiles that are written and that nothing reads (NK513): work for nothing, or another tile is read by mistake."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nkitools.record import rows
+from nkitools.record.columns import Columns
+from nkitools.record.record import Record
+from nkitools.record.reporter import Reporter
+from nkitools.rules.finding import report
+
+_ON_CHIP = ("SBUF", "PSUM")
+
+
+def report_unread(record: Record, reporter: Reporter) -> None:
+    """NK513, once for a line, of a run whose results are known.
+
+    A run without results is about something else. One that has found an error, or skipped a loop, has not shown what is
+    read.
+    """
+    if reporter.level == "off" or not record.outputs or record.skipped_loop or reporter.findings.has_error:
+        return
+    columns = Columns(record)
+    if not columns.plans.size:
+        return
+    writes = columns.of_plans(lambda plan: plan.written)
+    alone = columns.of_plans(lambda plan: [sum(plan.written) == 1] * len(plan.written))
+    seen = {access.storage for access in record.outputs} | record.printed
+    indices = np.frombuffer(record.beside.indices.tobytes(), np.int64).reshape(-1, 3)[:, 1]
+    read = np.unique(np.concatenate((columns.storages[~writes], rows.storage_column(indices))))
+    lost = np.setdiff1d(np.unique(columns.storages[writes & alone]), read, assume_unique=True).tolist()
+    lines: set[int] = set()
+    for storage in lost:
+        known = record.storages.get(storage)
+        if known is None or known.memory not in _ON_CHIP or known.has_address or storage in seen:
+            continue
+        mine = writes & (columns.storages == storage)
+        if not alone[mine].all():  # the instruction is there for what it writes beside
+            continue
+        position = int(columns.positions[mine][-1])
+        site = int(columns.sites[position])
+        if site >= 0 and site not in lines:
+            lines.add(site)
+            _report(record, reporter, storage, position, site)
+
+
+def _report(record: Record, reporter: Reporter, storage: int, position: int, site: int) -> None:
+    known, name = record.storages[storage], record.name_of(storage)
+    whose = f"`{name}` ({known.memory}" if name else f"a tile ({known.memory}"
+    plan = record.row(position).plan
+    with reporter.placed(record.sites[site]):
+        report("NK513", f"{plan.name} writes {whose}, {known.dtype} {list(known.shape)}), which nothing reads")
