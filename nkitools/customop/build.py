@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nkitools.customop.cache import being_built, digest, forget_unused, locked
+from nkitools.customop.compiler_words import authors_words
 from nkitools.customop.errors import BuildError
 from nkitools.customop.process import Worker
 from nkitools.customop.sources import defines, without_comments
@@ -203,12 +204,9 @@ class Job:
         return [(self._unit(f"compute{i}", path, bound[path]), path) for i, path in enumerate(bodies)]
 
     def _unit(self, name: str, source: str, kernels: Sequence[str]) -> Path:
-        """Return a source that is the author's, and then what binds its kernels."""
+        """Return what binds the kernels of a source. A command includes the source before, whatever is in its path."""
         unit = self.directory / f"{name}.cpp"
-        quoted = source.replace("\\", "\\\\").replace('"', '\\"')
-        lines = [f'#include "{quoted}"']
-        if kernels:
-            lines.append('#include "nkitools/bind.h"')
+        lines = ['#include "nkitools/bind.h"'] if kernels else []
         lines += [f'NKT_KERNEL({i}, "{kernel}", ::{kernel})' for i, kernel in enumerate(kernels)]
         unit.write_text("\n".join(lines) + "\n")
         return unit
@@ -217,19 +215,26 @@ class Job:
         """Compile units side by side; BuildError has the compiler's words on the author's source."""
         compiler = self.compiler
         flags = [*compiler.flags, *self.extra, *self.recipe.flags, *self.prepared.prelude, "-MMD"]
-        commands = [[compiler.path, *flags, "-c", str(unit), "-o", str(self.object_of(unit))] for unit, _ in units]
+        commands = [
+            [*compiler.command, *flags, "-include", source, "-c", str(unit), "-o", str(self.object_of(unit))]
+            for unit, source in units
+        ]
         for done, (unit, source) in zip(run_together(commands), units, strict=True):
-            text = _as_the_author_sees(done.stderr, unit)
-            self.said += text
+            self.said += done.stderr
+            if done.returncode == 0:
+                continue
+            alone = run([*compiler.command, *flags[:-1], "-fsyntax-only", "-x", "c++", source])
+            text = authors_words(alone.stderr if alone.returncode else done.stderr, str(unit)).rstrip()
+            if alone.returncode:
+                raise BuildError(f"{os.path.basename(source)} does not compile:\n{text}", done.stderr)
             lost = re.search(rf"{re.escape(str(unit))}:(\d+):\d+: error: ", done.stderr)
             named = _BOUND.match(unit.read_text().splitlines()[int(lost[1]) - 1]) if lost is not None else None
-            if done.returncode != 0 and named is not None:
+            if named is not None:
                 wrong = (
                     f"m.def names the kernel `{named[1]}`, and the compute sources do not define one function of that"
                 )
                 raise BuildError(f"{wrong} name (looked in {os.path.basename(source)})", done.stderr)
-            if done.returncode != 0:
-                raise BuildError(f"{os.path.basename(source)} does not compile:\n{text.rstrip()}", done.stderr)
+            raise BuildError(f"{os.path.basename(source)} does not compile:\n{text}", done.stderr)
 
     def object_of(self, unit: Path) -> Path:
         """Return where a unit's object lies."""
@@ -237,7 +242,7 @@ class Job:
 
     def _link(self, units: Sequence[Path], name: str) -> None:
         objects = [str(self.object_of(unit)) for unit in units]
-        command = [self.compiler.path, *self.extra, *objects, str(self.prepared.runtime), *self.compiler.linking()]
+        command = [*self.compiler.command, *self.extra, *objects, str(self.prepared.runtime), *self.compiler.linking()]
         done = run([*command, "-o", str(self.directory / name)])
         if done.returncode != 0:
             raise BuildError(f"the library {self.recipe.name} does not link:\n{done.stderr.rstrip()}", done.stderr)
@@ -252,10 +257,14 @@ class Job:
         """Return the author's files: the sources and what they include, but for the system's and our own."""
         units = {str(path) for path in self.directory.glob("*.cpp")}
         found: set[str] = set()
+        folders = sorted({os.path.dirname(each) for each in (*self.recipe.compute, *self.recipe.shape)}, key=len)
         for listing in self.directory.glob("*.d"):
-            _, _, names = listing.read_text().partition(":")
+            _, _, names = listing.read_text(errors="surrogateescape").partition(":")
+            for number, folder in reversed(list(enumerate(folders))):  # which may have the end of a line in its name
+                names = names.replace(_in_listing(folder) + "/", f"\0{number}\0")
             found.update(re.split(r"(?<!\\)\s+", names.replace("\\\n", " ").strip()))
-        paths = {os.path.abspath(name.replace("\\ ", " ")) for name in found if name}
+        names_of = (re.sub("\0(\\d+)\0", lambda at: folders[int(at[1])] + "/", _out_of_listing(each)) for each in found)
+        paths = {os.path.abspath(name) for name in names_of if name}
         ours = str(self.prepared.runtime.parent) + os.sep
         return {path for path in paths if path not in units and not path.startswith(ours)}
 
@@ -265,9 +274,25 @@ class Job:
             Remark(m["what"], os.path.abspath(m["file"]), int(m["line"]), int(m["column"]))
             for m in _UNDOCUMENTED.finditer(self.said)
         ]
-        return tuple(dict.fromkeys(found))
+        places: dict[str, list[Remark]] = {}
+        for remark in dict.fromkeys(found):
+            places.setdefault(remark.message, []).append(remark)
+        return tuple(_folded(each) for each in places.values())
 
 
-def _as_the_author_sees(text: str, unit: Path) -> str:
-    """Return the compiler's message without the lines about the unit around the author's source."""
-    return "".join(line for line in text.splitlines(keepends=True) if str(unit) not in line)
+def _folded(remarks: Sequence[Remark]) -> Remark:
+    """Return the first of the remarks on one name, which says how many other uses there are."""
+    more = len(remarks) - 1
+    if not more:
+        return remarks[0]
+    uses = "1 more use" if more == 1 else f"{more} more uses"
+    return replace(remarks[0], message=f"{remarks[0].message} (and {uses})")
+
+
+def _in_listing(path: str) -> str:
+    """Return a path as a compiler lists it for make."""
+    return path.replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")
+
+
+def _out_of_listing(name: str) -> str:
+    return name.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")

@@ -91,7 +91,7 @@ def _program(built: Built) -> str:
                 units = [*job.compute_units(), (RUNTIME / "main.cpp", "main.cpp")]
                 job.compile_units(units)
                 objects = [str(job.object_of(unit)) for unit, _ in units]
-                command = [compiler.path, *SANITIZE, *objects, str(prepared.runtime), "-o", str(scratch / _PROGRAM)]
+                command = [*compiler.command, *SANITIZE, *objects, str(prepared.runtime), "-o", str(scratch / _PROGRAM)]
                 done = run([*command, "-ldl", "-lpthread"])
                 if done.returncode != 0:
                     raise BuildError(f"{recipe.name} does not link with sanitizers:\n{done.stderr}", done.stderr)

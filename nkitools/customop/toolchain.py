@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
 
 _COMPILERS = ("c++", "g++", "clang++")
+_FULL = "No space left on device"
 _SECONDS = 300  # after which a compiler that has not come back is given up
 
 # C++14 and libc++ 10 are what the device's compiler has (Kernel Function, custom C++ operators guide).
@@ -43,6 +45,12 @@ class Compiler:
 
     path: str
     version: str
+    arguments: tuple[str, ...] = ()  # that $CXX has behind the program: -m64, or g++ behind ccache
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return how a command of the compiler begins."""
+        return (self.path, *self.arguments)
 
     @property
     def is_clang(self) -> bool:
@@ -63,7 +71,7 @@ class Compiler:
         return digest(
             [
                 processor(),
-                self.path,
+                *self.command,
                 self.version,
                 *self.flags,
                 *(part for p in ours for part in (p.name, p.read_bytes())),
@@ -96,16 +104,28 @@ def find_compiler() -> Compiler:
 
 @cache
 def _found(said: str, path: str) -> Compiler:
-    names = (said,) if said else _COMPILERS
+    names: tuple[str, ...] = (said,) if said else _COMPILERS
+    arguments: tuple[str, ...] = ()
+    if said and shutil.which(said, path=path) is None:
+        names, arguments = _split(said)
     found = next((each for name in names if (each := shutil.which(name, path=path))), None)
     if found is None:
         looked = f"CXX={said}, which is not there" if said else f"none of {', '.join(_COMPILERS)} on the path"
         remedy = "xcode-select --install" if sys.platform == "darwin" else "apt-get install g++, or your system's like"
         raise BuildError(f"custom operators need a C++ compiler: {looked}. Install one ({remedy}).")
-    done = run([found, "--version"])
+    done = run([found, *arguments, "--version"])
     if done.returncode != 0:
         raise BuildError(f"the C++ compiler {found} does not work: {done.stderr.strip()}", done.stderr)
-    return Compiler(found, done.stdout)
+    return Compiler(found, done.stdout, arguments)
+
+
+def _split(said: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the program and the arguments of ``$CXX``, as a shell reads it."""
+    try:
+        program, *arguments = shlex.split(said) or [said]
+    except ValueError:  # a quotation mark without its other one
+        return (said,), ()
+    return (program,), tuple(arguments)
 
 
 def run(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -149,7 +169,7 @@ def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
     header.write_text("#include <torch/torch.h>\n")
     commands = [
         [
-            compiler.path,
+            *compiler.command,
             *compiler.flags,
             *extra,
             "-O0" if extra else "-O2",
@@ -164,8 +184,10 @@ def _prepare(compiler: Compiler, scratch: Path, extra: tuple[str, ...]) -> None:
         source = str(INCLUDE / "torch" / "torch.h") if compiler.is_clang else str(header)
         form = ("-Xclang", "-fno-pch-timestamp") if compiler.is_clang else ()
         made = f"{header}.pch" if compiler.is_clang else f"{header}.gch"
-        commands.append([compiler.path, *compiler.flags, *form, "-x", "c++-header", source, "-o", made])
+        commands.append([*compiler.command, *compiler.flags, *form, "-x", "c++-header", source, "-o", made])
     for done in run_together(commands):
+        if done.returncode != 0 and _FULL in done.stderr:
+            raise BuildError(f"nothing can be built in {scratch.parent}: {_FULL.lower()}", done.stderr)
         if done.returncode != 0:
             raise BuildError(
                 f"{compiler.path} does not compile nkitools' own headers; custom operators need gcc 7 or clang 6 at "

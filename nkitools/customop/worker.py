@@ -69,7 +69,7 @@ def _mapped(fd: int, size: int) -> mmap.mmap:
 
 
 class _Text:
-    """What a child writes to stdout and stderr: the first bytes are kept, the others are counted."""
+    """The text that a child writes to stdout and stderr: the first bytes are kept, the others are counted."""
 
     def __init__(self) -> None:
         self.fd, self.end = os.pipe()
