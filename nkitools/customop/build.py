@@ -212,18 +212,21 @@ class Job:
         return unit
 
     def compile_units(self, units: Sequence[tuple[Path, str]]) -> None:
-        """Compile units side by side; BuildError has the compiler's words on the author's source."""
+        """Compile units, each with its source ('' for none), side by side.
+
+        BuildError has the compiler's words on the author's source.
+        """
         compiler = self.compiler
         flags = [*compiler.flags, *self.extra, *self.recipe.flags, *self.prepared.prelude, "-MMD"]
         commands = [
-            [*compiler.command, *flags, "-include", source, "-c", str(unit), "-o", str(self.object_of(unit))]
+            [*compiler.command, *flags, *_including(source), "-c", str(unit), "-o", str(self.object_of(unit))]
             for unit, source in units
         ]
         for done, (unit, source) in zip(run_together(commands), units, strict=True):
             self.said += done.stderr
             if done.returncode == 0:
                 continue
-            alone = run([*compiler.command, *flags[:-1], "-fsyntax-only", "-x", "c++", source])
+            alone = run([*compiler.command, *flags[:-1], "-fsyntax-only", "-x", "c++", source or str(unit)])
             text = authors_words(alone.stderr if alone.returncode else done.stderr, str(unit)).rstrip()
             if alone.returncode:
                 raise BuildError(f"{os.path.basename(source)} does not compile:\n{text}", done.stderr)
@@ -287,6 +290,11 @@ def _folded(remarks: Sequence[Remark]) -> Remark:
         return remarks[0]
     uses = "1 more use" if more == 1 else f"{more} more uses"
     return replace(remarks[0], message=f"{remarks[0].message} (and {uses})")
+
+
+def _including(source: str) -> tuple[str, ...]:
+    """Return the flags that put a source before a unit; none for a unit that is whole by itself."""
+    return ("-include", source) if source else ()
 
 
 def _in_listing(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _OURS = "nkitools CO112"
-# The first line of a message, or of what leads to one.
+# The first line of a message, or of the lines that lead to one.
 _HEAD = re.compile(r"^(?:[^\n]+?:\d+(?::\d+)?: (?:fatal error|error|warning): |[^\n]+?: In |In file included from )")
 _NOTE = re.compile(r"^[^\n]+?:\d+(?::\d+)?: note: ")
 _INTERNAL = (("torch::nkt_host::", "torch::"), ("nkt_host::", "torch::"))

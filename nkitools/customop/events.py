@@ -39,6 +39,7 @@ class Context:
     tensors: dict[int, str]
     symbols: Symbols
     home: Place  # of the kernel, where nothing better is known
+    who: str = "kernel"  # the function that ran: kernel or shape function
 
     def tensor(self, number: int) -> str:
         """Return the name of a tensor in a sentence."""
@@ -122,6 +123,7 @@ def _sentence(rule: str, text: str, remedy: str = "", severity: str = "") -> Cal
         said = text.format(
             event=event,
             operator=context.operator,
+            who=context.who,
             tensor=context.tensor(event.tensor),
             text=event.text.decode(errors="replace"),
             line_c=context.line(event.c) if "{line_c}" in text else "",
@@ -292,7 +294,7 @@ def _crash(context: Context, event: Event) -> Message:
             return Message("CO114", f"the stack overflows ({event.d} bytes deep on this host)", "", "error")
     if event.a == _SEGMENTATION_FAULT:
         return Message("CO103", f"an access to address {event.b & (1 << 64) - 1:#x}, where there is nothing")
-    return Message("CO103", f"the kernel ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
+    return Message("CO103", f"the {context.who} ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
 
 
 _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
@@ -337,13 +339,13 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     ),
     22: _sentence("CO115", "printf on a core other than core 0"),
     23: _crash,
-    24: _sentence("CO103", "the kernel throws an exception that it does not catch: {text}"),
+    24: _sentence("CO103", "the {who} throws an exception that it does not catch: {text}"),
     25: _sentence("CO103", "assertion failed: {text}"),
     26: _sentence("CO103", "the core was still running when its time was over", "Look at the loop in this line."),
     28: _sentence("CO114", "kernel `{operator}` has {event.a} bytes on the stack (as a host counts them)"),
     29: _sentence("CO112", "{text}"),
     30: _limit,
-    32: _sentence("CO103", "the kernel calls exit({event.a})"),
+    32: _sentence("CO103", "the {who} calls exit({event.a})"),
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
 # looks like unwritten memory is copied to a tensor).

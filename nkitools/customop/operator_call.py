@@ -189,7 +189,11 @@ class OperatorCall:
         operator = self.operator
         home = operator.shape_place() if in_shape else operator.kernel_place()
         return Context(
-            operator.name, self._tensors(call), operator.shape_symbols if in_shape else operator.symbols, home
+            operator.name,
+            self._tensors(call),
+            operator.shape_symbols if in_shape else operator.symbols,
+            home,
+            "shape function" if in_shape else "kernel",
         )
 
     def _tensors(self, call: Call) -> dict[int, str]:

@@ -88,7 +88,7 @@ def _program(built: Built) -> str:
         if not place.exists():
             with being_built(place) as scratch:
                 job = Job(compiler, prepared, recipe, scratch, SANITIZE)
-                units = [*job.compute_units(), (RUNTIME / "main.cpp", "main.cpp")]
+                units = [*job.compute_units(), (RUNTIME / "main.cpp", "")]
                 job.compile_units(units)
                 objects = [str(job.object_of(unit)) for unit, _ in units]
                 command = [*compiler.command, *SANITIZE, *objects, str(prepared.runtime), "-o", str(scratch / _PROGRAM)]

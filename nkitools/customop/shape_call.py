@@ -49,7 +49,7 @@ def shape_of(
         return made, [finding_at(place, Message("CO103", text))]
     if made.stage == 2:
         return made, []
-    context = Context(operator.name, {}, operator.shape_symbols, place)
+    context = Context(operator.name, {}, operator.shape_symbols, place, "shape function")
     findings = findings_of(context, list(made.events[: made.events_used]))
     return made, findings or [finding_at(place, _ending(operator.name, timeout, answer["status"], answer["killed"]))]
 

@@ -44,7 +44,7 @@ BODIES = {
     "writes": "static char page[1 << 20]; for (int i = 0; i < 96; i++) if (write(1, page, 1 << 20) < 0) abort();",
     "cuts": "for (int fd = 3; fd < 64; fd++) if (ftruncate(fd, 0)) continue;",
 }
-HEADERS = "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+HEADERS = "#include <signal.h>\n#include <stdexcept>\n#include <stdlib.h>\n#include <unistd.h>\n"
 X = np.arange(256, dtype=np.float32)
 
 
@@ -75,6 +75,7 @@ def test_a_shape_function_that_leaves_is_a_crash(operators: dict[str, Operator])
 SHAPES = {
     "crashes": ("*(volatile int*)nullptr = 1;", "CO103", "through a null pointer"),
     "leaves": ("_exit(5);", "CO103", "ends its process with exit status 5"),
+    "throws": ('throw std::runtime_error("no");', "CO103", "the shape function throws an exception"),
     "loops": ("for (volatile int i = 0;; i = 0) {}", "CO103", "still running"),
 }
 
@@ -94,7 +95,7 @@ def test_debug_survives_every_shape_function(shapes: dict[str, Operator], name: 
     assert SHAPES[name][2] in run.findings[0].message.replace("ends with", "ends its process with")
 
 
-@pytest.mark.parametrize("name", ["crashes", "leaves"])
+@pytest.mark.parametrize("name", ["crashes", "leaves", "throws"])
 def test_torchs_meta_device_survives_every_shape_function(shapes: dict[str, Operator], name: str) -> None:
     """As `torch.export` asks for shapes: the answer is the finding."""
     torch = pytest.importorskip("torch")
