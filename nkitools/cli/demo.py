@@ -62,7 +62,7 @@ def show_examples(context: click.Context, shows_all: bool, page: Path | None) ->
 def _gallery() -> ModuleType:
     """Return the list of examples: that of the package, or of the repository around it."""
     if find_spec("nkitools.examples") is not None:
-        from nkitools.examples.kernels import gallery as packed  # type: ignore[import-not-found, unused-ignore]
+        from nkitools.examples.kernels import gallery as packed  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         return packed  # type: ignore[no-any-return, unused-ignore]
     root = str(Path(__file__).parents[2])
