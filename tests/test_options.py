@@ -31,6 +31,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "report": None,
         "require_hw": False,
         "prints": False,
+        "findings": "all",
         "print_limit": "64",
         "watch": None,
         "pallas_modes": "interpret,tpu_interpret,lower,aot",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _SEED = 0
 _WIDTH = 29  # characters of the arguments' shapes
-_CHIPS = ("trn1", "trn2", "trn3")
 
 _BROKEN = """\
 import nki
@@ -81,10 +80,11 @@ class _Show:
         self.shows_all = shows_all
         self.has_failed = False
         self.printing: Run | None = None
+        self.chips = tuple(dict.fromkeys(chip for each in gallery.NKI for chip in each.chips))
 
     def lines(self, page: Path) -> Iterator[str]:
         """Yield all that is shown."""
-        chips = "".join(f"{each:>8}" for each in _CHIPS)
+        chips = "".join(f"{each:>8}" for each in self.chips)
         yield f"{'NKI kernels, simulated':22}{'arguments':>{_WIDTH - 2}}    error{chips}"
         for example in self._chosen(self.gallery.NKI):
             yield self._nki(example)
@@ -118,7 +118,7 @@ class _Show:
         args = example.arguments(self._random())
         settings = {"ranks": example.ranks} if example.ranks else {}
         times, outputs = [], None
-        for chip in _CHIPS:
+        for chip in self.chips:
             if chip not in example.chips:
                 times.append(f"{'-':>8}")
                 continue

@@ -16,10 +16,11 @@ _ON_CHIP = ("SBUF", "PSUM")
 def report_unread(record: Record, reporter: Reporter) -> None:
     """NK513, once for a line, of a run whose results are known.
 
-    A run without results is about something else. One that has found an error, or skipped a loop, has not shown what is
-    read.
+    A run without results of its own is about something else. One that has found an error, or skipped a loop, has not
+    shown what is read.
     """
-    if reporter.level == "off" or not record.outputs or record.skipped_loop or reporter.findings.has_error:
+    own = [each for each in record.outputs if not record.storages[each.storage].is_given]
+    if reporter.level == "off" or not own or record.skipped_loop or reporter.findings.has_error:
         return
     columns = Columns(record)
     if not columns.plans.size:

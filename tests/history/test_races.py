@@ -46,7 +46,7 @@ class TestPlanted:
             nl.load(out[0:4, :])
             return out
 
-        (hint,) = found(kernel, X)
+        (hint,) = (each for each in found(kernel, X) if each.rule != "NK513")
         assert (hint.rule, hint.program, hint.line) == ("NK508", (1,), line_of(kernel, "dst=out"))
         assert hint.message == (
             "program 1 writes the same values to tensor `out` (shared HBM, float32 [8, 8]) as program 0"

@@ -113,7 +113,8 @@ def test_topk_leaves_unwritten_what_it_does_not_write(version: str, written: int
         nisa.dma_copy(out, total if adds else best)
         return out
 
-    (found,) = nkitools.simulate(kernel, rules="report", nki_version=version).findings
+    findings = nkitools.simulate(kernel, rules="report", nki_version=version).findings
+    (found,) = (each for each in findings if each.rule != "NK513")
     assert found.rule == rule
     assert f"{48 - written} of 48 elements" in found.message
 
