@@ -113,30 +113,21 @@ def test_an_ini_directory_is_seen_from_the_ini_file(author: Any) -> None:
 
 
 LOADED = """
-import json, sys, time
-begin = time.process_time()
+import json, sys
 import pytest
-own = time.process_time() - begin
-begin = time.process_time()
+before = set(sys.modules)
 import nkitools.pytest_plugin
-took = time.process_time() - begin
 heavy = sorted({"numpy", "jax", "ml_dtypes", "rich", "click", "torch", "scipy"} & set(sys.modules))
-print(json.dumps([heavy, took / own]))
+print(json.dumps([heavy, sorted(set(sys.modules) - before)]))
 """
 
 
-def load() -> tuple[list[str], float]:
-    """Load the plugin after pytest in a new process; what it imported, and its work as a share of pytest's own."""
-    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    heavy, took = json.loads(done.stdout)
-    return heavy, took
-
-
 def test_loading_the_plugin_is_light() -> None:
-    """A fifth of pytest's own import at most (15 ms of 75), and nothing heavy: every pytest session pays for it."""
-    measured = [load() for _ in range(5)]
-    assert all(heavy == [] for heavy, _ in measured)
-    assert min(took for _, took in measured) < 0.2  # the best of five; on a busy machine both take longer
+    """The plugin imports nothing heavy and few modules beside pytest's: every pytest session pays for them."""
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    heavy, imported = json.loads(done.stdout)
+    assert heavy == []
+    assert len(imported) <= 32, imported
 
 
 def test_a_session_without_kernels_imports_nothing_heavy(author: Any) -> None:
