@@ -164,6 +164,12 @@ _TABLE = (
         help="MiB up to which a device print is kept by value (all of a run: 16 times that); beyond, its summary",
     ),
     Option(
+        name="memory",
+        metavar="GIB",
+        is_number=True,
+        help="GiB that the tensors of a run may take of the host (default: three quarters of the free memory)",
+    ),
+    Option(
         name="watch",
         metavar="NAME",
         is_list=True,

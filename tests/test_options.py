@@ -33,6 +33,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "prints": False,
         "findings": "all",
         "print_limit": "64",
+        "memory": None,
         "watch": None,
         "pallas_modes": "interpret,tpu_interpret,lower,aot",
         "pallas_chips": "v5e",

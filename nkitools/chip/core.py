@@ -11,6 +11,7 @@ from typing import Any
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.chip.dtypes import DType
 from nkitools.chip.generations import Generation
+from nkitools.chip.host_memory import MOST_OF_A_TILE, HostMemory
 from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
@@ -74,6 +75,7 @@ class Core:
     undone: set[int] = field(default_factory=set)  # storages that depend on refused instructions
     reduce_registers: dict[str, Array] = field(default_factory=dict)
     random_states: dict[str, Array] = field(default_factory=dict)
+    host: HostMemory | None = None  # counts what tensors in HBM take of the host
     careful: bool = False  # every instruction is issued carefully from here on
     recording: Any = None  # of the instructions' steps for replay (`nkitools.replay.recording`), None for none
     commit: Callable[[Any, int, list[int]], None] = field(init=False)  # every way of issuing ends in it
@@ -104,9 +106,22 @@ class Core:
         if address is not None:
             storage = self._allocate_at(shape, dtype, memory, name, site, address)
         else:
-            storage = Storage(shape, dtype, memory, name=name, site=site)
+            storage = self._new(shape, dtype, memory, name, site)
             storage.placed_to_fit = self.dialect.places_tiles
         self.record.allocated(storage)
+        return storage
+
+    def _new(self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int) -> Storage:
+        """Return memory of its own. MemoryLimitError where that is more than the run may take of the host."""
+        try:
+            storage = Storage(shape, dtype, memory, name=name, site=site)
+        except (MemoryError, ValueError) as error:  # NumPy's: more than there is, more than an address can be
+            if self.host is None:
+                raise
+            nbytes = math.prod(shape) * dtype.itemsize
+            raise self.host.failed(shape, dtype, nbytes, name, self.record.place_of(site)) from error
+        if self.host is not None and (not storage.on_chip or storage.nbytes > MOST_OF_A_TILE):
+            self.host.hold(storage, self.record.place_of(site))  # nothing is written yet: its pages are not there
         return storage
 
     def _allocate_shared(
@@ -124,7 +139,7 @@ class Core:
                 )
             return storage
         if address is None:
-            storage = Storage(shape, dtype, MemoryRegion.shared_hbm, name=name, site=site)
+            storage = self._new(shape, dtype, MemoryRegion.shared_hbm, name, site)
         else:
             storage = self._allocate_at(shape, dtype, MemoryRegion.shared_hbm, name, site, address)
         self.shared.storages.append(storage)

@@ -11,6 +11,7 @@ from typing import Any
 from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.core import CORE, Core, SharedHbm, World
 from nkitools.chip.generations import Generation, generation_of
+from nkitools.chip.host_memory import HostMemory
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numeric_flags import noticing
 from nkitools.chip.numerics import Array
@@ -23,6 +24,7 @@ from nkitools.launch.arguments import Arguments
 from nkitools.launch.blas import one_thread
 from nkitools.launch.breakpoints import authors_breakpoints
 from nkitools.launch.configuration import check_configuration, report_configuration, with_lnc_degree
+from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
 from nkitools.launch.plain_ranges import counted_ranges
 from nkitools.launch.program_scheduler import Baton
@@ -82,7 +84,10 @@ def run_launch(launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], *,
                 return run
             programs.recording = replays.recording
             with ready(launch, reporter, language):
-                run.outputs = programs.run(args, kwargs, seed)
+                try:
+                    run.outputs = programs.run(args, kwargs, seed)
+                finally:
+                    run.peak_bytes = programs.host.peak
         replays.keep([programs.arguments], [programs.result])
     return run
 
@@ -142,6 +147,7 @@ class Programs:
         language: LanguageVersion,
         world: World | None = None,
         is_shared: Callable[[Array], bool] = lambda array: False,
+        host: HostMemory | None = None,
     ) -> None:
         self.launch = launch
         self.generation = generation
@@ -154,6 +160,7 @@ class Programs:
         self.recording: Recording | None = None
         self.result: Any = None  # of program 0, once all have ended
         self.shared = SharedHbm()
+        self.host = host_memory() if host is None else host
         self.programs = list(itertools.product(*(range(size) for size in launch.grid)))
         self.world = world
         self.first = len(self.programs) * (record.rank or 0)  # the number of the first program among all ranks'
@@ -190,6 +197,7 @@ class Programs:
         self.entered, self.named = _enter(self.launch, self.arguments, args=args, kwargs=kwargs)
         for storage in self.arguments.storages:
             self.record.allocated(storage)
+            self.host.give(storage.nbytes)
         if self.recording is not None:
             self.recording.enter(self.arguments.storages)
 
@@ -260,6 +268,7 @@ class Programs:
             world=self.world,
             rank=self.record.rank,
             recording=self.recording,
+            host=self.host,
         )
 
     @hands_over

@@ -20,6 +20,7 @@ from nkitools.chip.numerics import Array
 from nkitools.launch import settings
 from nkitools.launch.configuration import with_lnc_degree
 from nkitools.launch.frameworks import framework_of
+from nkitools.launch.free_memory import host_memory
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import parts_of
 from nkitools.launch.program_scheduler import Baton
@@ -84,6 +85,7 @@ def run_ranks(
     world = World(len(by_rank))
     is_shared = _shared_among(by_rank, kwargs)
     replays = ReplayedRuns(launch, run, replay, level, is_plain=seed is None and precision == "precise")
+    host = host_memory()
     with session(run, level) as findings:
         programs = [
             Programs(
@@ -95,6 +97,7 @@ def run_ranks(
                 language=language,
                 world=world,
                 is_shared=is_shared,
+                host=host,
             )
             for record in run.records
         ]
@@ -104,7 +107,10 @@ def run_ranks(
         if run.replayed.done:
             return run
         with ready(launch, programs[0].reporter, language):
-            run.outputs = _Ranks(programs, seed, replays.recording).run(by_rank, kwargs)
+            try:
+                run.outputs = _Ranks(programs, seed, replays.recording).run(by_rank, kwargs)
+            finally:
+                run.peak_bytes = host.peak
         replays.keep([each.arguments for each in programs], [each.result for each in programs])
     return run
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools import options
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
@@ -165,6 +166,7 @@ class ReplayedRuns:
         """Give the run the records and the device prints."""
         records = [shared(each, self.launch.echo) for each in recorded.records]
         run, first = self.run, records[0]
+        run.peak_bytes = recorded.peak_bytes
         if run.records:
             run.records = tuple(records)
         run.record, run.prints = first, first.prints
@@ -226,6 +228,7 @@ class ReplayedRuns:
             places,
             [(each.shape, each.array.dtype) for each in kept.values()],
             [(each.shape, each.dtype) for each in storages],
+            self.run.peak_bytes,
         )
 
 
@@ -253,7 +256,7 @@ def _author_function(launch: Launch) -> Any:
 
 def _settings_of(launch: Launch, chip: str, level: str, language: LanguageVersion) -> Hashable:
     """Return what decides a launch beside its function and its arguments."""
-    environment = tuple(os.environ.get(name) for name in _READ_BY_KERNELS)
+    environment = (*(os.environ.get(name) for name in _READ_BY_KERNELS), options.value("memory"))
     return (
         launch.name, launch.grid, chip, level, language, launch.dialect.name, launch.results_as_declared,
         launch.returns_on_chip, launch.compile_config, launch.specialization_config, launch.environment_lnc,

@@ -5,6 +5,7 @@ An instruction is a loop state (4 bytes) and a row of 64-bit words (`nkitools.re
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -167,6 +168,11 @@ class Record(OpenRows):
     def naming_site(self) -> int:
         """Return the site that names what is made now."""
         return self.sites.naming(2)
+
+    def place_of(self, site: int) -> str:
+        """Return the file's name and the line of a site, '' where it is not known."""
+        found = self.sites.all[site] if site >= 0 else None
+        return f"{os.path.basename(found.file)}:{found.line}" if found is not None and found.line else ""
 
     def allocated(self, storage: Storage, known: StorageRecord | None = None) -> StorageRecord:
         """Remember a storage, and return the facts about it; ``known`` where another storage has the same ones."""

@@ -60,6 +60,8 @@ class RunContents:
     reference: Reference | None = field(default=None, repr=False)
     replayed: Replayed = field(default_factory=Replayed, repr=False)
     probes: list[WatchCounts] = field(default_factory=list, repr=False)  # whose prints are among ``prints``
+    # The most that its arguments and tensors in HBM took of the host at one time.
+    peak_bytes: int = field(default=0, repr=False)
     again: SecondRun | None = field(default=None, repr=False)  # the same launch on the same arguments
 
     def __post_init__(self) -> None:

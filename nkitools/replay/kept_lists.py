@@ -38,6 +38,7 @@ class Recorded:
     places: list[Any]  # what the kernel returned on each rank, with a place for each tensor
     results: list[tuple[tuple[int, ...], np.dtype[Any]]]  # the storages of the results
     inputs: list[tuple[tuple[int, ...], Any]]  # shapes and dtypes of the storages of the arguments
+    peak_bytes: int  # that the run took of the host
 
 
 @dataclass(eq=False)

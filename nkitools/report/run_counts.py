@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from nkitools.chip.host_memory import size_text
 from nkitools.report.excerpt import excerpt
 from nkitools.report.folded_finding import FoldedFinding
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding
 
 _NUMBER = re.compile(r"\d+")
+_LARGE = 1 << 30  # bytes of a run, above which the sentence says how many
 _SEVERITIES = ("error", "warning", "hint")
 
 
@@ -31,6 +33,7 @@ class Tally:
     prints: int = 0
     findings: dict[str, FoldedFinding] = field(default_factory=dict)
     left_out: int = 0
+    peak_bytes: int = 0  # of the run that took the most memory
 
     def add(self, runs: Iterable[Run], base: str) -> None:
         """Count ``runs``; files below the directory ``base`` are named relative to it."""
@@ -38,6 +41,7 @@ class Tally:
             self.kernels += 1
             self.prints += len(run.prints)
             self.left_out += run.findings_left_out
+            self.peak_bytes = max(self.peak_bytes, run.peak_bytes)
             ended_by = getattr(run.error, "finding", None)
             expected = {id(finding) for finding in run.expected}
             for finding in run.findings:
@@ -62,6 +66,7 @@ class Tally:
         self.kernels += other.kernels
         self.prints += other.prints
         self.left_out += other.left_out
+        self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
         for key, finding in other.findings.items():
             known = self.findings.get(key)
             if known is None:
@@ -88,11 +93,13 @@ class Tally:
         marked = [(status, sum(each.count for each in self.ranked(status))) for status in ("expected", "allowed")]
         apart = [f"{number} {status}" for status, number in marked if number]
         apart += [f"{self.left_out} of them counted only"] if self.left_out else []
+        large = [f"the largest took {size_text(self.peak_bytes)}"] if self.peak_bytes > _LARGE else []
         return ", ".join(
             (
                 counted(self.kernels, "kernel") + " run",
                 counted(self.finding_count(), "finding") + (f" ({', '.join(apart)})" if apart else ""),
                 counted(self.prints, "device print"),
+                *large,
             )
         )
 
@@ -104,7 +111,7 @@ class Tally:
     def from_plain(cls, plain: dict[str, Any]) -> Tally:
         """Return what ``as_plain`` made."""
         findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
-        return cls(plain["kernels"], plain["prints"], findings, plain["left_out"])
+        return cls(plain["kernels"], plain["prints"], findings, plain["left_out"], plain["peak_bytes"])
 
 
 def tally_of(runs: Iterable[Run], base: str) -> Tally:
