@@ -18,6 +18,7 @@ _SIGNALS = {
 }
 _SEGMENTATION_FAULT = 11
 _READS, _WRITES = 1, 2  # of the data out of bounds
+_READ_OF_OTHERS = 33
 _POOL = 16384
 _UNKNOWN = Place("<unknown>", 0)
 
@@ -75,7 +76,7 @@ def _joined(members: list[Event]) -> Event:
             continue
         whole.repeats += event.repeats
         whole.count += event.count
-        if event.kind in (_READS, _WRITES):
+        if event.kind in (_READS, _WRITES, _READ_OF_OTHERS):
             whole.a, whole.b = min(whole.a, event.a), max(whole.b, event.b)
     return whole
 
@@ -274,9 +275,9 @@ def _crash(context: Context, event: Event) -> Message:
     sites = [int.from_bytes(bytes(event)[Event.text.offset :][i : i + 8], "little") for i in (0, 8)]
     match event.c:
         case 1:
-            size, side = event.count, "before its beginning" if event.b < 0 else "past its end"
+            size, side = event.count, "before the beginning" if event.b < 0 else "past the end"
             distance = -event.b if event.b < 0 else event.b - size
-            where = f"{distance} bytes {side}" if distance else "just past its end"
+            where = f"{distance} bytes {side}" if distance else "just past the end"
             return Message("CO103", f"an access {where} of the TCM block of {size} bytes{context.line(sites[0])}")
         case 2:
             return Message(
@@ -295,6 +296,15 @@ def _crash(context: Context, event: Event) -> Message:
     if event.a == _SEGMENTATION_FAULT:
         return Message("CO103", f"an access to address {event.b & (1 << 64) - 1:#x}, where there is nothing")
     return Message("CO103", f"the {context.who} ends with {_SIGNALS.get(event.a, f'signal {event.a}')}")
+
+
+def _read_of_others(context: Context, event: Event) -> Message:
+    said = f"elements between {event.a} and {event.b}" if event.b > event.a else f"element {event.a}"
+    return Message(
+        "CO105",
+        f"the core reads {said} of {context.tensor(event.tensor)} that another core writes; nothing orders the two",
+        "Let each core compute what it reads, from the arguments, or put the second pass into an operator of its own.",
+    )
 
 
 _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
@@ -346,6 +356,7 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     29: _sentence("CO112", "{text}"),
     30: _limit,
     32: _sentence("CO103", "the {who} calls exit({event.a})"),
+    _READ_OF_OTHERS: _read_of_others,
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
 # looks like unwritten memory is copied to a tensor).

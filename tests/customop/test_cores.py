@@ -82,6 +82,47 @@ torch::Tensor kernel(const torch::Tensor& t_in) {
 }
 
 
+# Each core writes its part; then it reads the element before it, which is the last one of the core before.
+NEIGHBOUR = """\
+torch::Tensor kernel(const torch::Tensor& t_in) {
+  torch::Tensor t_out = get_dst_tensor();
+  size_t part = t_in.numel() / get_cpu_count(), first = get_cpu_id() * part;
+  float* buffer = (float*)torch::neuron::tcm_malloc(sizeof(float) * (part + 1));
+  if (!buffer) return t_out;
+  t_in.tcm_accessor().tensor_to_tcm<float>(buffer, first, part);
+  t_out.tcm_accessor().tcm_to_tensor<float>(buffer, first, part);
+  size_t before = READ;
+  t_out.tcm_accessor().tensor_to_tcm<float>(buffer, before, 1);
+  buffer[1] = buffer[0];
+  t_out.tcm_accessor().tcm_to_tensor<float>(buffer + 1, first, 1);
+  torch::neuron::tcm_free(buffer);
+  return t_out;
+}
+"""
+MULTI["neighbour"] = NEIGHBOUR.replace("READ", "first == 0 ? 0 : first - 1")
+MULTI["own"] = NEIGHBOUR.replace("READ", "first")
+# As many blocks as asked for, of four bytes each; the last one holds the sum of all.
+SINGLE["blocks"] = """\
+torch::Tensor kernel(const torch::Tensor& t_in) {
+  torch::Tensor t_out = torch::empty(t_in.sizes(), torch::kFloat);
+  std::vector<float*> blocks;
+  float sum = 0;
+  for (int64_t i = 0; i < t_in.numel(); i++) {
+    float* block = (float*)torch::neuron::tcm_malloc(4);
+    if (block == nullptr) return t_out;
+    t_in.tcm_accessor().tensor_to_tcm<float>(block, i, 1);
+    blocks.push_back(block);
+  }
+  for (float* block : blocks) sum += *block;
+  *blocks.back() = sum;
+  for (int64_t i = 0; i < t_in.numel(); i++) t_out.tcm_accessor().tcm_to_tensor<float>(blocks[i], i, 1);
+  if (t_in.numel() % 2) blocks[t_in.numel() / 2][1] = 1;
+  for (float* block : blocks) torch::neuron::tcm_free(block);
+  return t_out;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def single(build_operators: Builder) -> dict[str, Operator]:
     return build_operators({name: text + SHAPE for name, text in SINGLE.items()})
@@ -179,3 +220,37 @@ def test_elements_that_look_unwritten_are_not_reported(single: dict[str, Operato
     run = single["copied"].run(values)
     assert run.findings == []
     assert np.array_equal(run.outputs.view(np.uint32), values.view(np.uint32))
+
+
+def test_an_element_that_another_core_writes_is_no_input(multi: dict[str, Operator]) -> None:
+    """Seven of eight cores read the last element of the core before theirs; what a core wrote itself it may read."""
+    run = multi["neighbour"].run(ones(80))
+    assert places(run) == [("CO105", 9)]
+    assert run.findings[0].message == (
+        "the core reads element 9 of the output (float32 [80]) that another core writes; nothing orders the two, "
+        "on cores 1..7"
+    )
+    run = multi["own"].run(ones(80))
+    assert run.findings == []
+    assert np.array_equal(run.outputs, ones(80))
+
+
+@pytest.mark.parametrize("count", [64, 66, 1000, 4096])
+def test_the_pool_is_as_many_blocks_as_fit(single: dict[str, Operator], count: int) -> None:
+    """16,384 bytes are 4,096 blocks of four bytes, all of them live at once."""
+    expected = ones(count)
+    expected[-1] = expected.sum()
+    for _ in range(2):
+        run = single["blocks"].run(ones(count))
+        assert run.findings == []
+        assert np.array_equal(run.outputs, expected)
+        assert run.cores[0].tcm_peak == 4 * count
+
+
+def test_a_block_of_a_later_chunk_is_guarded(single: dict[str, Operator]) -> None:
+    """Of 201 blocks the one in the middle is written beyond; of 4,097 the last finds the pool full."""
+    run = single["blocks"].run(ones(201))
+    assert [finding.rule for finding in run.findings] == ["CO103"]
+    assert run.findings[0].message == "an access just past the end of the TCM block of 4 bytes (line 6)"
+    run = single["blocks"].run(ones(4097))
+    assert "CO106" in {finding.rule for finding in run.findings}

@@ -67,7 +67,7 @@ VALUES = np.ones(1000, np.float32)
     [
         ("null", "through a null pointer"),
         ("wild", "address 0x123456789000"),
-        ("past", "just past its end of the TCM block of 4000 bytes (line 3)"),
+        ("past", "just past the end of the TCM block of 4000 bytes (line 3)"),
         ("freed", "the TCM block of 4000 bytes (line 3) after its tcm_free (line 5)"),
         ("divides", "an arithmetic fault"),
         ("aborts", "abort()"),

@@ -35,7 +35,8 @@ void add_frames(Event& event, const Told& told) {
 
 // What is out of bounds is a range: repeats at one site extend it.
 void extend(Event& event, const Told& told) {
-  if (event.kind != kOutOfBoundsRead && event.kind != kOutOfBoundsWrite && event.kind != kOverlap) return;
+  const bool ranges = event.kind == kOutOfBoundsRead || event.kind == kOutOfBoundsWrite;
+  if (!ranges && event.kind != kOverlap && event.kind != kReadOfOthers) return;
   if (told.a < event.a) event.a = told.a;
   if (told.b > event.b) event.b = told.b;
 }

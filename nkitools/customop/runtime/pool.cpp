@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "state.h"
 
 namespace nkt {
@@ -29,18 +31,32 @@ size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit 
 // As much as a block's elements may need to be aligned; the rest of its last one stays before the guard page.
 size_t slack_of(size_t bytes) { return rounded_up(bytes, 4) - bytes; }
 
-char* slot_start(CoreState& state, int slot) { return state.arena + static_cast<size_t>(slot) * state.slot_bytes; }
+char* slot_start(CoreState& state, int slot) {
+  return state.kept->chunks[slot / kSlots] + static_cast<size_t>(slot % kSlots) * state.slot_bytes;
+}
+
+bool has_chunk(Arena& arena, int chunk) {
+  if (arena.chunks[chunk]) return true;
+  void* start = mmap(nullptr, arena.chunk_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
+  if (start != MAP_FAILED) arena.chunks[chunk] = static_cast<char*>(start);
+  return start != MAP_FAILED;
+}
 
 void note_peak(CoreState& state) {
   if (state.pool_used > state.record->tcm_peak) state.record->tcm_peak = state.pool_used;
 }
 
-int free_slot(const CoreState& state) {
-  for (int tried = 0; tried < kSlots; tried++) {
-    const int slot = (state.next_slot + tried) % kSlots;
-    if (slot >= state.slots_used || state.blocks[slot].state != kLive) return slot;
+int free_slot(CoreState& state) {
+  for (int tried = 0; tried < state.slots; tried++) {
+    const int slot = (state.next_slot + tried) % state.slots;
+    if (slot >= state.slots_used || state.block(slot).state != kLive) return slot;
   }
-  return -1;
+  const int slot = state.slots;
+  if (!state.kept || slot == kMostSlots || !has_chunk(*state.kept, slot / kSlots)) return -1;
+  state.more[slot / kSlots - 1] = new (std::nothrow) Block[kSlots];
+  if (!state.more[slot / kSlots - 1]) return -1;
+  state.slots += kSlots;
+  return slot;
 }
 
 void close_slot(CoreState& state, int slot) {
@@ -97,30 +113,26 @@ void judge_fence(const Block& block, uint64_t site) {
   tell(kTcmOverrun, kNoTensor, site, told);
 }
 
-void give_memory_back(CoreState& state, Block& block) {
+void give_memory_back(CoreState& state, int slot) {
 #ifdef NKT_SANITIZED
-  (void)state;
-  free(block.start);
+  free(state.block(slot).start);
 #else
-  close_slot(state, static_cast<int>(&block - state.blocks));
+  close_slot(state, slot);
 #endif
 }
 
-Arena& kept_arena(size_t bytes) {
+Arena& kept_arena(size_t chunk_bytes) {
   static thread_local Arena arena = Arena();
-  if (!arena.start) {
-    void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
-    if (start == MAP_FAILED) return arena;
-    arena.start = static_cast<char*>(start);
-    arena.bytes = bytes;
-  }
+  arena.chunk_bytes = chunk_bytes;
   return arena;
 }
 
 }  // namespace
 
 Arena::~Arena() {
-  if (start) munmap(start, bytes);
+  for (char* chunk : chunks) {
+    if (chunk) munmap(chunk, chunk_bytes);
+  }
 }
 
 CoreState* new_core() {
@@ -134,15 +146,16 @@ void start_pool(CoreState& state) {
   for (state.slot_shift = 0; (size_t(1) << state.slot_shift) < state.slot_bytes;) state.slot_shift++;
   state.slot_bytes = size_t(1) << state.slot_shift;  // whose number is then found without a division
   Arena& arena = kept_arena(state.slot_bytes * kSlots);
-  state.arena = arena.start;
+  if (!has_chunk(arena, 0)) return;
   state.kept = &arena;
-  state.stale = arena.start != nullptr;
+  state.slots = kSlots;
+  state.stale = true;
   if (state.stale && state.call->at_once) close_stale(state);
 }
 
 void end_pool(CoreState& state, bool judge) {
   for (int slot = 0; slot < state.slots_used; slot++) {
-    Block& block = state.blocks[slot];
+    Block& block = state.block(slot);
     if (block.state != kLive) continue;
     state.record->tcm_leaked += block.bytes;
     if (judge) {
@@ -154,15 +167,14 @@ void end_pool(CoreState& state, bool judge) {
 #ifndef NKT_SANITIZED
     if (!state.call->at_once) continue;  // the next core will want it
 #endif
-    give_memory_back(state, block);
+    give_memory_back(state, slot);
   }
   if (!judge && state.lingering) state.call->went_on = 1;
 }
 
 void take_lingering(CoreState& state) {
   for (int slot = 0; slot < state.slots_used; slot++) {
-    Block& block = state.blocks[slot];
-    if (block.state == kFreed) give_memory_back(state, block);
+    if (state.block(slot).state == kFreed) give_memory_back(state, slot);
   }
   state.lingering = false;
   state.call->went_on = 1;
@@ -176,15 +188,21 @@ void close_stale(CoreState& state) {
 Block* block_at(CoreState& state, const void* address) {
 #ifdef NKT_SANITIZED
   for (int slot = 0; slot < state.slots_used; slot++) {
-    Block& block = state.blocks[slot];
+    Block& block = state.block(slot);
     const char* at = static_cast<const char*>(address);
     if (at >= block.start && at < block.start + block.bytes) return &block;
   }
   return nullptr;
 #else
   const char* at = static_cast<const char*>(address);
-  const size_t slot = static_cast<size_t>(at - state.arena) >> state.slot_shift;  // of what is before, a very large one
-  return state.arena && slot < static_cast<size_t>(state.slots_used) ? &state.blocks[slot] : nullptr;
+  for (int first = 0; first < state.slots; first += kSlots) {
+    // Of what is before the chunk a very large number.
+    const size_t slot = static_cast<size_t>(at - state.kept->chunks[first / kSlots]) >> state.slot_shift;
+    if (slot >= kSlots) continue;
+    const int found = first + static_cast<int>(slot);
+    return found < state.slots_used ? &state.block(found) : nullptr;
+  }
+  return nullptr;
 #endif
 }
 
@@ -197,7 +215,7 @@ void* tcm_malloc(size_t nbytes) {
   using namespace nkt;
   CoreState& state = enter();
   const int slot = nbytes <= kPool - state.pool_used ? free_slot(state) : -1;
-  char* start = slot < 0 || (!state.arena) ? nullptr : take_memory(state, slot, nbytes);
+  char* start = slot < 0 ? nullptr : take_memory(state, slot, nbytes);
   if (start == nullptr) {
     state.malloc_failed = true;
     state.failed_bytes = nbytes;
@@ -207,9 +225,9 @@ void* tcm_malloc(size_t nbytes) {
   }
   // Neither numbers nor an earlier buffer's: what is used before it is written shows.
   memset(start, state.call->canary, nbytes);
-  state.next_slot = (slot + 1) % kSlots;
+  state.next_slot = (slot + 1) % state.slots;
   if (slot >= state.slots_used) state.slots_used = slot + 1;
-  state.blocks[slot] = Block{kLive, start, nbytes, NKT_SITE, 0, false};
+  state.block(slot) = Block{kLive, slot, start, nbytes, NKT_SITE, 0, false};
   state.unfilled++;
   state.pool_used += nbytes;
   note_peak(state);
@@ -243,7 +261,7 @@ void tcm_free(void* pointer) {
 #ifndef NKT_SANITIZED
   state.lingering = !state.direct;
 #endif
-  if (!state.lingering || state.call->at_once) give_memory_back(state, *block);
+  if (!state.lingering || state.call->at_once) give_memory_back(state, block->slot);
 }
 
 }  // namespace neuron

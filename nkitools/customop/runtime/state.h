@@ -22,7 +22,8 @@ namespace nkt {
 constexpr size_t kPool = 16384;        // TCM that an operator may have on a core (TCM Accessor, custom-ops-ref-guide)
 constexpr size_t kStreamBuffer = 4096; // of it, for each open stream
 constexpr int kFastStreams = 4;        // more of them are as slow as element accessors
-constexpr int kSlots = 64;             // blocks of a core before the memory of a freed one is used again
+constexpr int kSlots = 64;             // of a chunk: blocks of a core before the memory of a freed one is used again
+constexpr int kMostSlots = 4096;       // as many blocks of 4 bytes fit the pool: a chunk more when all slots are live
 
 // Loops over elements that are worth vectors; clang makes them so at any level.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -59,6 +60,7 @@ enum BlockState { kLive, kFreed };
 
 struct Block {
   BlockState state;
+  int slot;
   char* start;
   size_t bytes;
   uint64_t allocated;
@@ -68,9 +70,9 @@ struct Block {
 
 // The addresses of a core's blocks. They outlive it: the next core that its thread runs finds its pages there.
 struct Arena {
-  char* start;
-  size_t bytes;
-  size_t open[kSlots];  // bytes of each slot that can be touched: those before the page at its end
+  char* chunks[kMostSlots / kSlots];
+  size_t chunk_bytes;
+  size_t open[kMostSlots];  // bytes of each slot that can be touched: those before the page at its end
   int used;             // the slots from here on have never been open
   ~Arena();
 };
@@ -81,10 +83,10 @@ struct CoreState {
   CoreRecord* record;
   TensorImpl* destination;
   bool output_lent;     // the output's memory is that of a tensor that the kernel has made
-  char* arena;
-  Arena* kept;
+  Arena* kept;          // null where there is no memory for the first chunk
   int slot_shift;       // a slot has 1 << slot_shift bytes
   size_t slot_bytes;
+  int slots;            // of the chunks that this core has begun
   int next_slot;
   int slots_used;       // the slots from here on have had no block
   bool lingering;       // blocks are freed, and the kernel has done nothing since; they may still be open
@@ -100,7 +102,12 @@ struct CoreState {
   char* stack_top;
   sigjmp_buf jump;
   char lost_element[64];  // stands in for elements that do not exist
+  Block* more[kMostSlots / kSlots - 1];  // blocks of the chunks after the first
   Block blocks[kSlots];   // of the slots used
+  Block& block(int slot) { return slot < kSlots ? blocks[slot] : more[slot / kSlots - 1][slot % kSlots]; }
+  ~CoreState() {
+    for (Block* chunk : more) delete[] chunk;
+  }
 };
 
 // A core that has done nothing; the caller deletes it.

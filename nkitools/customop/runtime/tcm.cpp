@@ -102,6 +102,22 @@ bool mark_written(uint8_t* shadow, size_t count, uint8_t bit, bool threads) {
   return (others & ~bits) != 0;
 }
 
+// Tells of the elements that this core reads and another one has written, of an output that several cores write.
+void judge_readers(const CoreState& state, const TensorImpl& tensor, Piece piece, uint64_t site) {
+  const uint8_t others = static_cast<uint8_t>(~(1u << state.id));
+  size_t first = piece.count, last = 0;
+  for (size_t i = 0; i < piece.count; i++) {
+    if (!(__atomic_load_n(tensor.shadow + piece.offset + i, __ATOMIC_RELAXED) & others)) continue;
+    first = i < first ? i : first;
+    last = i;
+  }
+  if (first == piece.count) return;
+  Told told;
+  told.a = static_cast<int64_t>(piece.offset + first);
+  told.b = static_cast<int64_t>(piece.offset + last);
+  tell(kReadOfOthers, tensor.role, site, told);
+}
+
 // Whether one of the words is `wanted`, of the bits of it that are set.
 template <typename Word>
 NKT_HOT bool holds_word(const Word* words, size_t count, Word wanted) {
@@ -134,6 +150,9 @@ void tensor_to_tcm(TensorImpl* tensor, void* pointer, size_t offset, size_t coun
   const Buffer buffer = judge_buffer(state, pointer, count, *tensor, site);
   const Piece piece = judge_range(*tensor, offset, buffer.room, kOutOfBoundsRead, site);
   lay_open(*tensor);
+  if (NKT_RARE(tensor->role == kOutput && tensor->shadow && state.call->multicore)) {
+    judge_readers(state, *tensor, piece, site);
+  }
   memcpy(pointer, tensor->data + (piece.offset << shift), piece.count << shift);
   if (buffer.block) note_filled(state, *buffer.block, pointer, piece.count << shift, *tensor);
 }

@@ -58,6 +58,7 @@ enum EventKind : int32_t {
   kDimensionLimit = 30,     // a: dims; text
   kCanaryCopied = 31,       // what is copied to a tensor looks like memory that nobody has written
   kExit = 32,               // a: status
+  kReadOfOthers = 33,       // a core reads elements of the output that another one wrote; a, b: first and last
 };
 
 struct TensorRecord {
