@@ -7,12 +7,15 @@ import click
 from nkitools import __version__
 from nkitools.cli.commands import Commands
 from nkitools.cli.compare import compare_targets
+from nkitools.cli.completion import show_completion
 from nkitools.cli.demo import show_examples
 from nkitools.cli.diff import diff_runs
 from nkitools.cli.doctor import examine_machine
 from nkitools.cli.estimate import estimate_kernel
 from nkitools.cli.explain import explain_rule
 from nkitools.cli.lint import lint_paths
+from nkitools.cli.new import new_kernel
+from nkitools.cli.reproduce import reproduce_run
 from nkitools.cli.rules import list_rules
 from nkitools.cli.run import run_script
 from nkitools.cli.timeline import write_timeline
@@ -21,7 +24,7 @@ from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element, show_examples,
+    compare_targets, estimate_kernel, explain_element, show_examples, new_kernel, reproduce_run, show_completion,
 )  # fmt: skip
 
 

@@ -26,8 +26,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # click's own type
         """Run the command.
 
-        Ctrl-C ends it with one line and exit code 130, wherever it comes. What fails behind the reading of a saved run
-        is one sentence and exit code 2.
+        Ctrl-C ends it with one line and exit code 130, wherever it comes. A file or folder that cannot be used is one
+        sentence and exit code 2, and so is what fails behind the reading of a saved run.
         """
         try:
             return super().invoke(ctx)
@@ -40,6 +40,9 @@ class Commands(click.Group):
         except (click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
+            if isinstance(error, OSError) and error.filename is not None:
+                reason = error.strerror or str(error)
+                raise FileError(shown_line(f"{error.filename} cannot be read or written: {reason}")) from None
             if _FILES not in ctx.meta:
                 raise
             raise FileError(shown_line(_complaint(error, ctx.meta[_FILES]))) from None

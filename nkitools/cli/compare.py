@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
@@ -17,7 +18,9 @@ import click
 
 from nkitools import options
 from nkitools.cli.load_run import read_run
+from nkitools.cli.save_runs import must_be_writable
 from nkitools.cli.terminal import console
+from nkitools.rules.top_level import bound_names
 
 if TYPE_CHECKING:
     from nkitools.record.run import Run
@@ -55,8 +58,10 @@ def compare_targets(
     """
     from nkitools.report.agreement import agreement
 
-    file, name = file_and_kernel(kernel)
+    file, name = file_and_kernel(kernel, inputs)
     sides = _sides(between)
+    if keep is not None:
+        must_be_writable(keep)
     with tempfile.TemporaryDirectory() as scratch:
         place = keep or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
@@ -76,13 +81,26 @@ def compare_targets(
     context.exit(int(not found.is_same))
 
 
-def file_and_kernel(kernel: str) -> tuple[str, str]:
-    """Return the two parts of FILE::KERNEL; UsageError, exit code 2, where the text has no kernel or names no file."""
+def file_and_kernel(kernel: str, inputs: str | None) -> tuple[str, str]:
+    """Return the two parts of FILE::KERNEL.
+
+    UsageError, exit code 2, where the text has no kernel or names no file, and where the source of the file shows that
+    it has no such kernel or says no arguments, which ``inputs`` does not name either. Nothing of the file is run.
+    """
     file, separator, name = kernel.rpartition("::")
     if not separator or not name:
         raise click.UsageError(f"{kernel} names no kernel: write FILE::KERNEL")
     if not Path(file).is_file():
         raise click.UsageError(f"{file} is no file")
+    names = bound_names(Path(file).read_text(encoding="utf-8", errors="replace"))
+    if names is not None and name not in names:
+        own = (each for each, by in names.items() if not isinstance(by, ast.Import | ast.ImportFrom))
+        there = ", ".join(sorted(each for each in own if not each.startswith("_")))
+        raise click.UsageError(f"{file} has no kernel {name}; it has {there or 'none'}")
+    if names is not None and inputs is None and "inputs" not in names:
+        from nkitools.targets.comparison_worker import NO_INPUTS
+
+        raise click.UsageError(f"{file} {NO_INPUTS}")
     return file, name
 
 

@@ -36,7 +36,7 @@ def estimate_kernel(kernel: str, chip: str, inputs: str | None, settings: tuple[
     """
     from nkitools.report.estimate_text import estimate_text, side_by_side
 
-    file, name = file_and_kernel(kernel)
+    file, name = file_and_kernel(kernel, inputs)
     chips = [each.strip() for each in chip.split(",") if each.strip()]
     estimates = _estimates(file, name, inputs, chips or [None], settings)
     if as_json:

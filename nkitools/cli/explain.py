@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nkitools.cli.catalogue import plain
+from nkitools.cli.catalogue import completed_rules, plain
 from nkitools.cli.terminal import SEVERITY_STYLES, console
 from nkitools.rules.catalogue import Rule, rule_named
 
@@ -19,7 +19,7 @@ _WIDTH = 100
 
 
 @click.command("explain")
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", shell_complete=completed_rules)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
 def explain_rule(name: str, form: str, every: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,16 @@ from pathlib import Path
 import click
 
 from nkitools.cli.terminal import say
+
+
+def must_be_writable(folder: Path) -> None:
+    """Make a folder, and a file in it for a moment. OSError with the folder's name where that cannot be done."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        error.filename = str(folder)
+        raise
 
 
 def numbered(path: Path, count: int) -> list[Path]:
@@ -41,6 +52,7 @@ def saving(path: Path | None) -> Iterator[Saving]:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a directory" if path.is_dir() else f"cannot be written: there is no directory {path.parent}"
         raise click.UsageError(f"--save: {path} {what}")
+    must_be_writable(path.parent)
     with collect_runs() as runs:
         yield saved
     try:

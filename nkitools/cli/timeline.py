@@ -31,7 +31,5 @@ def write_timeline(output: Path | None, order: bool, run: str) -> None:
         save_timeline(loaded, output, order=order)
     except (ValueError, ModuleNotFoundError) as error:
         raise click.ClickException(str(error)) from None
-    except OSError as error:
-        raise click.UsageError(f"{output} cannot be written: {error.strerror or error}") from None
     label = perfetto_order.LABEL if order else perfetto_time.LABEL
     say(f"nkitools: wrote {output} ({label}); open it at https://ui.perfetto.dev", err=True)

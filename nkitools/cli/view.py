@@ -105,10 +105,7 @@ def _pages(runs: Sequence[Run], path: Path, expected: Argument | None) -> list[P
 
     paths = numbered(path, len(runs))
     for run, file in zip(runs, paths, strict=True):
-        try:
-            write_page(run, file, expected)
-        except OSError as error:
-            raise click.UsageError(f"{file} cannot be written: {error.strerror or error}") from None
+        write_page(run, file, expected)
     return paths
 
 
@@ -116,10 +113,7 @@ def _index(directory: Path, output: Path | None) -> Path:
     from nkitools.report.page.index import write_index
 
     path = output or directory / "index.html"
-    try:
-        tests, skipped = write_index(directory, path)
-    except OSError as error:
-        raise click.UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    tests, skipped = write_index(directory, path)
     for problem in skipped:
         say(f"nkitools: left out: {problem}", err=True)
     if not tests:

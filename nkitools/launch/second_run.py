@@ -17,6 +17,7 @@ import numpy as np
 
 from nkitools import options
 from nkitools.chip.numerics import Array
+from nkitools.launch.call_form import call_form
 from nkitools.launch.frameworks import framework_of
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped, parts_of
@@ -74,6 +75,10 @@ class Again:
         if copies is None and not _gives_the_same(first.outputs, second.outputs):
             return "a second run gives other results: an argument, or a result, has changed since"
         return second
+
+    def form(self) -> dict[str, Any]:
+        """Return the form of the call, see `nkitools.launch.call_form`."""
+        return call_form(self._launch.function, *self._given)
 
     def _remember(self) -> None:
         code = getattr(self._launch.function, "__code__", None)

@@ -38,6 +38,8 @@ class SecondRun(Protocol):
 
     def __call__(self, observer: Observer, first: RunContents) -> RunContents | str: ...
 
+    def form(self) -> dict[str, Any]: ...
+
 
 @dataclass(eq=False)
 class RunContents:
@@ -63,6 +65,7 @@ class RunContents:
     # The most that its arguments and tensors in HBM took of the host at one time.
     peak_bytes: int = field(default=0, repr=False)
     again: SecondRun | None = field(default=None, repr=False)  # the same launch on the same arguments
+    kept_call: dict[str, Any] | None = field(default=None, repr=False)  # of a run out of a file: `call`
 
     def __post_init__(self) -> None:
         self.prints = as_prints(self.prints)
@@ -71,6 +74,11 @@ class RunContents:
     def instructions(self) -> Instructions:
         """Return the issued instructions: name, engine, operands, file and line of each."""
         return Instructions(self.all_records)
+
+    @property
+    def call(self) -> dict[str, Any] | None:
+        """Return the kernel's place and its arguments without elements, `nkitools.launch.call_form`; None: not kept."""
+        return self.kept_call if self.again is None else self.again.form()
 
     @property
     def writes(self) -> list[Written]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 
 _SIMULATED = ("sim", "official")
+NO_INPUTS = (
+    "says no inputs: give it `inputs`, a tuple of arrays, a dictionary by name or a function that returns one; or name "
+    "a file of arrays, --inputs FILE.npz"
+)
 SIDES = (*_SIMULATED, "hw", "neuron", "tpu", "gpu")
 
 
@@ -71,10 +75,7 @@ def inputs_of(module: ModuleType, file: str | None) -> tuple[tuple[Any, ...], di
         return (), dict(inputs)
     if isinstance(inputs, (tuple, list)):
         return tuple(inputs), {}
-    raise BadRequest(
-        f"{module.__file__} says no inputs: give it `inputs`, a tuple of arrays, a dictionary by name or a function "
-        "that returns one; or name a file of arrays, --inputs FILE.npz"
-    )
+    raise BadRequest(f"{module.__file__} {NO_INPUTS}")
 
 
 def play(request: Mapping[str, Any]) -> None:

@@ -102,6 +102,17 @@ def test_arguments_come_from_a_file(author: Author, tmp_path: Path) -> None:
     assert "says no inputs: give it `inputs`" in done.stderr
 
 
+def test_nothing_runs_before_the_command_is_right(author: Author, tmp_path: Path) -> None:
+    """A file without the kernel, or without inputs, is not run; a folder that cannot be made is one sentence."""
+    (tmp_path / "loud.py").write_text("print('ran')\n\n\ndef kernel(x):\n    return x\n")
+    (tmp_path / "file").write_text("")
+    for args in (("loud.py::other",), ("loud.py::kernel",), ("square.py::square", "--keep", "file/kept")):
+        done = author.run(*args)
+        assert done.returncode == 2
+        assert "ran\n" not in done.stdout + done.stderr
+    assert done.stderr == "Error: file/kept cannot be read or written: Not a directory\n"
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -47,7 +47,7 @@ def test_mistakes_are_said() -> None:
     done = timeline("missing.json")
     assert (done.exit_code, "missing.json cannot be read" in done.stderr) == (2, True)
     done = timeline("-o", "nowhere/x.pftrace", "run.json")
-    assert (done.exit_code, "nowhere/x.pftrace cannot be written" in done.stderr) == (2, True)
+    assert (done.exit_code, "x.pftrace cannot be read or written" in done.stderr) == (2, True)
     Run("giou", "neuron", outputs=np.ones(1)).save("device.json")
     done = timeline("device.json")
     assert done.exit_code == 1

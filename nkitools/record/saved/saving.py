@@ -6,6 +6,7 @@ unknown ones; where a key leaves or changes its meaning ``version`` grows.
 - ``format``: ``"nkitools-run"``; ``version``: 1; ``made_by``: the version of nkitools
 - ``kernel``, ``target``, ``chip``, ``precision``: as in the `Run`; ``settings``: the other settings of its launch
 - ``peak_bytes``: the most that its arguments and tensors in HBM took of the host at one time
+- ``call``: null, or the form of the call (`nkitools.launch.call_form`): the kernel's place, arguments without elements
 - ``error``: null, or ``{"type", "text", "finding"}``: the exception that ended it, and the place of its finding in
   ``findings`` (else the finding itself, or null)
 - ``outputs``: a value (see `nkitools.record.saved.encoding`): arrays are ``{"array": ...}``,
@@ -61,6 +62,7 @@ def run_as_plain(run: RunContents, *, compress: bool = True) -> dict[str, Any]:
         "precision": run.precision,
         "settings": run.settings,
         "peak_bytes": run.peak_bytes,
+        "call": run.call,
         "error": _error(run),
         "outputs": encoded_value(run.outputs, compress=compress),
         "prints": run.prints,

@@ -1,0 +1,51 @@
+"""``nkitools new``: a kernel, its reference and its tests, to start from."""
+
+from __future__ import annotations
+
+import keyword
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from nkitools.cli.terminal import say
+
+KINDS = ("nki", "legacy", "pallas", "customop")
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAME = "template_name"  # as the templates have it
+# The names that a kernel's own file could not have beside its tests.
+_TAKEN = sys.stdlib_module_names | {
+    "inputs", "jax", "load", "neuronxcc", "nki", "nkitools", "numpy", "operators", "pytest", "reference",
+}  # fmt: skip
+
+
+@click.command("new")
+@click.argument("name")
+@click.option("--kind", type=click.Choice(KINDS), default="nki", show_default=True, help="The kind of kernel.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    help="The folder of the files.  [default: this one]",
+)
+def new_kernel(name: str, kind: str, into: Path) -> None:
+    """Write a kernel NAME with a reference and tests that pass: NAME.py and test_NAME.py.
+
+    ``nki`` is the modern dialect, ``legacy`` that of neuronxcc.nki, ``pallas`` a kernel for TPUs and ``customop`` a
+    C++ operator, in two sources. Each is a small whole one, to be changed line by line while its tests run. No file
+    is overwritten.
+    """
+    if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or name in _TAKEN:
+        raise click.BadParameter(f"{name} cannot be the name of a kernel's file and function", param_hint="'NAME'")
+    sources = sorted(path for path in (_TEMPLATES / kind).iterdir() if path.is_file())
+    files = {into / path.name.replace(_NAME, name): path for path in sources}
+    there = [str(path) for path in files if path.exists()]
+    if there:
+        raise click.UsageError(f"{' and '.join(there)}: already there, nothing is written")
+    into.mkdir(parents=True, exist_ok=True)
+    for path, source in files.items():
+        path.write_text(source.read_text(encoding="utf-8").replace(_NAME, name), encoding="utf-8")
+    for path in files:
+        say(str(path))
+    say(f"run the tests: pytest -m sim {shlex.quote(str(into / f'test_{name}.py'))}")

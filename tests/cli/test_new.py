@@ -1,0 +1,83 @@
+"""New kernels: files that pass their own tests, and that overwrite nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nkitools.cli import main
+from nkitools.cli.new import KINDS
+
+
+def new(*args: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["new", *args], catch_exceptions=False)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_kernel_passes_its_tests(kind: str, tmp_path: Path) -> None:
+    """The command that `new` prints runs them, and every one passes; nothing is found."""
+    if kind == "pallas" and find_spec("jax") is None:
+        pytest.skip("jax is not installed")
+    done = new("centred", "--kind", kind, "--into", str(tmp_path))
+    assert done.exit_code == 0
+    *files, command = done.output.splitlines()
+    assert sorted(path.name for path in map(Path, files)) == sorted(path.name for path in tmp_path.iterdir())
+    assert not any("template_name" in path.read_text() for path in tmp_path.iterdir())
+    _, _, words = command.partition(": ")
+    ran = subprocess.run(
+        [sys.executable, "-m", *words.split(), "-p", "no:cacheprovider"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " 0 findings" in ran.stdout
+    assert "3 passed" in ran.stdout or "4 passed" in ran.stdout
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """Where one of the files is there, none is written, and the command says which."""
+    (tmp_path / "test_rows.py").write_text("mine")
+    done = new("rows", "--into", str(tmp_path))
+    assert done.exit_code == 2
+    assert "test_rows.py: already there, nothing is written" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["test_rows.py"]
+
+
+@pytest.mark.parametrize("name", ["2d", "for", "numpy", "a-b", "json", "größe"])
+def test_a_name_that_python_could_not_import_is_refused(name: str, tmp_path: Path) -> None:
+    """Also one that would hide a module which the tests import."""
+    done = new(name, "--into", str(tmp_path))
+    assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert f"{name} cannot be the name" in done.output
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    """Exit code 2; here a file stands in the folder's place."""
+    (tmp_path / "file").write_text("")
+    done = new("rows", "--into", str(tmp_path / "file" / "below"))
+    assert done.exit_code == 2
+    assert done.output.splitlines()[-1].startswith("Error: ")
+    assert done.output.splitlines()[-1].endswith("cannot be read or written: Not a directory")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_line(shell: str) -> None:
+    """It names the variable that click reads, with the shell's own source."""
+    done = CliRunner().invoke(main, ["completion", shell])
+    assert f"_NKITOOLS_COMPLETE={shell}_source nkitools" in done.output
+
+
+def test_rules_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tab key offers commands and rule ids."""
+    monkeypatch.setenv("COMP_WORDS", "nkitools explain NK10")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    done = CliRunner().invoke(
+        main, [], env={"_NKITOOLS_COMPLETE": "bash_complete"}, prog_name="nkitools", catch_exceptions=False
+    )
+    assert "plain,NK101" in done.output.splitlines()
+    assert not any("NK20" in line for line in done.output.splitlines())
