@@ -8,15 +8,16 @@ and anything else ``{"other": its text}``.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
-from nkitools.chip.argument_types import Argument
+from nkitools.chip.argument_types import Argument, FrameworkArray, Kernel
 from nkitools.launch.frameworks import framework_of
 
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def call_form(function: Any, args: Argument, kwargs: dict[str, Argument]) -> dict[str, Any]:
+def call_form(function: Kernel, args: Sequence[Argument], kwargs: dict[str, Argument]) -> dict[str, Any]:
     """Return the form of a call, with the place of the kernel's function."""
     code = getattr(function, "__code__", None)
     return {
@@ -31,8 +32,8 @@ def call_form(function: Any, args: Argument, kwargs: dict[str, Argument]) -> dic
 def _form(value: Argument) -> dict[str, Any]:
     framework = framework_of(value)
     if framework is not None:
-        array = framework.to_numpy("", value)
-        form = {"dtype": array.dtype.name, "shape": list(array.shape)}
+        array = framework.to_numpy("", cast("FrameworkArray", value))
+        form: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
         if array.dtype.kind in "iu" and array.size:
             form |= {"low": int(array.min()), "high": int(array.max())}
         return form
