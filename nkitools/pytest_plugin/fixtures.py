@@ -93,13 +93,17 @@ class KernelRunner:
         *args: Argument,
         allow: str | Sequence[str] = (),
         reference: Argument = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        equal_nan: bool | None = None,
         **kwargs: Argument,
     ) -> Any:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
 
         Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
         the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
-        it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. Raises what
+        it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. ``rtol``,
+        ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's. Raises what
         the kernel raises, ``KernelError`` for a broken rule among it, and ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
@@ -111,7 +115,11 @@ class KernelRunner:
         if self._target == "hw":
             kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
             _refuse_unfit(target, kernel, args, kwargs, self._recorder.asked_devices())
-        expected = _expected(reference, args, kwargs)
+        stated = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
+        stated = {name: value for name, value in stated.items() if value is not None}
+        if reference is None:
+            kwargs |= stated
+        expected = _expected(reference, args, kwargs, stated)
         with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
             try:
                 full = _in_full_precision(target, kernel, args, kwargs)
@@ -201,14 +209,16 @@ class KernelBenchmark:
             count_as_used(benchmark)
 
 
-def _expected(reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Reference | None:
+def _expected(
+    reference: Argument, args: tuple[Any, ...], kwargs: dict[str, Any], stated: dict[str, Any]
+) -> Reference | None:
     if reference is None:
         return None
     from nkitools.record.expected_outputs import Reference
 
     if callable(reference):
         reference = reference(*args, **{name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES})
-    return Reference(reference)
+    return Reference(reference, **stated)
 
 
 def _target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:

@@ -30,7 +30,8 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
     from nkitools.report.run_json import described
 
     name = file_name(nodeid)
-    pages, failed = _write_pages(Path(directory), name.removesuffix(".json"), nodeid, runs)
+    stem = name.removesuffix(".json")
+    pages, failed = _write_pages(Path(directory), stem, nodeid, runs, passed=outcome == "passed")
     told = [{**described(run), "page": pages.get(number)} for number, run in enumerate(runs)]
     report = {"schema": SCHEMA, "test": nodeid, "outcome": outcome, "runs": told}
     try:
@@ -40,7 +41,9 @@ def write_report(directory: str, nodeid: str, outcome: str, runs: Sequence[Run])
     return failed
 
 
-def _write_pages(directory: Path, stem: str, title: str, runs: Sequence[Run]) -> tuple[dict[int, str], list[str]]:
+def _write_pages(
+    directory: Path, stem: str, title: str, runs: Sequence[Run], *, passed: bool
+) -> tuple[dict[int, str], list[str]]:
     """Return the names of the pages by the number of the run, and what went wrong."""
     from nkitools.report.page import write_page
 
@@ -49,7 +52,7 @@ def _write_pages(directory: Path, stem: str, title: str, runs: Sequence[Run]) ->
     for number in _shown(runs):
         name = f"{stem}.html" if len(runs) == 1 else f"{stem}-{number + 1}.html"
         try:
-            write_page(runs[number], directory / name, title=title)
+            write_page(runs[number], directory / name, title=title, passed=passed)
         except OSError as error:
             failed.append(f"page {name} in {directory} cannot be written: {error.strerror or error}")
         except Exception as error:  # a fault of ours in showing a run must not cost the test its result

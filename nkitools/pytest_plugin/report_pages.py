@@ -71,7 +71,8 @@ def _take(run: Run, actual: Any, desired: Any, variables: Mapping[str, Any]) -> 
         if at is not None and other is not None:
             known: list[Any] = [None] * len(outputs)
             known[at] = other
-            run.reference = Reference(known, _number(variables.get("rtol")), _number(variables.get("atol")))
+            rtol, atol = _number(variables.get("rtol")), _number(variables.get("atol"))
+            run.reference = Reference(known, rtol, atol, variables.get("equal_nan") is not False)
             return True
     return False
 

@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 class Reference:
     """The expected outputs, in the same containers, and their allowed difference.
 
-    An element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy and torch. None: by the dtype of the
-    output, as in torch.testing.assert_close.
+    Where ``rtol`` or ``atol`` is stated an element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy and
+    torch. Without both the dtype of the output decides, see `nkitools.report.tolerance`.
     """
 
     values: Argument
-    rtol: float | None = None
-    atol: float | None = None
+    rtol: float | None = None  # relative; 0 where only atol is stated
+    atol: float | None = None  # absolute; 0 where only rtol is stated
+    equal_nan: bool = True  # whether a NaN agrees with a NaN
+
+    @property
+    def is_stated(self) -> bool:
+        """Return whether a tolerance was stated."""
+        return self.rtol is not None or self.atol is not None

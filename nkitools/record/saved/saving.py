@@ -90,7 +90,8 @@ def _reference(run: RunContents, compress: bool) -> dict[str, Any] | None:
     found = run.reference
     if found is None:
         return None
-    return {"values": encoded_value(found.values, compress=compress), "rtol": found.rtol, "atol": found.atol}
+    stated = {"rtol": found.rtol, "atol": found.atol, "equal_nan": found.equal_nan}
+    return {"values": encoded_value(found.values, compress=compress), **stated}
 
 
 def _own_fields(run: RunContents) -> list[str]:

@@ -28,8 +28,9 @@ class Comparison:
     """An output and what it should be.
 
     ``message`` says why they cannot be compared, else ''. ``wrong`` is a mask, ``distance`` the absolute difference
-    (NaN where one of the two is no number). ``worst`` is the index of the largest difference among the wrong elements,
-    a NaN before all others. ``tiles`` are the instructions that wrote wrong elements last: position and how many.
+    (NaN where one of the two is no number). ``worst`` is the index of the largest difference, among the wrong elements
+    where there are any, a NaN before all others. ``tiles`` are the instructions that wrote wrong elements last:
+    position and how many.
     """
 
     message: str = ""
@@ -38,6 +39,7 @@ class Comparison:
     distance: Array | None = None
     rtol: float = 0.0
     atol: float = 0.0
+    tolerance: str = ""  # where it comes from: stated, dtype, or none
     worst: tuple[int, ...] = ()
     tiles: Sequence[tuple[int, int]] = ()
 
@@ -60,17 +62,23 @@ class Comparison:
         return {**counts, "from": low, "to": max(high, low + 1), "bins": bins.tolist()}
 
 
-def compared(outputs: Any, reference: Reference) -> list[Comparison]:
-    """Return a comparison for each array among the outputs, in their order."""
+def compared(outputs: Any, reference: Reference, *, passed: bool = False) -> list[Comparison]:
+    """Return a comparison for each array among the outputs, in their order.
+
+    ``passed``: the outputs are those of a test that has passed. If it states no tolerance, numbers of any difference
+    agree, and only a NaN or an infinity that the reference has not is wrong.
+    """
     ours = list(leaves(outputs))
     theirs = list(leaves(reference.values, "reference"))
     if len(ours) != len(theirs):
         message = f"the kernel returns {len(ours)} arrays, the reference has {len(theirs)}"
         return [Comparison(message) for _ in ours]
-    return [_compare(mine, other, reference) for (_, mine), (_, other) in zip(ours, theirs, strict=True)]
+    return [
+        _compare(mine, other, reference, passed=passed) for (_, mine), (_, other) in zip(ours, theirs, strict=True)
+    ]
 
 
-def _compare(ours: Any, theirs: Any, reference: Reference) -> Comparison:
+def _compare(ours: Any, theirs: Any, reference: Reference, *, passed: bool) -> Comparison:
     if theirs is None:
         return Comparison("no reference was given for this output")
     if not isinstance(ours, np.ndarray) or not isinstance(theirs, (np.ndarray, int, float)):
@@ -80,13 +88,34 @@ def _compare(ours: Any, theirs: Any, reference: Reference) -> Comparison:
         return Comparison(f"the output has shape {list(ours.shape)}, the reference {list(theirs.shape)}")
     try:
         first, second = numbers_of(ours), np.broadcast_to(numbers_of(theirs), ours.shape)
-        rtol, atol = Tolerance(reference.rtol, reference.atol).of((ours.dtype.name, _narrowed(theirs)))
+        dtypes = ours.dtype.name, _narrowed(theirs)
+        rtol, atol, tolerance, wrong = _judged(first, second, dtypes, reference, passed=passed)
     except (TypeError, ValueError) as error:
         return Comparison(f"the output and the reference cannot be compared: {error}")
-    wrong = diverging(first, second, rtol, atol)
     with np.errstate(all="ignore"):
         distance = np.where(first == second, 0.0, np.abs(first - second))
-    return Comparison("", np.asarray(theirs), wrong, distance, rtol, atol, _worst(wrong, distance))
+    return Comparison("", np.asarray(theirs), wrong, distance, rtol, atol, tolerance, _worst(wrong, distance))
+
+
+def _judged(
+    first: Array, second: Array, dtypes: tuple[str, str], reference: Reference, *, passed: bool
+) -> tuple[float, float, str, Array]:
+    """Return the tolerances, where they come from, and which elements are wrong."""
+    if reference.is_stated:
+        rtol, atol, tolerance = reference.rtol or 0.0, reference.atol or 0.0, "stated"
+        with np.errstate(all="ignore"):
+            near = np.abs(first - second) <= atol + rtol * np.abs(second)
+        finite = np.isfinite(first) & np.isfinite(second)
+        wrong = ~((first == second) | (near & finite) | (np.isnan(first) & np.isnan(second)))
+    else:
+        rtol, atol = Tolerance().of(dtypes)
+        tolerance = "none" if passed else "dtype"
+        wrong = diverging(first, second, rtol, atol)
+        if passed:
+            wrong &= ~(np.isfinite(first) & np.isfinite(second))
+    if not reference.equal_nan:
+        wrong |= np.isnan(first) & np.isnan(second)
+    return rtol, atol, tolerance, wrong
 
 
 def _narrowed(array: Array) -> str:
@@ -95,9 +124,9 @@ def _narrowed(array: Array) -> str:
 
 
 def _worst(wrong: Array, distance: Array) -> tuple[int, ...]:
-    if not wrong.any():
+    if not wrong.any() and not (distance > 0).any():
         return ()
-    ranked = np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1.0)
+    ranked = np.where(wrong | ~wrong.any(), np.where(np.isnan(distance), np.inf, distance), -1.0)
     return tuple(int(at) for at in np.unravel_index(int(np.argmax(ranked)), ranked.shape))
 
 

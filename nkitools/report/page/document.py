@@ -25,18 +25,24 @@ _EXPORT = re.compile(r"^export (function|const) (\w+)", re.MULTILINE)
 
 
 def page(
-    run: Run, expected: Argument | None = None, *, rtol: float | None = None, atol: float | None = None, title: str = ""
+    run: Run,
+    expected: Argument | None = None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    title: str = "",
+    passed: bool = False,
 ) -> str:
     """Return the page of a run as one HTML text, which needs nothing from outside.
 
     ``expected``: what the outputs should be (arrays in the containers that the kernel returns). ``rtol`` and ``atol``:
     the allowed differences. Without ``expected`` the run's own reference is taken, if it has one. Values of
-    instructions are there as far as the run was watched (`nkitools.record.watch.watching.watching`). TypeError for an
-    argument that is no run.
+    instructions are there as far as the run was watched (`nkitools.record.watch.watching.watching`). ``passed``: a test
+    has compared the outputs and passed. TypeError for an argument that is no run.
     """
     must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
-    gathering = Gathering(run, reference, title)
+    gathering = Gathering(run, reference, title, passed=passed)
     text: str = (
         environment()
         .from_string(read_asset("page.html.j2"))
@@ -59,9 +65,10 @@ def write_page(
     rtol: float | None = None,
     atol: float | None = None,
     title: str = "",
+    passed: bool = False,
 ) -> None:
     """Write `page` into a file. OSError where that cannot be written."""
-    text = page(run, expected, rtol=rtol, atol=atol, title=title)
+    text = page(run, expected, rtol=rtol, atol=atol, title=title, passed=passed)
     write_whole(path, text)
 
 

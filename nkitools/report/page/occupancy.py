@@ -19,9 +19,6 @@ from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
 
-_MOST = 20_000  # lives of a memory that are laid out
-
-
 class Life(NamedTuple):
     """A tensor on chip from one position to another (inclusive): where, in partitions and bytes of them."""
 
@@ -42,7 +39,7 @@ def lives_of(record: Record, columns: Columns, chip: Generation) -> dict[str, li
     addressed = Tiles.of_memories(record, chip, has_address=True)
     for memory, tiles in Tiles.of_memories(record, chip).items():
         lives = [*_lives(accesses, addressed[memory], chip), *_lives(accesses, tiles, chip)]
-        free = sorted((each for each in lives if not each.placed), key=lambda each: each.begin)[:_MOST]
+        free = sorted((each for each in lives if not each.placed), key=lambda each: each.begin)
         laid = [each for each in lives if each.placed]
         for own in _by_core(record, free).values():
             laid += _laid_out(own, chip)

@@ -37,9 +37,10 @@ _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than on
 class Gathering:
     """A run as the page's data. ``tables`` are for JSON; ``tiles`` are the bytes of the values in the tables."""
 
-    def __init__(self, run: Run, reference: Reference | None, title: str = "") -> None:
+    def __init__(self, run: Run, reference: Reference | None, title: str = "", *, passed: bool = False) -> None:
         self.run = run
         self.reference = reference
+        self.passed = passed
         self._named = {name: Table() for name in _NAMED}
         self._shown: list[Shown] = []
         self._columns = [Columns(record) for record in run.all_records]
@@ -249,7 +250,7 @@ class Gathering:
 
     def _outputs(self) -> list[dict[str, Any]]:
         parts = list(leaves(self.run.outputs))
-        found = [None] * len(parts) if self.reference is None else compared(self.run.outputs, self.reference)
+        found = [None] * len(parts) if self.reference is None else self._compared(self.reference)
         kept = [at for at, (_, value) in enumerate(parts) if isinstance(value, np.ndarray)]
         arrays, comparisons = [parts[at] for at in kept], [found[at] for at in kept]
         places = [(at, each) for at, record in enumerate(self.run.all_records) for each in record.outputs]
@@ -258,6 +259,9 @@ class Gathering:
             self._output(name, value, comparison, place)
             for (name, value), comparison, place in zip(arrays, comparisons, known, strict=True)
         ]
+
+    def _compared(self, reference: Reference) -> list[Comparison]:
+        return compared(self.run.outputs, reference, passed=self.passed)
 
     def _output(
         self, name: str, value: Any, comparison: Comparison | None, place: tuple[int, Access] | None
@@ -292,6 +296,7 @@ class Gathering:
             "message": "",
             "count": found.count,
             "size": int(value.size),
+            "tolerance": found.tolerance,
             "rtol": found.rtol,
             "atol": found.atol,
             "worst": list(found.worst),

@@ -16,13 +16,13 @@ function mixed(stops, share) {
 
 // How values become colours: `low` to `high`, around zero where values have both signs.
 export function scaleOf(low, high, kind = "") {
-  if (low === null || high === null || low === undefined) return { low: 0, high: 1, stops: SEQUENTIAL };
+  if (low === null || high === null || low === undefined) return { low: null, high: null, stops: SEQUENTIAL };
   if (kind === "error") return { low: 0, high: high || 1, stops: ERRORS };
   if (low < 0 && high > 0) {
     const reach = Math.max(-low, high);
     return { low: -reach, high: reach, stops: DIVERGING };
   }
-  return { low, high: high > low ? high : low + 1, stops: SEQUENTIAL };
+  return { low, high, stops: SEQUENTIAL };
 }
 
 const table = new Map();
@@ -34,7 +34,7 @@ function paletteOf(stops) {
 export function picture(shownTile, scale) {
   const { rows, columns, values, states } = shownTile;
   const image = new ImageData(columns, rows);
-  const palette = paletteOf(scale.stops), reach = 255 / (scale.high - scale.low);
+  const palette = paletteOf(scale.stops), reach = scale.high > scale.low ? 255 / (scale.high - scale.low) : 0;
   for (let at = 0; at < values.length; at++) {
     const state = states[at];
     let rgb;
@@ -126,7 +126,7 @@ export function legend(scale, { nan, inf, unwritten }, hidden = "unwritten") {
   });
   const mark = (kind, text) => h("span.mark", {}, h(`i.swatch.${kind}`), text);
   return h("div.legend", {},
-    h("span", {}, shown(scale.low, 4)), bar, h("span", {}, shown(scale.high, 4)),
+    scale.low !== null && [h("span", {}, shown(scale.low, 4)), scale.high > scale.low && [bar, h("span", {}, shown(scale.high, 4))]],
     nan > 0 && mark("nan", `NaN ${nan}`), inf > 0 && mark("inf", `inf ${inf}`),
     unwritten > 0 && mark("unwritten", `${hidden} ${unwritten}`));
 }

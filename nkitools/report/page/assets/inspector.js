@@ -1,7 +1,7 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  GIVEN, NEVER_WRITTEN, consumersOf, dtypeOf, limitsOf, nameOf, numbers, numbersText, operandsOf, othersOf, placeText, planOf,
+  GIVEN, NEVER_WRITTEN, consumersOf, count, dtypeOf, limitsOf, nameOf, numbers, numbersText, operandsOf, othersOf, placeText, planOf,
   region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
@@ -82,7 +82,8 @@ function empty() {
     h("h2", {}, "Select a line of the source"),
     h("p", {}, some
       ? "Lines with a bar at their left wrote or printed tiles: choose one with the mouse or with ↑ and ↓, then step through its iterations with ← and →."
-      : "This run was not watched, so that no values were kept. Run it again with --nki-report, or inside nkitools.watching()."));
+      : !count ? `It ran on ${run.run.target}: the page has its prints, findings and outputs, and none of its instructions.`
+        : `This run was not watched, so that no values were kept.${run.title ? "" : " Run it again with --nki-report, or inside nkitools.watching()."}`));
 }
 
 function heading(item) {

@@ -1,6 +1,6 @@
 // The page: its parts put together.
 import { fill, h } from "./dom.js";
-import { count, prints, run } from "./data.js";
+import { count, numbers, prints, run } from "./data.js";
 import * as findings from "./findings.js";
 import * as inspector from "./inspector.js";
 import * as instructions from "./instructions.js";
@@ -23,15 +23,20 @@ const PANES = [
   { name: "inputs", title: "Inputs", number: run.inputs.length, element: arrays.inputs, draw: arrays.draw },
 ];
 
+const isCompared = ({ comparison }) => comparison && !comparison.message;
+
 function verdict() {
   const wrong = run.outputs.reduce((sum, each) => sum + (each.comparison?.count ?? 0), 0);
   const errors = run.findings.filter((each) => each.severity === "error").length;
   if (run.run.error && !errors) return h("span.pill.bad", {}, "ended with an error");
   if (errors) return h("span.pill.bad", {}, counted(errors, "error"));
   if (wrong) return h("span.pill.bad", {}, `${counted(wrong, "wrong element")}`);
+  const strange = run.outputs.filter((each) => !isCompared(each)).reduce((sum, each) => sum + numbers(each.tile).nan, 0);
+  if (strange) return h("span.pill.warning", {}, `${grouped(strange)} NaN in the outputs`);
   if (run.findings.length) return h("span.pill.warning", {}, counted(run.findings.length, "finding"));
-  const compared = run.outputs.some((each) => each.comparison && !each.comparison.message);
-  return h("span.pill.good", {}, compared ? "agrees with the reference" : "no findings");
+  if (!run.outputs.some(isCompared)) return h("span.pill.hint", {}, "no findings, no reference");
+  return h("span.pill.good", {}, run.outputs.every((each) => each.comparison?.tolerance !== "none")
+    ? "agrees with the reference" : "no findings, no tolerance stated");
 }
 
 function top() {
@@ -46,10 +51,21 @@ const tabs = h("div.tabs", { role: "tablist", "aria-label": "Panes" });
 const pane = h("div.shown", { role: "tabpanel", tabindex: 0, id: "pane" });
 const drawn = new Set();
 
+// The arrow keys go from tab to tab; Tab goes on to the pane.
+function otherTab(event) {
+  const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!way) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const at = PANES.findIndex((each) => each.name === state.tab);
+  set({ tab: PANES[(at + way + PANES.length) % PANES.length].name });
+  document.getElementById(`tab-${state.tab}`).focus();
+}
+
 function showPane() {
   const found = PANES.find((each) => each.name === state.tab) ?? PANES[0];
   fill(tabs, PANES.map((each, at) => h("button", {
-    role: "tab", id: `tab-${each.name}`, "aria-selected": each === found, title: `key ${at + 1}`, onclick: () => set({ tab: each.name }),
+    role: "tab", id: `tab-${each.name}`, "aria-selected": each === found, tabindex: each === found ? 0 : -1, onkeydown: otherTab, title: `key ${at + 1}`, onclick: () => set({ tab: each.name }),
   }, each.title, each.number !== undefined && h("span.number", {}, grouped(each.number)))));
   if (pane.firstChild !== found.element) fill(pane, found.element);
   pane.setAttribute("aria-labelledby", `tab-${found.name}`);
@@ -62,6 +78,7 @@ fill(document.getElementById("app"), top(),
 source.start();
 listen((changed) => {
   if (changed.has("tab")) showPane();
+  if (changed.has("finding")) findings.markFinding(state.finding);
 });
 listenToKeys(PANES, (found) => set({ tab: found.name }));
 showPane();

@@ -31,12 +31,18 @@ function curveOf(name) {
 
 function timeline(name, width) {
   const memory = run.memory[name], height = 74, found = curveOf(name);
-  const peak = Math.max(0, ...[...found.values()].map((curve) => curve.reduce((most, each) => Math.max(most, each), 0)));
+  let peak = 0, peakAt = 0;
+  for (const curve of found.values()) curve.forEach((each, at) => { if (each > peak) [peak, peakAt] = [each, at]; });
   const top = Math.max(1, peak * 1.08, Math.min(memory.usable * 1.05, peak * 4));
   const picture = canvas(width, height, (context) => {
     const y = (value) => height - (value / top) * (height - 6);
-    [...found.values()].forEach((curve) => {
-      context.fillStyle = color("accent");
+    [...found].forEach(([program, curve], number) => {
+      context.fillStyle = found.size > 1 ? `hsl(${HUES[number % HUES.length]} 60% 55%)` : color("accent");
+      if (found.size > 1) {
+        const first = instructions.program.indexOf(program);
+        context.font = "11px system-ui, sans-serif";
+        context.fillText(turnText(0, program), Math.min(width - 70, (first / Math.max(1, count)) * width + 2), 11);
+      }
       context.globalAlpha = 0.45;
       context.beginPath();
       context.moveTo(0, height);
@@ -67,7 +73,9 @@ function timeline(name, width) {
   picture.setAttribute("aria-label", `${name} in use over the run; at most ${bytes(Math.round(peak))} of each partition`);
   picture.style.cursor = "pointer";
   picture.addEventListener("click", (event) => showPosition(Math.min(count - 1, Math.floor((event.offsetX / picture.clientWidth) * count))));
-  return h("div", {}, h("h4", {}, `${name} over the run`, h("span.sub", {}, ` at most ${bytes(Math.round(peak))} of the ${bytes(memory.usable)} of a partition`)), picture);
+  return h("div", {}, h("h4", {}, `${name} over the run`, h("span.sub", {}, ` at most ${bytes(Math.round(peak))} of the ${bytes(memory.usable)} of a partition, `,
+    h("button.link", { onclick: () => showPosition(Math.min(count - 1, peakAt)) }, "show the peak"),
+    found.size > 1 && `; each of the ${found.size} programs has a memory of its own`)), picture);
 }
 
 function aliveNow(memory) {

@@ -3,7 +3,7 @@ import { canvas, color, fill, h } from "./dom.js";
 import { limitsOf, numbers, numbersText, placeText, run, turnText, writeAt } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
 import { showArray, showPosition } from "./choose.js";
-import { nameOfOutput } from "./overview.js";
+import { nameOfOutput, toleranceText } from "./overview.js";
 import { counted, grouped, shape, shown } from "./words.js";
 
 export const outputs = h("div.arrays");
@@ -33,8 +33,8 @@ function output(each) {
   const low = Math.min(ours.low ?? 0, theirs.low ?? 0), high = Math.max(ours.high ?? 0, theirs.high ?? 0);
   const wrong = comparison.count;
   return h("article", {}, head,
-    h("p", {}, h(`span.pill.${wrong ? "bad" : "good"}`, {}, wrong ? `${grouped(wrong)} of ${grouped(comparison.size)} differ` : "agrees"),
-      ` tolerance ${shown(comparison.rtol)} relative, ${shown(comparison.atol)} absolute`),
+    h("p", {}, h(`span.pill.${wrong ? "bad" : "good"}`, {}, wrong ? `${grouped(wrong)} of ${grouped(comparison.size)} differ` : comparison.tolerance === "none" ? "not judged" : "agrees"),
+      ` ${toleranceText(comparison)}`),
     h("div.figures", {}, figure(name, each, each.tile, "", low, high), figure("Reference", each, comparison.expected, "", low, high),
       figure("Absolute difference", each, comparison.distance, "error"), wrong > 0 && figure("Wrong elements", each, comparison.wrong, "error")),
     wrong > 0 && h("div.details", {}, worst(each, comparison), histogram(comparison), tiles(comparison)));

@@ -1,6 +1,6 @@
 // The first look: what is wrong with this run, gravest first, each with a way to where it happened.
 import { fill, h } from "./dom.js";
-import { count, nameOf, placeText, run, turnText, writeAt, writes } from "./data.js";
+import { count, nameOf, numbers, placeText, run, turnText, writeAt, writes } from "./data.js";
 import { showItem, showPosition } from "./choose.js";
 import { firstStrange } from "./series.js";
 import { showFinding } from "./source.js";
@@ -22,15 +22,18 @@ const go = (text, onclick) => h("button.go", { onclick }, text);
 
 function differences() {
   return run.outputs.filter((each) => each.comparison).map((output) => {
-    const { message, count, size, worst, largest, tiles, ours, theirs } = output.comparison;
+    const { message, count, size, worst, largest, tiles, ours, theirs, tolerance } = output.comparison;
     const name = nameOfOutput(output);
     if (message) return card("warning", `${name} was not compared`, message);
-    if (!count) return card("good", `${name} agrees with the reference`, `All ${grouped(size)} elements, within the tolerance.`);
+    const within = toleranceText(output.comparison);
+    if (!count && tolerance === "none") return card("hint", `${name} beside the reference`, [`The test has passed and states no tolerance to run_kernel. ${
+      worst.length ? `The largest difference, ${shown(largest)}, is at [${worst.join(", ")}].` : "Every element is equal."}`]);
+    if (!count) return card("good", `${name} agrees with the reference`, `All ${grouped(size)} elements, within ${within}.`);
     const first = tiles[0]?.[0];
     const turn = first === undefined ? "" : turnOf(first);
     return card("error", `${name} differs from the reference`,
       [`${grouped(count)} of ${counted(size, "element")}; the worst at [${worst.join(", ")}]: ${ours}, where the reference has ${theirs}`,
-        largest === null ? "." : ` (off by ${shown(largest)}).`,
+        largest === null ? "." : ` (off by ${shown(largest)}).`, ` The tolerance is ${within}.`,
         first !== undefined && [" The first wrong tile was written by ", h("b", {}, placeText(run.instructions.place[first])),
           turn && [" in the turn ", h("b", {}, turn)], "."]],
       h("p", {}, first !== undefined && go("Show the first wrong tile", () => showPosition(first)),
@@ -38,9 +41,25 @@ function differences() {
   });
 }
 
+// The tolerance of a comparison, and where it comes from.
+export function toleranceText({ rtol, atol, tolerance }) {
+  if (tolerance === "none") return "no tolerance";
+  return tolerance === "stated" ? `the stated tolerance: ${shown(atol)} + ${shown(rtol)} × |reference|`
+    : `what the dtype rounds: ${shown(rtol)} relative (no tolerance was stated)`;
+}
+
 export function nameOfOutput(output) {
   const tensor = output.storage === undefined ? "" : run.storages[output.storage][0];
-  return tensor ? `Output ${tensor}` : output.name === "outputs" ? "The output" : `Output ${output.name.replace(/^outputs/, "")}`;
+  const rank = typeof output.rank === "number" ? ` of rank ${output.rank}` : "";
+  return `${tensor ? `Output ${tensor}` : output.name === "outputs" ? "The output" : `Output ${output.name.replace(/^outputs/, "")}`}${rank}`;
+}
+
+// Outputs with NaN that no reference explains.
+function strangeOutputs() {
+  return run.outputs.filter((each) => (!each.comparison || each.comparison.message) && numbers(each.tile).nan > 0).map((output) =>
+    card("warning", `${nameOfOutput(output)} has ${counted(numbers(output.tile).nan, "NaN", "NaN")}`,
+      `${grouped(numbers(output.tile).nan)} of ${counted(output.shape.reduce((product, each) => product * each, 1), "element")}. Without a reference the page cannot say whether they belong there.`,
+      go("Show the output", () => set({ tab: "outputs" }))));
 }
 
 function strange() {
@@ -69,13 +88,14 @@ function findings() {
 
 export function draw() {
   const { error, reduced, watched } = run.run;
-  const cards = [differences(), strange(), findings()].flat().filter(Boolean);
+  const cards = [differences(), strangeOutputs(), strange(), findings()].flat().filter(Boolean);
   fill(element,
     error && !run.findings.length && card("error", "The run ended with an error", error),
     cards.length ? cards : card("good", "Nothing was found",
       "No rule was broken and no element is NaN. Without a reference the page cannot say whether the values are right."),
-    !watched && count > 0 && card("hint", "No values were kept",
-      "This run was not watched: the page shows instructions, memory, prints and findings, but no tiles. Run it with --nki-report, with nkitools view, or inside nkitools.watching()."),
+    !watched && count > 0 && card("hint", "No values were kept", [
+      "This run was not watched: the page shows instructions, memory, prints and findings, but no tiles.", run.title ? "" :
+        " Run it with --nki-report, with nkitools view, or inside nkitools.watching()."]),
     !count && !error && card("hint", "What is known of this run", `It ran on ${run.run.target}, which shows its prints, findings and outputs and none of its instructions.`),
     reduced > 0 && card("hint", "Some values are summaries",
       `Of ${counted(reduced, "value")} only a coarse picture was kept, as the budget was used up; ${grouped(writes.length)} writes were seen.`));

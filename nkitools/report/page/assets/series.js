@@ -14,12 +14,12 @@ for (const items of byPlace.values()) {
 }
 
 export function itemsAt({ file, line }) {
-  return byPlace.get(`${run.files[file].path}\n${line}`) ?? [];
+  return byPlace.get(`${run.files[file]?.path}\n${line}`) ?? [];
 }
 
 // Lines of a file at which something was written or printed, in order.
 export function busyLines(file) {
-  const path = run.files[file].path;
+  const path = run.files[file]?.path;
   const found = new Set();
   for (const key of byPlace.keys()) {
     const [where, line] = key.split("\n");

@@ -81,7 +81,7 @@ export function showFinding(finding) {
     showLine(line, same);
     if (!same) set({ item: null });
   }
-  set({ tab: "findings" });
+  set({ tab: "findings", finding });
 }
 
 // A line with what was written there: in the turn that is shown already, else in the first that is wrong, else the first.

@@ -8,6 +8,7 @@ export const state = {
   item: null, // what the inspector shows: a write, a print, or a whole array
   position: 0, // the moment: an instruction
   tab: "overview",
+  finding: null, // the finding that is marked
   cell: null, // [row, column] of the cells of the tile that is shown
   sameScale: true,
 };

@@ -7,7 +7,7 @@ export function shown(value, digits = 6) {
   if (value === 0) return "0";
   if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-4) return value.toExponential(Math.max(0, digits - 3));
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(Math.max(0, digits - 3)).replace(/\.?0+e/, "e");
   return String(Number(value.toPrecision(digits)));
 }
 
