@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Reference:
     """The expected outputs, in the same containers, and their allowed difference.
 
-    Where ``rtol`` or ``atol`` is stated an element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy and
-    torch. Without both the dtype of the output decides, see `nkitools.report.tolerance`.
+    Where ``rtol`` or ``atol`` is stated an element agrees that is within ``atol + rtol * abs(expected)``, as in NumPy
+    and torch. Without both the dtype of the output decides, see `nkitools.report.tolerance`.
     """
 
     values: Argument

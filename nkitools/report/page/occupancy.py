@@ -19,6 +19,7 @@ from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dataflow.accesses import Accesses
 from nkitools.record.record import Record
 
+
 class Life(NamedTuple):
     """A tensor on chip from one position to another (inclusive): where, in partitions and bytes of them."""
 

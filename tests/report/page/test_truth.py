@@ -37,7 +37,7 @@ def copied(x: Any) -> Any:
 
 
 def test_a_run_without_lines_opens(reader: Reader, tmp_path: Path) -> None:
-    """A run of which no instruction, file or print is known: no script fails, keys work, no advice to do what was done."""
+    """Without an instruction, a file or a print no script fails, and nothing advises to do what was done."""
     run = nkitools.Run("matmul", "pallas", outputs=np.arange(4.0))
     reader.open(written(run, tmp_path, title="test_it[sim]"))
     reader.press("ARROW_DOWN", "ARROW_RIGHT", "2")
@@ -66,7 +66,7 @@ def test_a_passing_test_is_never_red(reader: Reader, tmp_path: Path) -> None:
     assert reader.all(".pill.bad, .card.error, .line.wrong") == []
     reader.open(written(run, tmp_path, expected, rtol=0, atol=1e-5))
     assert "1 wrong element" in reader.text("header.top .pill")
-    assert "the stated tolerance: 1e-5 + 0 × |reference|" in reader.text(".card.error")
+    assert "the stated tolerance: 1e-5 + 0 * |reference|" in reader.text(".card.error")
 
 
 @pytest.mark.parametrize(

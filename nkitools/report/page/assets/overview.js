@@ -44,7 +44,7 @@ function differences() {
 // The tolerance of a comparison, and where it comes from.
 export function toleranceText({ rtol, atol, tolerance }) {
   if (tolerance === "none") return "no tolerance";
-  return tolerance === "stated" ? `the stated tolerance: ${shown(atol)} + ${shown(rtol)} × |reference|`
+  return tolerance === "stated" ? `the stated tolerance: ${shown(atol)} + ${shown(rtol)} * |reference|`
     : `what the dtype rounds: ${shown(rtol)} relative (no tolerance was stated)`;
 }
 
