@@ -104,7 +104,7 @@ class KernelRunner:
         the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
         it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. ``rtol``,
         ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's. Raises
-        what the kernel raises, ``KernelError`` for a broken rule among it, and ValueError where ``allow`` names no rule.
+        what the kernel raises, ``KernelError`` for a broken rule among it; ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
         from nkitools.record.allowed_rules import allow_findings, set_aside
