@@ -91,7 +91,8 @@ def _run(plain: Mapping[str, Any], kind: type[_Run]) -> _Run:
         peak_bytes=int(plain.get("peak_bytes", 0)),  # runs saved before version 0.2 have none
         kept_call=plain.get("call"),  # likewise
         kept_sources={str(file): str(text) for file, text in plain["sources"].items()},
-        reference=reference and Reference(
+        reference=reference
+        and Reference(
             decoded_value(reference["values"]), reference["rtol"], reference["atol"], reference.get("equal_nan", True)
         ),
     )

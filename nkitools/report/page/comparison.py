@@ -73,9 +73,7 @@ def compared(outputs: Any, reference: Reference, *, passed: bool = False) -> lis
     if len(ours) != len(theirs):
         message = f"the kernel returns {len(ours)} arrays, the reference has {len(theirs)}"
         return [Comparison(message) for _ in ours]
-    return [
-        _compare(mine, other, reference, passed=passed) for (_, mine), (_, other) in zip(ours, theirs, strict=True)
-    ]
+    return [_compare(mine, other, reference, passed=passed) for (_, mine), (_, other) in zip(ours, theirs, strict=True)]
 
 
 def _compare(ours: Any, theirs: Any, reference: Reference, *, passed: bool) -> Comparison:
