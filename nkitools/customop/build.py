@@ -138,6 +138,11 @@ def _build(compiler: Compiler, recipe: Recipe, index: Path, key: str, verbose: b
         job.compile()
         included = sorted(job.included())
         operators, kernels = _listed(str(scratch / SHAPE), str(scratch / COMPUTE))
+        bound = {each.name for each in kernels}
+        lost = tuple(dict.fromkeys(each.kernel for each in operators if each.kernel not in bound))
+        if lost:
+            job.compile_kernels(lost)
+            operators, kernels = _listed(str(scratch / SHAPE), str(scratch / COMPUTE))
         built = Built(SHAPE, COMPUTE, tuple(included), job.remarks(), recipe, operators, kernels)
         (scratch / DESCRIPTION).write_text(json.dumps(built.described(), indent=1))
         if verbose and job.said:
@@ -176,6 +181,7 @@ class Job:
     directory: Path
     extra: tuple[str, ...] = ()  # flags beside those of the compiler
     said: str = ""  # the compiler's words so far
+    named: tuple[str, ...] = ()  # kernels that m.def names, and does not spell out in the text of the source
 
     def compile(self) -> None:
         """Compile and link both halves."""
@@ -185,10 +191,17 @@ class Job:
         self._link([unit for unit, _ in shapes], SHAPE)
         self._link([unit for unit, _ in units], COMPUTE)
 
+    def compile_kernels(self, named: tuple[str, ...]) -> None:
+        """Compile and link the half of the kernels once more, with further ones that the other half names."""
+        self.named = named
+        units = self.compute_units()
+        self.compile_units(units)
+        self._link([unit for unit, _ in units], COMPUTE)
+
     def _guessed_kernels(self) -> list[str]:
         texts = [Path(path).read_text(errors="replace") for path in self.recipe.shape]
         found = [without_comments(text) for text in texts]
-        return list(dict.fromkeys(name for text in found for name in _DEFINITION.findall(text)))
+        return list(dict.fromkeys([*(name for text in found for name in _DEFINITION.findall(text)), *self.named]))
 
     def compute_units(self) -> list[tuple[Path, str]]:
         """Return a unit for each compute source; the kernels are bound in the one that defines them."""

@@ -26,7 +26,7 @@ class Library(CompiledLibrary):
 
     def __init__(self, built: Built, path: str, *, multicore: bool, stack_size: int | None) -> None:
         registered, kernels = built.operators, built.kernels
-        _judge_names(built.recipe.name, registered, kernels)
+        _judge_names(built.recipe.name, registered)
         super().__init__(registered[0].library, path, built, multicore, stack_size)
         symbols, shape_symbols = Symbols(built.compute, built.sources), Symbols(built.shape, built.sources)
         self.ops: dict[str, Operator] = {}
@@ -134,7 +134,7 @@ def _stack_size(flags: Sequence[str]) -> int | None:
     return int(sizes[-1])
 
 
-def _judge_names(name: str, registered: Sequence[Registered], kernels: Sequence[Registered]) -> None:
+def _judge_names(name: str, registered: Sequence[Registered]) -> None:
     if not registered:
         raise BuildError(
             f"the shape sources of {name} register no operators: they need NEURON_LIBRARY(name, m) with an m.def(...)"
@@ -148,10 +148,3 @@ def _judge_names(name: str, registered: Sequence[Registered], kernels: Sequence[
         raise BuildError(f"the library {name} registers two operators of the name `{twice}`")
     if len(names) > _MOST_OPERATORS:
         raise BuildError(f"the library {name} registers {len(names)} operators; {_MOST_OPERATORS} are the most")
-    bound = {each.name for each in kernels}
-    lost = next((each for each in registered if each.kernel not in bound), None)
-    if lost is not None:
-        raise BuildError(
-            f"operator `{lost.name}` names the kernel `{lost.kernel}`, which m.def does not spell out in the source: "
-            'write m.def("name", &shape_function, "kernel")'
-        )

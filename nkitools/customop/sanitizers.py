@@ -87,7 +87,7 @@ def _program(built: Built) -> str:
     with locked(key) as place:
         if not place.exists():
             with being_built(place) as scratch:
-                job = Job(compiler, prepared, recipe, scratch, SANITIZE)
+                job = Job(compiler, prepared, recipe, scratch, SANITIZE, named=tuple(one.name for one in built.kernels))
                 units = [*job.compute_units(), (RUNTIME / "main.cpp", "")]
                 job.compile_units(units)
                 objects = [str(job.object_of(unit)) for unit, _ in units]
