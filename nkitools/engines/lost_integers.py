@@ -45,11 +45,18 @@ def watched(
             return unwatched
         kept = [_aside(each, destination) for each in operands]
         result: Array | None = compute(destination, *operands)
-        if any(_reaches_beyond(each) for each in (destination, *kept[: len(inputs)])):
+        if any(map(_reaches_beyond, (destination, *kept))):
             _note(evidence, exact(*kept), destination)
         return result
 
     return watching
+
+
+def note_sum(values: Array, exact: Callable[[Array], Array], result: Array) -> None:
+    """Note sums of float32 values that are integers and whose sum in float64 is another integer than ``result``."""
+    evidence = EVIDENCE.get()
+    if evidence is not None and _reaches_beyond(result):
+        _note(evidence, exact(values.astype(np.float64)), result)
 
 
 def _aside(operand: Operand, destination: Array) -> Operand:
@@ -62,7 +69,7 @@ def _aside(operand: Operand, destination: Array) -> Operand:
 def _reaches_beyond(values: Operand) -> bool:
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.dtype.itemsize < _WORD:
         return False
-    return bool(values.size) and bool(values.max() > HELD or values.min() < -HELD)
+    return bool(values.size) and bool(values.max() >= HELD or values.min() <= -HELD)  # 2**24 + 1 becomes 2**24
 
 
 def _note(evidence: list[Any], wanted: Array, destination: Array) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import float32, int32, uint32
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array
@@ -47,11 +48,11 @@ def tensor_tensor(
     nothing in PSUM on the GpSimd Engine, which does ``nl.power`` and, by default, int32 and uint32. Arithmetic runs in
     float32 and is cast once to ``dst.dtype``; int32/uint32 throughout is exact on the GpSimd Engine; bitvec operators
     need integers.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_tensor (NKI 0.6).
     """
     operator = guards.binary_operator(check, "op", op)
-    guards.in_simulation_only(check, "op", operator)
+    guards.documented_operator(check, "op", operator)
     guards.one_of(check, "engine", engine, engines, (engines.vector, engines.gpsimd, engines.unknown))
     guards.tiles(check, dst=dst, data1=data1, data2=data2)
     guards.same_elements(check, ("data1", data1), ("data2", data2))
@@ -121,15 +122,15 @@ def tensor_scalar(
     (NeuronCore-v3 on) does multiply, add, and multiply then add; the GpSimd Engine does rsqrt. int32 and uint32 vector
     operands are taken where ``data`` and ``dst`` are of such a dtype too, and then computed exactly: the docstring
     mentions that address-arithmetic form without describing it.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar (NKI 0.6).
     """
     first = guards.operator(check, "op0", op0)
     second = None if op1 is None else guards.operator(check, "op1", op1)
     _operand_forms(check, first, operand0, second, operand1)
-    guards.in_simulation_only(check, "op0", first)
+    guards.documented_operator(check, "op0", first)
     if second is not None:
-        guards.in_simulation_only(check, "op1", second)
+        guards.documented_operator(check, "op1", second)
     guards.tiles(check, dst=dst, data=data)
     guards.same_elements(check, ("dst", dst), ("data", data))
     guards.not_packed(check, dst=dst, data=data)
@@ -204,9 +205,18 @@ def _scalar_engine(check: Check, engine: engines, operators: tuple[Operator, ...
             "NK206",
             f"`engine`={engine}: the Scalar Engine does nl.multiply, nl.add, and nl.multiply then nl.add, not {asked}",
         )
+    _check_root(check, chosen, names)
     dst, data, operand0, operand1 = tensors
     guards.gpsimd_reaches(check, chosen, dst=dst, data=data, operand0=operand0, operand1=operand1)
     return chosen
+
+
+def _check_root(check: Check, chosen: engines, names: tuple[str, ...]) -> None:
+    """NK621: a reverse square root on the Vector Engine, asked for or since the GpSimd Engine cannot reach PSUM."""
+    if "rsqrt" in names and chosen is engines.vector and current_core(check.instruction).dialect.has_known_issues:
+        message = "nl.rsqrt is documented for the GpSimd Engine, of tiles in SBUF; the Vector Engine computes it here"
+        remedy = "Call nisa.activation(op=nl.rsqrt), on the Scalar Engine, or leave out `engine` for tiles in SBUF."
+        check.goes_beyond(message, remedy=remedy)
 
 
 def _stepwise(

@@ -10,11 +10,12 @@ import numpy as np
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, float32
 from nkitools.chip.numerics import Array, cast, to_float32
 from nkitools.chip.tensor import NkiTensor
-from nkitools.engines.arithmetic import Step, broadcast, steps_of
+from nkitools.engines import lost_integers
+from nkitools.engines.arithmetic import Step, broadcast, steps_in_float64, steps_of
 from nkitools.engines.cast_on_write import in_float32, like, put
 from nkitools.engines.costs import is_bfloat16, streaming
 from nkitools.engines.enums import reduce_cmd as reduce_cmds
-from nkitools.engines.operators import OPERATORS, Operator, OperatorToken
+from nkitools.engines.operators import COMPARISONS, OPERATORS, Operator, OperatorToken
 from nkitools.issue import guards, instruction_guards, reduce_registers, scalar_operands
 from nkitools.issue.element_maps import VECTOR_REGISTERS, made
 from nkitools.issue.element_rules import ALONG_FREE, BROADCAST, SAME, SCAN, Rule
@@ -56,7 +57,7 @@ def scalar_tensor_tensor(
     ``reduce_op`` (here add) nor what reduces without ``reduce_res``: here ``reduce_cmd=reduce`` alone, so that a call
     of before 0.7 leaves the registers alone. ``dtype`` is not in the signature of NKI 0.6, and a public production
     kernel passes it: the result takes it on the way to ``dst.dtype``.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.scalar_tensor_tensor (NKI 0.7).
     """
     first = scalar_operands.arithmetic_operator(check, "op0", op0)
@@ -73,6 +74,10 @@ def scalar_tensor_tensor(
 
     steps = steps_of(first, second, bool(reverse0), bool(reverse1))
     two_steps = _two_steps(steps, dst, data, _between(check, dtype))
+    if dtype is None:
+        exactly, compares = steps_in_float64(steps, data.shape), second.name in COMPARISONS
+        inputs = (data.dtype, operand1.dtype)
+        two_steps = lost_integers.watched(two_steps, exactly, dst.dtype, inputs, compares=compares)
     reduces = reduce_res is not None or reduce_cmd is reduce_cmds.reduce
     compute: Callable[..., Any] = two_steps
     if reduces:
@@ -82,8 +87,8 @@ def scalar_tensor_tensor(
 
     fast = is_bfloat16(data, operand1) and (first.name, second.name) == ("subtract", "multiply")
     factor = 1 if fast and data.layout.free_elements % 2 == 0 else 2
-    inputs = {"data": ALONG_FREE, "operand0": BROADCAST, "operand1": ALONG_FREE}
-    total = reduce_registers.register_elements("vector", reduce_cmd, inputs) if reduces else {}
+    reduced = {"data": ALONG_FREE, "operand0": BROADCAST, "operand1": ALONG_FREE}
+    total = reduce_registers.register_elements("vector", reduce_cmd, reduced) if reduces else {}
     elements = made(total, dst={"data": SAME, "operand0": BROADCAST, "operand1": SAME})
     cycles = streaming(check.chip, data, factor) + (check.chip.min_initiation_cycles if reduce_res is not None else 0)
     lanes = reduce_registers.kept_apart(reduce_cmd, reduce_res) if reduces else "travel"
@@ -162,7 +167,7 @@ def tensor_scalar_reduce(
     receives the registers, negated if ``reduce_res_negate``, which leaves the registers as they are. NKI 0.7 states at
     most 4 dimensions of ``dst`` and ``data``. Memory: SBUF or PSUM. Cost: SDK 2.26; reading the registers out is 64
     cycles of it.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar_reduce (NKI 0.7).
     """
     operator = scalar_operands.arithmetic_operator(check, "op0", op0)
@@ -221,7 +226,8 @@ def _reducing(
             put(destination, out, dtype)
         reduce(out, result, start)
 
-    return compute
+    exactly, compares = steps_in_float64((step,), shape), operator.name in COMPARISONS
+    return lost_integers.watched(compute, exactly, dtype, (data.dtype,), compares=compares)
 
 
 def _check_loaded(check: Check, role: str, value: Any, command: reduce_cmds, data: NkiTensor) -> None:
@@ -255,7 +261,7 @@ def tensor_scalar_cumulative(
     write. With subtract the result before is the right side, so the pseudo code. That also has a ``reverse0``, which
     the signature does not. Dtypes: bfloat16, float16, float32, float8, (u)int8, (u)int16. Memory: SBUF or PSUM. Cost:
     not published; we take one element per cycle.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK507, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_scalar_cumulative (NKI 0.6).
     """
     operator = scalar_operands.arithmetic_operator(check, "op0", op0)
@@ -329,7 +335,7 @@ def tensor_tensor_scan(
     arithmetic; ``reverse0``/``reverse1`` swap their sides. The state stays in float32 between the elements, in order
     over all free dimensions, and is cast to ``dst.dtype`` on write. Equal partitions and elements per partition.
     Memory: SBUF or PSUM, ``data0`` and ``data1`` not both in PSUM. Cost: SDK 2.26.
-    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609, NK615.
+    Errors: NK101, NK102, NK107 to NK111, NK201, NK301, NK306, NK606, NK609, NK615, NK621.
     Source: nki.isa.tensor_tensor_scan (NKI 0.6).
     """
     first = scalar_operands.arithmetic_operator(check, "op0", op0, binary=True)
@@ -345,6 +351,8 @@ def tensor_tensor_scan(
     # 1 * state is the state, bit for bit: a scan of ones is a running reduction of the other tile.
     running = _accumulating(second) if first.name == "multiply" and second.name in _REDUCTIONS else None
     compute = _scanning(steps, running, data0.shape[0], dst.dtype)
+    exactly, inputs = _scanned_in_float64(steps, data0.shape[0]), (data0.dtype, data1.dtype)
+    compute = lost_integers.watched(compute, exactly, dst.dtype, inputs)
 
     elements = made(dst={"data0": SCAN, "data1": SCAN, "initial": BROADCAST})
     return Plan("vector", streaming(check.chip, data0, 2), compute, elements, lanes="apart")
@@ -383,5 +391,23 @@ def _scanning(
             second(result, term, out=result)
             state = result
         put(destination, results.T, dtype)
+
+    return compute
+
+
+def _scanned_in_float64(steps: tuple[Callable[..., Any], Callable[..., Any]], partitions: int) -> Callable[..., Array]:
+    """Return the scan in float64, which holds every 32-bit integer; the function returns the results."""
+    first, second = steps
+
+    def compute(left: Array, right: Array, initial: Value) -> Array:
+        state = np.empty(partitions)
+        state[:] = np.asarray(initial).astype(np.float64).reshape(-1)
+        out = np.empty((right.size // partitions, partitions))
+        factors, terms = (each.astype(np.float64).reshape(partitions, -1).T for each in (left, right))
+        for factor, term, result in zip(factors, terms, out, strict=True):
+            first(factor, state, out=result)
+            second(result, term, out=result)
+            state = result
+        return out.T
 
     return compute

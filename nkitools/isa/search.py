@@ -13,6 +13,7 @@ from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.numerics import Array, to_float32
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
 from nkitools.issue import guards, instruction_guards
@@ -59,8 +60,10 @@ def max8(check: Check, dst: Dst, src: Src, name: str | None = None) -> Plan:
     def compute(destination: Array, values: Array) -> None:
         put(destination, _largest(_candidates(_rows(to_float32(values)))), dtype)
 
+    watching = lost_integers.watched(compute, lambda values: _largest(_rows(_wide(values))), dtype, (src.dtype,))
+
     elements = made(dst={"src": WITHIN_PARTITION})
-    return Plan("vector", float(src.layout.free_elements), compute, elements, lanes="apart")
+    return Plan("vector", float(src.layout.free_elements), watching, elements, lanes="apart")
 
 
 def _largest(rows: Array) -> Array:
@@ -110,8 +113,14 @@ def nc_find_index8(check: Check, dst: Dst, data: Src, vals: Src, name: str | Non
         found, _ = _pair(_rows(to_float32(values)), _rows(to_float32(wanted)), range(FOUND))
         np.copyto(destination, found.astype(destination.dtype).reshape(destination.shape))
 
+    def exactly(values: Array, wanted: Array) -> Array:
+        found, _ = _pair(_rows(_wide(values)), _rows(_wide(wanted)), range(FOUND))
+        return found.astype(dst.dtype.dtype).astype(np.float64)
+
+    watching = lost_integers.watched(compute, exactly, dst.dtype, (data.dtype, vals.dtype))
+
     elements = made(dst={"data": WITHIN_PARTITION, "vals": SCAN})  # equal values take turns, from the first column on
-    return Plan("vector", float(data.layout.free_elements), compute, elements, lanes="apart")
+    return Plan("vector", float(data.layout.free_elements), watching, elements, lanes="apart")
 
 
 @instruction
@@ -150,12 +159,24 @@ def nc_match_replace8(
         if indices is not None:
             np.copyto(indices, found.astype(indices.dtype).reshape(indices.shape))
 
+    def exactly(values: Array, wanted: Array, number: Value, indices: Array | None) -> Array:
+        rows = _wide(_rows(values))
+        _, taken = _pair(rows, _wide(_rows(wanted)), reversed(range(FOUND)))
+        return np.where(taken, np.float32(number), rows)
+
+    watching = lost_integers.watched(compute, exactly, dtype, (data.dtype, vals.dtype))
+
     # An element stays where equal ones before it have taken all values of its kind.
     elements = made(
         dst={"data": SCAN, "vals": WITHIN_PARTITION, "imm": BROADCAST},
         dst_idx={"data": WITHIN_PARTITION, "vals": WITHIN_PARTITION},
     )
-    return Plan("vector", streaming(check.chip, data), compute, elements, lanes="apart")
+    return Plan("vector", streaming(check.chip, data), watching, elements, lanes="apart")
+
+
+def _wide(values: Array) -> Array:
+    """Return values in float64, which holds every 32-bit integer."""
+    return values.astype(np.float64)
 
 
 def _pair(rows: Array, wanted: Array, columns: Iterable[int]) -> tuple[Array, Array]:

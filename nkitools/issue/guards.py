@@ -250,9 +250,15 @@ def _operator(check: Check, role: str, token: OperatorToken) -> Operator:
     return found
 
 
-def in_simulation_only(check: Check, role: str, found: Operator) -> None:
-    """NK615: an operator that no engine has, where the instruction takes operators of all kinds."""
-    if found.name == "divide" and current_core(check.instruction).dialect.has_known_issues:
+def documented_operator(check: Check, role: str, found: Operator) -> None:
+    """NK615, NK621: an operator that no engine has, or that has a page for nisa.activate2 alone."""
+    if found.name not in ("divide", "bypass") or not current_core(check.instruction).dialect.has_known_issues:
+        return
+    if found.name == "bypass":
+        message = f"`{role}`=nl.bypass is documented for nisa.activate2 only; it passes the operand on here"
+        remedy = "Leave the operator out, or call nisa.tensor_copy where nothing is to be computed."
+        check.goes_beyond(message, remedy=remedy)
+    else:
         message = f"`{role}`=nl.divide works in simulation only: division is not available as a hardware instruction"
         remedy = "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))."
         check.goes_beyond(message, remedy=remedy, rule="NK615")

@@ -15,6 +15,7 @@ from nkitools.chip.dtypes import float32
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
+from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.enums import reduce_cmd as commands
 from nkitools.engines.operators import Operator, OperatorToken
@@ -130,6 +131,7 @@ def commanded(
     lanes = Lanes(check.instruction, engine, data)
     identity = 0.0 if operator is None else IDENTITY[operator.name]
     dtype = None if reduce_res is None else reduce_res.dtype
+    exactly = _exactly(command, operator, data, reduce_res, negated)
 
     def reduce(values: Array, result: Array | None, initial: Value | None) -> None:
         if command is not commands.idle:
@@ -141,8 +143,27 @@ def commanded(
         if result is not None and dtype is not None:
             registers = lanes.read() if command is commands.idle else registers
             put(result, np.negative(registers) if negated else registers, dtype)
+            if exactly is not None:
+                lost_integers.note_sum(values, exactly, result)
 
     return reduce
+
+
+def _exactly(
+    command: commands, operator: Operator | None, data: NkiTensor, reduce_res: NkiTensor | None, negated: bool
+) -> Callable[[Array], Array] | None:
+    """Return the reduction of integers in float64, where it starts afresh and its result is an integer (NK307)."""
+    if reduce_res is None or not (data.dtype.is_integer and reduce_res.dtype.is_integer):
+        return None
+    if command is not commands.reset_reduce or operator is None or operator.reduce is None:
+        return None
+    reduce = operator.reduce
+
+    def exactly(values: Array) -> Array:
+        total: Array = reduce(values.reshape(values.shape[0], -1), (1,), False)
+        return -total if negated else total
+
+    return exactly
 
 
 def combine(registers: Array, operator: Operator, values: Array) -> None:

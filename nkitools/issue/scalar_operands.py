@@ -16,11 +16,11 @@ from nkitools.rules.finding import report
 
 
 def arithmetic_operator(check: Check, role: str, token: OperatorToken, *, binary: bool = False) -> Operator:
-    """NK306, NK606, NK615: a math operator that is not one of bits (``binary``: of two operands)."""
+    """NK306, NK606, NK615, NK621: a math operator that is not one of bits (``binary``: of two operands)."""
     found = (guards.binary_operator if binary else guards.operator)(check, role, token)
     if found.kind == "bitvec":
         check.refuse("NK306", f"`{role}`={found} is a bitvec operator; {check.instruction} takes arithmetic ones")
-    guards.in_simulation_only(check, role, found)
+    guards.documented_operator(check, role, found)
     return found
 
 

@@ -10,7 +10,7 @@ from nkitools.isa.move import tensor_copy
 from nkitools.language.creation import converted, ndarray, psum, sbuf
 from nkitools.language.math import check_tile, flag
 from nkitools.language.promotion import result_dtype
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 
 def _two_dimensional(what: str, **tiles: NkiTensor) -> None:
@@ -35,12 +35,14 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     """``x @ y`` of SBUF tiles as a float32 PSUM tile; ``x`` is transposed first, or given so with ``transpose_x``.
 
     Shapes: x [M, K] ([K, M] with ``transpose_x``) and y [K, N], with K, M <= 128 and N as nc_matmul's moving free size.
-    Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609. Source: nki.language.matmul (NKI 0.6).
+    Errors: NK102 to NK108, NK110, NK201, NK301, NK302, NK609, NK615. Source: nki.language.matmul (NKI 0.6).
     """
     _two_dimensional("matmul", x=x, y=y)
     if flag("matmul", "transpose_x", transpose_x):
         stationary = x
     else:
+        remedy = "Load `x` transposed and pass transpose_x=True: nl.matmul(x, y, transpose_x=True)."
+        report("NK615", "nl.matmul without transpose_x=True works in simulation only", about=(x,), remedy=remedy)
         swapped = transpose(x)
         stationary = ndarray(swapped.shape, x.dtype, sbuf)
         tensor_copy(dst=stationary, src=swapped)

@@ -20,7 +20,7 @@ from nkitools.isa.reduce import tensor_reduce
 from nkitools.language.assertion import assertable
 from nkitools.language.creation import ndarray, sbuf
 from nkitools.language.promotion import result_dtype
-from nkitools.rules.finding import refuse
+from nkitools.rules.finding import refuse, report
 
 _NUMBERS = (int, float, np.generic)
 _WHOLE = (int, np.integer)
@@ -108,11 +108,23 @@ def binary_into(dst: NkiTensor, what: str, x: TileOrNumber, y: TileOrNumber) -> 
         tensor_tensor(dst=dst, data1=spread(x, dst.shape), data2=spread(y, dst.shape), op=operator)
 
 
+def _simulated_broadcast(what: str, x: NkiTensor, y: NkiTensor) -> None:
+    """NK615: release notes since NKI 0.3 have the broadcasting of nl's functions of two tiles as not supported."""
+    sentence = f"nl.{what} of {describe(x)} and {describe(y)} works in simulation only: compilers do not broadcast here"
+    remedy = (
+        "Give the instruction a column as its operand: nisa.tensor_scalar(dst, x, op0, operand0=column); "
+        "or a view of the whole shape: column.broadcast(1, n)."
+    )
+    report("NK615", sentence, about=(x, y), remedy=remedy)
+
+
 def binary(what: str, x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None) -> NkiTensor:
     """Return a new SBUF tile of ``x <what> y``."""
     _operands(what, x, y)
     tiles = [each for each in (x, y) if isinstance(each, NkiTensor)]
     shape = tiles[0].shape if tiles[0].shape == tiles[-1].shape else broadcast_shape(what, *tiles)
+    if tiles[0].shape != tiles[-1].shape:
+        _simulated_broadcast(what, *tiles)
     dst = ndarray(shape, result_dtype(dtype, x, y), sbuf)
     binary_into(dst, what, x, y)
     return dst
@@ -139,12 +151,21 @@ def _described(function: Function, name: str, sentence: str) -> Function:
     function.__doc__ = (
         f"{sentence} Tiles or numbers, at least one tile; free dimensions broadcast, partitions are equal. The result "
         "is in SBUF, of the tiles' dtype (promoted where they differ) unless ``dtype`` is given. An operator token. "
-        "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609"
-        f"{', NK615' if name == 'divide' else ''}. Source: nki.language.{name} (NKI 0.6)."
+        "Errors: NK101, NK102, NK107 to NK111, NK201, NK206, NK301, NK606, NK609, "
+        f"NK615. Source: nki.language.{name} (NKI 0.6)."
     )
     return token(name)(function)
 
 
+def _power(x: TileOrNumber, y: TileOrNumber, dtype: DTypeLike | None = None) -> NkiTensor:
+    result = binary("power", x, y, dtype)
+    if is_number(y):
+        remedy = "Pass the exponent as a tile of the same shape (nl.full), or multiply: nl.multiply(x, x)."
+        report("NK615", f"nl.power with the number {y} as exponent works in simulation only", remedy=remedy)
+    return result
+
+
+power = _described(_power, "power", "``x ** y``, on the GpSimd Engine.")
 add = _binary("add", "``x + y``.")
 subtract = _binary("subtract", "``x - y``.")
 multiply = _binary("multiply", "``x * y``.")
@@ -153,7 +174,6 @@ maximum = _binary("maximum", "The larger of ``x`` and ``y``.")
 minimum = _binary("minimum", "The smaller of ``x`` and ``y``.")
 abs_max = _binary("abs_max", "``x`` where ``|x| > |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
 abs_min = _binary("abs_min", "``x`` where ``|x| < |y|``, else ``y``, with its sign (NeuronCore-v4 on).")
-power = _binary("power", "``x ** y``, on the GpSimd Engine.")
 equal = _comparison("equal", "1 where ``x == y``, else 0.")
 not_equal = _comparison("not_equal", "1 where ``x != y``, else 0.")
 less = _comparison("less", "1 where ``x < y``, else 0.")

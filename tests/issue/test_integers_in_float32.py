@@ -12,6 +12,7 @@ import nkitools.dialects.modern.language as nl
 from tests.isa.issued import Issued, empty, issue, tile
 
 LARGE = np.array([[16777217, 3, -16777219, 16777216]], np.int32).repeat(4, axis=0)
+ROWS = np.arange(16777216, 16777224, dtype=np.int32)[None].repeat(4, axis=0)
 SMALL = np.array([[4097, 3, -4097, 4096]], np.int32).repeat(4, axis=0)
 
 
@@ -34,6 +35,12 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "a comparison": (nisa.tensor_scalar, empty((4, 4), nl.uint8), tile(LARGE), nl.equal, 16777216),
     "a comparison into floats": (nisa.tensor_scalar, empty((4, 4)), tile(LARGE), nl.equal, 16777216),
     "a reduction": (nisa.tensor_reduce, words((4, 1)), nl.add, tile(LARGE), 1),
+    "two operators": (nisa.scalar_tensor_tensor, words(), tile(LARGE), nl.add, 0, nl.add, tile(SMALL)),
+    "an operator before a reduction": (nisa.tensor_scalar_reduce, words(), tile(LARGE), nl.add, 0, nl.maximum),
+    "a scan": (nisa.tensor_tensor_scan, words(), tile(np.ones_like(LARGE)), tile(LARGE), 0, nl.multiply, nl.maximum),
+    "the largest": (nisa.max8, words((4, 8)), tile(np.tile(LARGE, 2))),
+    "a place": (nisa.nc_find_index8, words((4, 8), nl.uint32), tile(ROWS), tile(ROWS[:, ::-1])),
+    "a replacement": (nisa.nc_match_replace8, words((4, 8)), tile(ROWS), tile(ROWS + 1), 0),
     "a cast": (nisa.tensor_copy, words(dtype=nl.uint32), tile(np.abs(LARGE))),
     "a cast by DMA": (nisa.dma_copy, words(dtype=nl.uint32), tile(np.abs(LARGE), "hbm")),
 }
@@ -86,3 +93,22 @@ def test_what_saturates_is_another_rule() -> None:
     """NK304 has the elements beyond the destination, and says so alone."""
     big = tile(np.full((4, 4), 2147483647, np.int32))
     assert issue(nisa.tensor_scalar, words(), big, nl.multiply, 2).rules == ["NK304"]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_sum_of_held_integers_may_not_be_held(negated: bool) -> None:
+    """Each of the elements is below 2**24, the sum that the reduce registers give back is not."""
+    halves = tile(np.array([[8388609, 8388608]], np.int32).repeat(4, axis=0))
+    total = words((4, 1))
+    args = (words((4, 2)), halves, nl.add, 0, nl.add, total)
+    (message,) = lost(issue(nisa.tensor_scalar_reduce, *args, reduce_res_negate=negated))
+    sign = "-" if negated else ""
+    assert "4 of 4 elements" in message
+    assert f"the first at [0, 0]: {sign}16777217 becomes {sign}16777216" in message
+
+
+def test_a_scan_goes_beyond_by_adding() -> None:
+    """Each sum is held up to 2**24; the last one is odd and beyond."""
+    ones, steps = tile(np.ones((4, 3), np.int32)), tile(np.array([[8388608, 8388608, 1]], np.int32).repeat(4, axis=0))
+    (message,) = lost(issue(nisa.tensor_tensor_scan, words((4, 3)), ones, steps, 0, nl.multiply, nl.add))
+    assert "the first at [0, 2]: 16777217 becomes 16777216" in message

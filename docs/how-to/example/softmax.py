@@ -10,5 +10,6 @@ def softmax(x):
         exponentials = nl.exp(rows)
         sums = nl.sum(exponentials, axis=1, keepdims=True)
         nl.device_print("sums", sums)
-        nl.store(out[t * 128 : (t + 1) * 128], nl.multiply(exponentials, nl.reciprocal(sums)))
+        factors = nl.reciprocal(sums).broadcast(1, x.shape[1])
+        nl.store(out[t * 128 : (t + 1) * 128], nl.multiply(exponentials, factors))
     return out
