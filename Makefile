@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help sim quick test soak bench mutants field calibrate compare-official lint format docs clean
+.PHONY: help sim quick test soak bench mutants field calibrate compare-official lint format docs dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+dist: $(VENV)/dev.stamp ## build wheel, sdist, checksums and SBOM into dist, twice and compared (then: ARGS=smoke)
+	$(BIN)/python -m release $(ARGS)
+
 clean: ## remove whatever make has made, the environment included
 	rm -rf $(VENV) .venv-official dist docs/_build docs/reference/calibration.md docs/reference/chips.md docs/reference/coverage.md docs/reference/options.md docs/reference/rules.md
 	rm -rf .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache .soak
@@ -78,10 +81,12 @@ $(BIN)/python:
 # One stamp a set of packages: what has a stamp older than pyproject.toml is brought up to date.
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing nkitools with what its tests need"
-	@$(PIP_INSTALL) --editable '.[pallas,test]'
+	@$(PIP_INSTALL) --upgrade 'pip>=25.1'
+	@$(PIP_INSTALL) --editable '.[pallas,perfetto,test]' --group test
+	@$(BIN)/python -m nkitools.dialects.stub_files >$(VENV)/stubs.log
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/test.stamp
 	@echo "installing the linters and what builds the documentation"
-	@$(PIP_INSTALL) --editable '.[dev,pallas,test]'
+	@$(PIP_INSTALL) --editable '.[pallas,perfetto,test]' --group dev
 	@touch $@

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nkitools.rules.finding import Finding, KernelError, NotModelled
     from nkitools.sweeps.tune import tune
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported when first asked for, so that `import nkitools` stays light.
 _LAZY = {
@@ -72,14 +72,16 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("customop", "mx", "pallas", "strategies"):
-        return import_module(f"nkitools.{name}")
-    if name in _LAZY:
-        value = getattr(import_module(_LAZY[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'nkitools' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker sees the names above, and complains of any other
+
+    def __getattr__(name: str) -> Any:
+        if name in ("customop", "mx", "pallas", "strategies"):
+            return import_module(f"nkitools.{name}")
+        if name in _LAZY:
+            value = getattr(import_module(_LAZY[name]), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module 'nkitools' has no attribute {name!r}")
 
 
 def _notebook_frame(run: Run) -> str:

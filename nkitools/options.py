@@ -149,6 +149,11 @@ _TABLE = (
         help="compare what kernels return on the two targets, test by test, and fail where they differ",
     ),
     Option(name="require_hw", default=False, help="fail hw tests whose device is missing, where they would be skipped"),
+    Option(
+        name="require_run",
+        default=False,
+        help="fail a test with a fixture of nkitools in which no kernel has run: a library took its fallback",
+    ),
     Option(name="prints", default=False, help="show device prints of passing tests too"),
     Option(
         name="findings",

@@ -71,6 +71,12 @@ def source_of(name: str) -> str | None:
     return f"{_ROOM}.{_SOURCES[name]}" if name in _SOURCES else None
 
 
+def modules_served() -> dict[str, str]:
+    """Return AWS's modules of the two dialects, each with the module of nkitools that stands in for it."""
+    roots = ("nki", "neuronxcc")
+    return {name: f"{_ROOM}.{source}" for name, source in _SOURCES.items() if name.partition(".")[0] in roots}
+
+
 class _DialectLoader(Loader):
     """Makes a fresh module that shows a dialect's public names (``neuronxcc`` itself: an empty package)."""
 

@@ -10,11 +10,18 @@ from nkitools.pytest_plugin.adoption import pytest_collect_directory, pytest_pyc
 from nkitools.pytest_plugin.command_line import pytest_addoption
 from nkitools.pytest_plugin.configure import pytest_collection_finish, pytest_configure, pytest_load_initial_conftests
 from nkitools.pytest_plugin.devices import pytest_runtest_call, pytest_runtest_setup
-from nkitools.pytest_plugin.fixtures import _nki_target, device_prints, expect_finding, kernel_benchmark, run_kernel
+from nkitools.pytest_plugin.fixtures import (
+    _nki_target,
+    device_prints,
+    expect_finding,
+    kernel_benchmark,
+    kernels_ran,
+    run_kernel,
+)  # fmt: skip
 from nkitools.pytest_plugin.marks import pytest_generate_tests, pytest_itemcollected, pytest_pycollect_makeitem
 
 __all__ = [
-    "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "pytest_addoption",
+    "_nki_target", "device_prints", "expect_finding", "kernel_benchmark", "kernels_ran", "pytest_addoption",
     "pytest_collect_directory", "pytest_collection_finish", "pytest_configure", "pytest_generate_tests",
     "pytest_itemcollected", "pytest_load_initial_conftests", "pytest_pycollect_makeitem", "pytest_pycollect_makemodule",
     "pytest_runtest_call", "pytest_runtest_setup", "run_kernel",

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.devices import IN_WORKER
-from nkitools.pytest_plugin.marks import target_of
+from nkitools.pytest_plugin.marks import IN_WORKER, target_of
 from nkitools.rules.shown_text import shown
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from nkitools import options
 from nkitools.options import OPTIONS
 from nkitools.pytest_plugin.adoption import Adoption, FirstImport, adoption_of, initial_conftests, is_said
 from nkitools.pytest_plugin.command_line import all_decided, decided
-from nkitools.pytest_plugin.devices import IN_WORKER
-from nkitools.pytest_plugin.marks import MARKS, needs_hardware
+from nkitools.pytest_plugin.marks import IN_WORKER, MARKS, needs_hardware
 from nkitools.pytest_plugin.recording import RECORDER, Recorder
 from nkitools.pytest_plugin.summary import Summary
 

@@ -9,9 +9,6 @@ import pytest
 from nkitools import options
 from nkitools.pytest_plugin.marks import asked_devices, needs_hardware
 
-# Set in the process for hardware tests.
-IN_WORKER = "NKITOOLS_HW_WORKER"
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -6,8 +6,10 @@ What they hold belongs to the running test, and under ``@given`` to the current 
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pytest
 
@@ -43,7 +45,8 @@ def _nki_target(request: pytest.FixtureRequest) -> str:
 def run_kernel(_nki_target: str, pytestconfig: pytest.Config) -> KernelRunner:
     """Run a kernel on the target of the test: ``outputs = run_kernel(kernel, *arrays, **kwargs)``.
 
-    Takes an NKI kernel or a JAX function with Pallas calls. The test becomes two, ``[sim]`` and ``[hw]``.
+    Takes an NKI kernel or a JAX function with Pallas calls. The test is ``[sim]``; its variant ``[hw]`` is made where a
+    device is there, where ``-m`` names hw, and with ``--nki-require-hw``.
     ``run_kernel.run`` is the whole run of the last call: outputs, prints, findings, instructions. ``allow`` names rules
     whose findings are accepted in this call, ``reference`` what the outputs should be; like ``grid``, ``chip``,
     ``nki_version``, ``ranks`` and ``rules`` they do not reach the kernel, whose own parameter of such a name is passed
@@ -58,6 +61,15 @@ def device_prints(pytestconfig: pytest.Config) -> DevicePrints:
     from nkitools.pytest_plugin.prints_fixture import DevicePrints
 
     return DevicePrints(pytestconfig.stash[RECORDER])
+
+
+@pytest.fixture(scope="session")
+def kernels_ran(pytestconfig: pytest.Config) -> KernelsRan:
+    """Return the names of the kernels that have run in this test so far, by whatever way in: a live sequence.
+
+    For a library that chooses between a kernel and a fallback: ``assert kernels_ran == ["softmax"]``.
+    """
+    return KernelsRan(pytestconfig.stash[RECORDER])
 
 
 @pytest.fixture(scope="session")
@@ -131,6 +143,7 @@ class KernelRunner:
                     set_aside(each)
                 # A run that failed is the most interesting one. The first: kernels may launch others inside.
                 self._recorder.last_run = runs[0] if runs else None
+        _remind_of_gradients((args, kwargs), run.outputs)
         self._recorder.last_run = run
         self._recorder.asked_for.append((run, full))
         run.reference = expected
@@ -146,6 +159,34 @@ class KernelRunner:
 
     def __repr__(self) -> str:
         return f"<run_kernel on {self._target}>"
+
+
+class KernelsRan(Sequence[str]):
+    """The names of the kernels of the running test, in the order in which they began."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def _names(self) -> list[str]:
+        return [run.kernel for run in self._recorder.runs]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self._names()[index]
+
+    def __len__(self) -> int:
+        return len(self._recorder.runs)
+
+    def __eq__(self, other: object) -> bool:
+        return self._names() == (list(other) if isinstance(other, (list, tuple, KernelsRan)) else other)
+
+    def __repr__(self) -> str:
+        return repr(self._names())
 
 
 class NegativeTest:
@@ -207,6 +248,30 @@ class KernelBenchmark:
             refuse(str(error))
         finally:
             count_as_used(benchmark)
+
+
+class GradientReminder(UserWarning):
+    """An argument of a kernel requires a gradient, and its results carry none."""
+
+
+def _remind_of_gradients(given: Any, outputs: Any) -> None:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():  # within torch.autograd.Function it is off
+        return
+    if _requires_gradient(given, torch) and not _requires_gradient(outputs, torch):
+        warnings.warn(
+            "an argument requires a gradient, and the kernel's results carry none: backward() ends here. Call the "
+            "kernel in the forward of a torch.autograd.Function, or pass tensor.detach().",
+            GradientReminder,
+            stacklevel=3,
+        )
+
+
+def _requires_gradient(value: Any, torch: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return bool(value.requires_grad)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(_requires_gradient(each, torch) for each in parts)
 
 
 def _expected(

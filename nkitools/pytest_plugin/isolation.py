@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from nkitools import options
-from nkitools.pytest_plugin.devices import IN_WORKER, missing_for
-from nkitools.pytest_plugin.marks import needs_hardware
+from nkitools.pytest_plugin.devices import missing_for
+from nkitools.pytest_plugin.marks import IN_WORKER, needs_hardware
 
 if TYPE_CHECKING:
     from nkitools.pytest_plugin.process import HardwareProcess

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any
 
 import pytest
@@ -20,7 +22,11 @@ MARKS = {
 TARGET_FIXTURE = "_nki_target"
 _PLUGIN = "nkitools.pytest_plugin."
 # Rules are judged in simulation: a test that expects a finding runs there, unless its author says otherwise.
-_FIXTURES_OF_SIM = ("expect_finding",)
+_FIXTURES_OF_SIM = ("expect_finding", "kernels_ran")
+
+# Set in the process for hardware tests.
+IN_WORKER = "NKITOOLS_HW_WORKER"
+_WANTED = pytest.StashKey[bool]()
 
 _TARGET_OF = {"sim": "sim", "simulation": "sim", "hw": "hw"}
 _MARKS_OF = {"sim": ("sim", "simulation"), "hw": ("hw",)}
@@ -38,7 +44,7 @@ def asked_targets(item: pytest.Item) -> set[str]:
 
     The marks of a test that uses no fixture of nkitools are its project's own, unless the option ``marks`` is on.
     """
-    if not (_uses_ours(item) or options.value("marks")):
+    if not (uses_ours(item) or options.value("marks")):
         return set()
     marked = {_TARGET_OF[mark.name] for mark in item.iter_markers() if mark.name in _TARGET_OF}
     asked_for = getattr(item, "fixturenames", ())
@@ -46,7 +52,7 @@ def asked_targets(item: pytest.Item) -> set[str]:
     return marked or {"sim" for fixture in of_sim if fixture in asked_for}
 
 
-def _uses_ours(item: pytest.Item) -> bool:
+def uses_ours(item: pytest.Item) -> bool:
     """Return whether a test asks for a fixture of nkitools, and not for another plugin's or its own of that name."""
     found = getattr(item, "_fixtureinfo", None)
     defined = {} if found is None else found.name2fixturedefs
@@ -76,9 +82,38 @@ def asked_devices(item: pytest.Item) -> tuple[str, ...]:
 
 @pytest.hookimpl(tryfirst=True)  # the target comes first in the names of tests
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make two variants of a test that asks for a target, itself or by a fixture."""
+    """Make the variants of a test that asks for a target, itself or by a fixture."""
     if TARGET_FIXTURE in metafunc.fixturenames:
-        metafunc.parametrize(TARGET_FIXTURE, ["sim", "hw"], indirect=True, scope="session")
+        targets = (
+            ["sim", "hw"] if _is_for_hardware(metafunc.definition) or _wants_hardware(metafunc.config) else ["sim"]
+        )
+        metafunc.parametrize(TARGET_FIXTURE, targets, indirect=True, scope="session")
+
+
+def _is_for_hardware(test: pytest.Item) -> bool:
+    """Return whether a test, or a case of its parameters, has the mark hw."""
+    cases = [case for mark in test.iter_markers("parametrize") for case in _listed(mark.args[1:2])]
+    marks = [mark for case in cases for mark in getattr(case, "marks", ())]
+    return any(test.iter_markers("hw")) or any(mark.name == "hw" for mark in marks)
+
+
+def _listed(cases: tuple[Any, ...]) -> list[Any]:
+    return list(cases[0]) if cases and isinstance(cases[0], (list, tuple)) else []
+
+
+def _wants_hardware(config: pytest.Config) -> bool:
+    """Return whether tests get a variant on hardware: a device is there, or the session's flags ask for one."""
+    if _WANTED not in config.stash:
+        asked = re.search(r"\bhw\b", " ".join((config.option.markexpr, config.option.keyword, *config.args)))
+        named = options.value("require_hw") or options.value("target") or options.value("compare") == "sim,hw"
+        config.stash[_WANTED] = bool(asked or named or os.environ.get(IN_WORKER)) or not _missing_devices()
+    return config.stash[_WANTED]
+
+
+def _missing_devices() -> str:
+    from nkitools.targets import missing_devices
+
+    return missing_devices(())
 
 
 @pytest.hookimpl(wrapper=True)

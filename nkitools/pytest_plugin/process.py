@@ -24,7 +24,7 @@ import pytest
 
 from nkitools import options
 from nkitools.pytest_plugin.benchmarks import replay
-from nkitools.pytest_plugin.devices import IN_WORKER
+from nkitools.pytest_plugin.marks import IN_WORKER
 
 if TYPE_CHECKING:
     from nkitools.targets import Device

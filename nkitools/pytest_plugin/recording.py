@@ -12,7 +12,7 @@ import pytest
 
 from nkitools import options
 from nkitools.pytest_plugin.allow_mark import allowed_by_marks, wrong_marks
-from nkitools.pytest_plugin.marks import asked_devices
+from nkitools.pytest_plugin.marks import asked_devices, uses_ours
 from nkitools.pytest_plugin.report_files import warn, write_report
 from nkitools.record.run_listeners import collect_runs
 
@@ -86,7 +86,13 @@ class Recorder:
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
         """Let each Hypothesis example begin anew."""
         with _before_each_example(item, self._begin_example):
-            return (yield)
+            result = yield
+        if options.value("require_run") and uses_ours(item) and not self._has_run():
+            pytest.fail("no kernel has run in this test (--nki-require-run)", pytrace=False)
+        return result
+
+    def _has_run(self) -> bool:
+        return bool(self.runs or (self._earlier is not None and self._earlier.kernels))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
@@ -99,6 +105,11 @@ class Recorder:
         report: pytest.TestReport = yield
         if report.outcome != "passed" and self._outcome != "failed":
             self._outcome = report.outcome
+        ended_by = None if call.excinfo is None else getattr(call.excinfo.value, "finding", None)
+        if ended_by is not None and hasattr(ended_by, "slug") and report.failed:
+            from nkitools.pytest_plugin.short_failures import begin_with_rule
+
+            begin_with_rule(report, ended_by, shown_apart=self._config.getoption("showcapture", "all") == "all")
         if tally is not None:
             self._report(report, tally)
         if report.failed and call.when == "call" and call.excinfo is not None and self.runs:

@@ -61,7 +61,7 @@ class Reporter:
             finding = replace(finding, picture=picture())
         self.findings.keep(finding, verdict)
         if verdict.raised:
-            raise error_of(finding)
+            raise error_of(finding) from None
         if fatal:
             raise StopRun
         return True

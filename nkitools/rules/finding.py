@@ -215,7 +215,7 @@ def report(
     if reporter is not None:
         return reporter(rule, message, fatal, about, remedy or rule.remedy, picture)
     if fatal or rule.severity == "error":
-        raise error_of(finding_here(rule, message, remedy))
+        raise error_of(finding_here(rule, message, remedy)) from None
     return False
 
 

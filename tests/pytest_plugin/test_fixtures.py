@@ -29,7 +29,7 @@ def test_it(run_kernel, device_prints):
     assert device_prints == device_prints() == device_prints("x") == first.prints + run_kernel.run.prints
     assert device_prints("y") == []
 """,
-    ).assert_outcomes(passed=1, deselected=1)
+    ).assert_outcomes(passed=1)
 
 
 def test_a_failing_run_is_kept_too(author: Any) -> None:
@@ -47,7 +47,7 @@ def test_it(run_kernel, device_prints):
     assert [finding.rule for finding in run_kernel.run.findings] == ["NK101"]
     assert len(device_prints) == 1
 """,
-    ).assert_outcomes(passed=1, deselected=1)
+    ).assert_outcomes(passed=1)
 
 
 def test_nothing_is_left_for_the_next_test(author: Any) -> None:
@@ -67,7 +67,7 @@ def test_second(run_kernel, device_prints):
     run_kernel(double, 4)
     assert len(device_prints) == 1
 """,
-    ).assert_outcomes(passed=2, deselected=2)
+    ).assert_outcomes(passed=2)
 
 
 def test_device_prints_come_from_every_way_in(author: Any) -> None:
@@ -101,7 +101,7 @@ def test_first(doubled, device_prints):
 def test_second(doubled, device_prints):
     assert not device_prints
 """,
-    ).assert_outcomes(passed=2, deselected=2)
+    ).assert_outcomes(passed=2)
 
 
 GIVEN = """
@@ -135,6 +135,8 @@ def test_hypothesis_takes_them_and_each_example_starts_empty(author: Any) -> Non
 def test_hypothesis_on_methods_has_both_variants(author: Any) -> None:
     """A method under @given runs once for each target without tripping over its two instances."""
     result = author.run(
+        "-m",
+        "sim or hw",
         test="""
 from hypothesis import given, strategies as st
 
@@ -142,7 +144,7 @@ class TestIt:
     @given(x=st.integers(0, 1000))
     def test_double(self, run_kernel, x):
         assert run_kernel(double, x) == 2 * x
-"""
+""",
     )
     result.assert_outcomes(passed=1, skipped=1)
 
@@ -161,7 +163,7 @@ def test_it(run_kernel, x):
     assert run_kernel(double, x) < 100
 """,
     )
-    result.assert_outcomes(failed=1, deselected=1)
+    result.assert_outcomes(failed=1)
     section = result.stdout.str().partition("nki prints")[2]
     assert section.count("[program 0, m=0, n=1, giou.py:41]") == 1
     assert "\n50\n" in section
@@ -181,7 +183,7 @@ def test_wrong(run_kernel, kernel_benchmark):
     kernel_benchmark(double, 4)
 """,
     )
-    result.assert_outcomes(skipped=3, failed=1)
+    result.assert_outcomes(skipped=1, failed=1)
     (reason,) = [line for line in result.outlines if "test_it.py:6" in line and line.startswith("SKIPPED")]
     assert "kernel_benchmark measures on hardware (-m hw): a simulator's wall time says nothing of the chip; " in reason
     assert "estimated" in reason
@@ -244,7 +246,7 @@ def test_with_xdist_every_test_is_counted_once(author: Any) -> None:
     """Workers send what their tests did; the controller adds it up, shows the prints and writes the report there."""
     pytest.importorskip("xdist")
     result = author.run_apart("-n", "2", "--nki-prints", "--nki-report=out", test=MANY)
-    result.assert_outcomes(passed=7, skipped=6)
+    result.assert_outcomes(passed=7)
     result.stdout.fnmatch_lines(
         ["*nki device prints*", "nki: 6 kernels run, 0 findings, 6 device prints; report in *out"]
     )
@@ -256,4 +258,72 @@ def test_in_random_order_nothing_leaks(author: Any, seed: str) -> None:
     """Shuffled tests, targets mixed, see their own runs only."""
     pytest.importorskip("pytest_randomly")
     result = author.run_apart("-p", "pytest_randomly", f"--randomly-seed={seed}", test=MANY)
-    result.assert_outcomes(passed=7, skipped=6)
+    result.assert_outcomes(passed=7)
+
+
+def test_the_kernels_that_ran_are_known_by_name(author: Any) -> None:
+    """A live sequence, empty for each test anew; the test that asks is one of simulation."""
+    result = author.run(
+        "-m",
+        "sim",
+        test="""
+def test_it(kernels_ran, run_kernel):
+    assert kernels_ran == [] and not kernels_ran
+    run_kernel(double, 4)
+    run_kernel(wide, 4)
+    assert kernels_ran == ["double", "wide"] and kernels_ran[0] == "double" and "wide" in kernels_ran
+
+def test_next(kernels_ran):
+    assert len(kernels_ran) == 0
+
+def test_another():
+    pass
+""",
+    )
+    result.assert_outcomes(passed=2, deselected=1)
+
+
+def test_a_run_may_be_required(author: Any) -> None:
+    """--nki-require-run fails a test in which the kernel was not reached; tests without our fixtures are left alone."""
+    test = """
+def compute(run_kernel, x, fast):
+    return run_kernel(double, x) if fast else 2 * x
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_it(run_kernel, fast):
+    assert compute(run_kernel, 4, fast) == 8
+
+def test_other():
+    pass
+"""
+    author.run(test=test).assert_outcomes(passed=3)
+    result = author.run("--nki-require-run", test=test)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["FAILED test_it.py::test_it?sim-False? - *no kernel has run in this test*"])
+
+
+def test_a_lost_gradient_is_said(author: Any) -> None:
+    """Once a call: an argument requires a gradient and no result carries one; not where autograd is off."""
+    pytest.importorskip("torch")
+    test = """
+import warnings
+import torch
+
+def identity(run, x):
+    return x.detach()
+
+def test_it(run_kernel):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="backward.. ends here") as said:
+        run_kernel(identity, x)
+    assert said[0].filename == __file__
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("error")
+        run_kernel(identity, x)
+
+def test_without(run_kernel):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_kernel(identity, torch.ones(2))
+"""
+    author.run_apart(test=test).assert_outcomes(passed=2)

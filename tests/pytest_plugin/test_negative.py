@@ -114,7 +114,7 @@ def test_neither(run_kernel):
     run_kernel(copy, tall)
 """
     result = bare_author.run(*SIM, "--junitxml=junit.xml", test=KERNELS + test)
-    result.assert_outcomes(passed=2, failed=1, deselected=3)
+    result.assert_outcomes(passed=2, failed=1)
     without, with_reason = block(result, "nki allowed findings")[:-1]
     assert without.startswith("test_it.py:11:19: NK101 nl.load: ")
     assert with_reason == f"{without}; allowed: the compiler tiles it"
@@ -139,7 +139,7 @@ def test_it(run_kernel):
     with pytest.raises(ValueError, match="no rule is called 'NK999'"):
         run_kernel(wide, 1, allow="NK999")
 """,
-    ).assert_outcomes(passed=1, deselected=1)
+    ).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_fixture_is_use_enough(pytester: pytest.Pytester, place: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(BY_FIXTURE)
     result = pytester.runpytest_subprocess("-p", "no:randomly", "-o", "pythonpath=.", "--strict-markers", "-m", "sim")
-    result.assert_outcomes(passed=1, deselected=2)
+    result.assert_outcomes(passed=1, deselected=1)
 
 
 @pytest.mark.process

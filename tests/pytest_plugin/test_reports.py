@@ -33,7 +33,7 @@ def giou(run, x):
 """
     )
     result = author.run(*SIM, test="from mine import giou\ndef test_it(run_kernel):\n    run_kernel(giou, [1, 2])\n")
-    result.assert_outcomes(failed=1, deselected=1)
+    result.assert_outcomes(failed=1)
     assert block(result, "nki findings") == [
         "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions",
         "    Split dimension 0.",
@@ -55,7 +55,7 @@ def test_it(run_kernel):
     run_kernel(lambda run: options.value("no such option"))
 """,
     )
-    result.assert_outcomes(failed=1, deselected=1)
+    result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*nkitools/options.py:*: KeyError"])
 
 
@@ -117,7 +117,7 @@ def test_failing(run_kernel):
     assert False
 """,
     )
-    result.assert_outcomes(passed=2, failed=1, deselected=3)
+    result.assert_outcomes(passed=2, failed=1)
     header = "x [program 0, m=0, n=1, giou.py:41] int64 "
     assert block(result, "nki device prints")[:-1] == [
         "test_it.py::test_loud[sim]",
@@ -141,7 +141,7 @@ def test_it(run_kernel, partitions):
     run_kernel(wide, 1, partitions)
 """,
     )
-    result.assert_outcomes(passed=2, deselected=2)
+    result.assert_outcomes(passed=2)
     assert block(result, "nki findings of passing tests")[:-1] == [
         "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions",
         "    Split dimension 0.",
@@ -165,7 +165,7 @@ def test_it(run_kernel, passes):
     assert passes
 """,
     )
-    result.assert_outcomes(passed=1, failed=1, deselected=2)
+    result.assert_outcomes(passed=1, failed=1)
     result.stdout.no_fnmatch_line("*nki findings of passing tests*")
     assert block(result, "nki findings")[0] == "/author/giou.py:7:5: NK101 tensor `x_tile` has 256 partitions"
     result.stdout.fnmatch_lines(["nki: 2 kernels run, 2 findings, 0 device prints"])
@@ -183,7 +183,7 @@ def test_it(run_kernel):
         run_kernel(too_wide, 1)
 """,
     )
-    result.assert_outcomes(passed=1, deselected=1)
+    result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*nki findings*")
     result.stdout.fnmatch_lines(["nki: 1 kernel run, 1 finding, 1 device print"])
 
@@ -205,7 +205,7 @@ def test_wide(run_kernel, later):
 @pytest.mark.sim
 def test_plain(): pass
 """,
-    ).assert_outcomes(passed=2, deselected=1)
+    ).assert_outcomes(passed=2)
     cases = ElementTree.parse(author.pytester.path / "junit.xml").iter("testcase")
     properties = {
         case.get("name"): {entry.get("name"): entry.get("value") for entry in case.iter("property")} for case in cases
@@ -293,7 +293,7 @@ def test_tests_of_one_name_do_not_share_a_file(author: Any) -> None:
 def test_it(run_kernel, x):
     run_kernel(double, x)
 """,
-    ).assert_outcomes(passed=2, deselected=2)
+    ).assert_outcomes(passed=2)
     for kind in ("json", "html"):
         assert len(list((author.pytester.path / "out").glob(f"*.{kind}"))) == 2
 
@@ -314,7 +314,7 @@ def test_it(run_kernel, request):
     run_kernel(double, 1)
 """,
     )
-    result.assert_outcomes(passed=1, deselected=1, warnings=2)
+    result.assert_outcomes(passed=1, warnings=2)
     result.stdout.fnmatch_lines(["*PytestWarning: page test_it.py_test_it_sim-*.html in *out cannot be written:*"])
     result.stdout.fnmatch_lines(["*PytestWarning: test_it.py_test_it_sim-*.json in *out cannot be written:*"])
 
@@ -346,7 +346,18 @@ def test_told(run_kernel):
     run_kernel(kernel, X.copy(), reference=lambda x: 2 * x)
     np.testing.assert_array_equal(run_kernel.run.reference.values, 2 * X)
 """,
-    ).assert_outcomes(passed=1, failed=1, deselected=2)
+    ).assert_outcomes(passed=1, failed=1)
     learned, told = (page.read_text() for page in sorted((bare_author.pytester.path / "out").glob("*.html")))
     assert '"rtol":0.25,"atol":0.5' in learned
     assert '"count":511,"size":512' in told
+
+
+def test_the_short_summary_begins_with_the_rule(author: Any) -> None:
+    """80 columns have the rule and the beginning of its sentence, and a finding is shown once."""
+    result = author.run(test="def test_it(run_kernel):\n    run_kernel(too_wide, 1)\n")
+    text = result.stdout.str()
+    assert "FAILED test_it.py::test_it[sim] - NK101 tensor `x_tile` has 256 partitions" in text
+    assert "nkitools.rules.finding" not in text
+    assert text.count("tensor `x_tile` has 256 partitions") == 2  # in its section, and in the summary
+    result = author.run("--show-capture=no", test="def test_it(run_kernel):\n    run_kernel(too_wide, 1)\n")
+    assert result.stdout.str().count("tensor `x_tile` has 256 partitions") == 2  # in the traceback, and in the summary

@@ -104,8 +104,8 @@ def test_an_ini_directory_is_seen_from_the_ini_file(author: Any) -> None:
     (author.pytester.path / "sub").mkdir()
     os.chdir(author.pytester.path / "sub")
     test = "def test_it(run_kernel):\n    run_kernel(double, 1)\n"
-    author.run("-m", "sim", "..", test=test).assert_outcomes(passed=1, deselected=1)
-    author.run("-m", "sim", "..", "--nki-report=from_flag", test=test).assert_outcomes(passed=1, deselected=1)
+    author.run("-m", "sim", "..", test=test).assert_outcomes(passed=1)
+    author.run("-m", "sim", "..", "--nki-report=from_flag", test=test).assert_outcomes(passed=1)
     assert [path.parent.relative_to(author.pytester.path) for path in author.pytester.path.rglob("*.json")] in (
         [Path("from_ini"), Path("sub/from_flag")],
         [Path("sub/from_flag"), Path("from_ini")],

@@ -19,7 +19,7 @@ def collected(author: Any, *args: str, test: str) -> list[str]:
 
 def test_a_test_of_a_kernel_has_a_variant_for_each_target(author: Any) -> None:
     """[sim] runs on the laptop; [hw] is skipped there, and the reason says what was looked for."""
-    result = author.run("-rs", "-v", test=ONE_TEST)
+    result = author.run("-m", "sim or hw", "-rs", "-v", test=ONE_TEST)
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(
         [
@@ -30,6 +30,14 @@ def test_a_test_of_a_kernel_has_a_variant_for_each_target(author: Any) -> None:
             "no GPU: module jax is not installed",
         ]
     )
+
+
+def test_a_laptop_has_no_variant_on_hardware(author: Any) -> None:
+    """It is made where -m, -k or a node id names it, where hardware is required, and where a device is named."""
+    assert collected(author, test=ONE_TEST) == ["test_double[sim]"]
+    for asked in (["-m", "sim or hw"], ["-k", "hw or sim"], ["--nki-require-hw"], ["--nki-target=neuron"]):
+        assert collected(author, *asked, test=ONE_TEST) == ["test_double[sim]", "test_double[hw]"]
+    assert collected(author, "test_it.py::test_double[hw]", test=ONE_TEST) == ["test_double[hw]"]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +118,8 @@ def test_a_test_may_ask_through_its_fixtures(author: Any) -> None:
     """A fixture that runs a kernel gives its tests the variants, and is computed anew for each target."""
     result = author.run(
         "-v",
+        "-m",
+        "sim or hw",
         test="""
 
 @pytest.fixture(scope="module")

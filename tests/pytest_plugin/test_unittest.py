@@ -53,6 +53,6 @@ def test_it(doubled, n):
     assert doubled in ("aa", "bb")
 """,
     )
-    result.assert_outcomes(passed=4, deselected=4)
+    result.assert_outcomes(passed=4)
     names = sorted(line.split()[0].partition("::")[2] for line in result.outlines if "PASSED" in line)
     assert names == ["test_it[sim-a-1]", "test_it[sim-a-2]", "test_it[sim-b-1]", "test_it[sim-b-2]"]
