@@ -358,6 +358,7 @@ def test_the_short_summary_begins_with_the_rule(author: Any) -> None:
     text = result.stdout.str()
     assert "FAILED test_it.py::test_it[sim] - NK101 tensor `x_tile` has 256 partitions" in text
     assert "nkitools.rules.finding" not in text
-    assert text.count("tensor `x_tile` has 256 partitions") == 2  # in its section, and in the summary
+    assert text.count("NK101 tensor `x_tile` has 256 partitions") == 2  # in its section, and in the summary
+    assert "\nE   NK101 partition-limit\n" in text
     result = author.run("--show-capture=no", test="def test_it(run_kernel):\n    run_kernel(too_wide, 1)\n")
-    assert result.stdout.str().count("tensor `x_tile` has 256 partitions") == 2  # in the traceback, and in the summary
+    assert "\nE   nkitools.rules.finding.KernelError: tensor `x_tile` has 256 partitions (NK101" in result.stdout.str()
