@@ -361,4 +361,4 @@ def test_the_short_summary_begins_with_the_rule(author: Any) -> None:
     assert text.count("NK101 tensor `x_tile` has 256 partitions") == 2  # in its section, and in the summary
     assert "\nE   NK101 partition-limit\n" in text
     result = author.run("--show-capture=no", test="def test_it(run_kernel):\n    run_kernel(too_wide, 1)\n")
-    assert "\nE   nkitools.rules.finding.KernelError: tensor `x_tile` has 256 partitions (NK101" in result.stdout.str()
+    assert "nkitools.rules.finding.KernelError: tensor `x_tile` has 256 partitions (NK101" in result.stdout.str()
