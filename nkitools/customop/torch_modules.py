@@ -47,6 +47,8 @@ class _StandIn:
             sys.modules[name] = parent = module
         assert parent is not None
         vars(parent).update(load=self._adding(libraries.load), load_library=self._adding(libraries.load_library))
+        # torch loads the backend of an installed torch_neuronx 2.10 or higher by this name.
+        vars(sys.modules[ROOT]).update(_autoload=lambda: None)
 
     def remove(self) -> None:
         """Put back what was there, and forget the operators."""
@@ -94,7 +96,7 @@ def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
 def install_torch_stand_in(prefer: str = "auto") -> None:
     """Install it until `remove_torch_stand_in`; twice is as good as once.
 
-    Raises `RealPackage` where AWS's torch_neuronx is installed, unless ``prefer`` is ``"builtin"``; ValueError for
+    Raises `RealPackage` where AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless ``prefer`` is ``"builtin"``; ValueError for
     another ``prefer`` than that and ``"auto"``.
     """
     global _installed
@@ -102,12 +104,20 @@ def install_torch_stand_in(prefer: str = "auto") -> None:
         raise ValueError(f"prefer: must be one of {', '.join(_PREFERENCES)}, it is {prefer!r}")
     if _installed is not None:
         return
-    if prefer == "auto" and (ROOT in sys.modules or PathFinder.find_spec(ROOT) is not None):
+    if prefer == "auto" and _loads_for_the_device():
         raise RealPackage(
             f"{ROOT} is installed here, and its custom_op.load builds for the device; "
             'torch_stand_in(prefer="builtin") takes nkitools\' in its place'
         )
     _installed = _StandIn()
+
+
+def _loads_for_the_device() -> bool:
+    """Return whether AWS's torch_neuronx here has the loader; 2.10 and higher, the native backend, has none."""
+    loaded = sys.modules.get(ROOT)
+    spec = PathFinder.find_spec(ROOT)
+    places = getattr(loaded, "__path__", None) or (spec.submodule_search_locations if spec is not None else None)
+    return places is not None and PathFinder.find_spec(f"{ROOT}.xla_impl", list(places)) is not None
 
 
 def remove_torch_stand_in() -> None:

@@ -15,6 +15,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Literal, Union
 
+from nkitools.dialects import torch_autoload
+
 _ROOM = "nkitools.dialects"
 _SOURCES = {
     "nki": "modern",
@@ -240,7 +242,8 @@ def install_stand_in(prefer: Literal["auto", "builtin"] = "auto") -> None:
     """Make ``import nki`` and ``import neuronxcc.nki`` work from here on.
 
     Idempotent. With ``prefer="auto"`` a real AWS package keeps its name; ``"builtin"`` puts the stand-in before it.
-    Other ``neuronxcc.*`` modules stay as they are. ValueError for another ``prefer``.
+    Other ``neuronxcc.*`` modules stay as they are. While ``nki`` is nkitools' own, ``import torch`` loads no Neuron
+    backend, which would import AWS's. ValueError for another ``prefer``.
     """
     global _finder
     if prefer not in ("auto", "builtin"):
@@ -253,6 +256,8 @@ def install_stand_in(prefer: Literal["auto", "builtin"] = "auto") -> None:
         _replaced[name] = sys.modules.pop(name)
     if "neuronxcc.nki" in roots:
         _set_aside_parent()
+    if "nki" in roots:
+        torch_autoload.switch_off()
     _finder = StandInFinder(roots)
     sys.meta_path.insert(0, _finder)
 
@@ -294,6 +299,7 @@ def remove_stand_in() -> None:
     """Undo `install_stand_in`: the modules it made are gone, those it replaced are back."""
     global _finder
     _finder = None
+    torch_autoload.switch_back()
     # All of them: code that restores an earlier sys.meta_path brings an earlier finder back.
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, StandInFinder)]
     for name in [name for name, module in sys.modules.items() if _is_ours(module)]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nkitools import options
+from nkitools.dialects.torch_autoload import outside_environment
 from nkitools.pytest_plugin.benchmarks import replay
 from nkitools.pytest_plugin.marks import IN_WORKER
 
@@ -159,7 +160,7 @@ class HardwareProcess:
             stdin=subprocess.DEVNULL,
             stdout=None if _shows_all(self._config) else self._log,
             stderr=None if _shows_all(self._config) else self._log,
-            env={**os.environ, **environment, IN_WORKER: "1"},
+            env={**outside_environment(), **environment, IN_WORKER: "1"},
             cwd=self._config.invocation_params.dir,
             pass_fds=(there.fileno(), self._log.fileno()),
             start_new_session=True,

@@ -142,6 +142,16 @@ def test_aws_package_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
         customop.install_torch_stand_in(prefer="always")
 
 
+def test_the_native_backend_has_no_loader_to_hide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in goes into the place of torch_neuronx 2.10 or higher unasked, and torch's own import finds it whole."""
+    monkeypatch.syspath_prepend(str(machines.FAKES / "native"))
+    with customop.torch_stand_in():
+        module = importlib.import_module("torch_neuronx")
+        assert module._autoload() is None
+        assert callable(module.xla_impl.custom_op.load)
+    assert "torch_neuronx" not in sys.modules
+
+
 def test_the_stand_in_is_no_package_that_reaches_a_device() -> None:
     """Who looks for torch_neuronx looks past it."""
     packages.is_installed.cache_clear()

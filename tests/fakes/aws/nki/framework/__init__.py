@@ -1,0 +1,1 @@
+"""A fake of nki.framework: what calls a kernel for each framework."""
