@@ -96,8 +96,8 @@ def torch_stand_in(prefer: str = "auto") -> Iterator[Any]:
 def install_torch_stand_in(prefer: str = "auto") -> None:
     """Install it until `remove_torch_stand_in`; twice is as good as once.
 
-    Raises `RealPackage` where AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless ``prefer`` is ``"builtin"``; ValueError for
-    another ``prefer`` than that and ``"auto"``.
+    Raises `RealPackage` where AWS's torch_neuronx with ``xla_impl.custom_op`` is installed (2.9 or lower), unless
+    ``prefer`` is ``"builtin"``; ValueError for another ``prefer`` than that and ``"auto"``.
     """
     global _installed
     if prefer not in _PREFERENCES:

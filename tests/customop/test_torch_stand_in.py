@@ -143,7 +143,7 @@ def test_aws_package_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_native_backend_has_no_loader_to_hide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stand-in goes into the place of torch_neuronx 2.10 or higher unasked, and torch's own import finds it whole."""
+    """The stand-in goes into the place of torch_neuronx 2.10 or higher, with the name that torch's import looks for."""
     monkeypatch.syspath_prepend(str(machines.FAKES / "native"))
     with customop.torch_stand_in():
         module = importlib.import_module("torch_neuronx")

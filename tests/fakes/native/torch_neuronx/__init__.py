@@ -1,4 +1,4 @@
-"""A fake of the native torch_neuronx of SDK 2.33: torch loads it by its entry point, and it makes the device ``neuron``.
+"""A fake of the native torch_neuronx of SDK 2.33: torch loads it by its entry point; it makes the device ``neuron``.
 
 Sources: "PyTorch on Neuron" (``import torch`` loads the backend, ``.to("neuron")``); the quickstart for NKI kernels
 (nki is required); the profiling guide (``torch.neuron.synchronize()``). Launches are asynchronous: what a kernel raises
@@ -9,7 +9,7 @@ import os
 import types
 
 # AWS's nki is imported with the backend; a part that only AWS's has stands for all that the stand-in lacks.
-import nki.framework.compiled
+import nki.framework.compiled  # noqa: F401
 import torch
 
 log = []
