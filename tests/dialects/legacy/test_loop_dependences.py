@@ -39,6 +39,8 @@ def _loop(tile: Any, x: Any, turns: Iterable[int], steps: list[Step]) -> None:
                 tile[:, dst] = nl.load(x[:, src])
             elif what == "add":
                 tile[:, dst] += nl.load(x[:, src])
+            elif what == "add its own":
+                tile[:, dst] += tile[:, src]
             else:
                 tile[:, dst] *= nl.load(x[:, src])
 
@@ -55,7 +57,8 @@ def _after(order: Any, steps: list[Step]) -> Any:
 
 
 places = st.tuples(st.integers(0, 3), st.integers(0, 8))
-steps = st.tuples(st.sampled_from(["copy", "load", "add", "multiply"]), places, places, st.integers(1, 4))
+kinds = st.sampled_from(["copy", "load", "add", "add its own", "multiply"])
+steps = st.tuples(kinds, places, places, st.integers(1, 4))
 
 
 @given(st.lists(steps, min_size=1, max_size=3), st.permutations(range(TURNS)))
@@ -140,6 +143,27 @@ def test_a_sum_that_is_used_on_the_way_is_a_dependence() -> None:
     assert _findings(used) == [("NK501", 5)]
     assert _findings(scaled) == [("NK501", 4)]
     assert _findings(begun) == [("NK501", 4)]
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_what_an_update_adds_may_be_another_iterations(start: int) -> None:
+    """A prefix sum by ``+=`` is a chain, as is the doubling of one column; columns that nothing writes are none."""
+
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((8, COLUMNS), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[:, 0:COLUMNS])
+        for i in nl.affine_range(TURNS):
+            if start == 0:
+                tile[:, i + 1 : i + 2] += tile[:, i : i + 1]
+            elif start == 1:
+                tile[:, 0:1] += tile[:, 0:1]
+            else:
+                tile[:, i : i + 1] += tile[:, TURNS + i : TURNS + i + 1]
+        nl.store(out, tile)
+        return out
+
+    done = run(kernel, (X,), rules="report")
+    assert [each.rule for each in done.findings] == (["NK501"] if start < 2 else [])
 
 
 def test_tensors_made_inside_belong_to_their_iteration() -> None:

@@ -12,6 +12,7 @@ iteration has written and read.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -159,10 +160,10 @@ class _Loop:
         if not any(each.written for each in accesses):
             return
         accesses = sorted(accesses, key=lambda each: (each.position, each.written))
-        updates, starts = self.form.updates, self.starts
+        kinds, starts = self._kinds(accesses), self.starts
         touches = tuple(
-            _Touch(bisect_right(starts, each.position) - 1, updates.get(each.position, PLAIN), each.written, each.view)
-            for each in accesses
+            _Touch(bisect_right(starts, each.position) - 1, kind, each.written, each.view)
+            for each, kind in zip(accesses, kinds, strict=True)
         )
         known = self.core.record.storages[storage]
         # In allocated kernels AWS keeps the order of dependent instructions; its own pipelines rely on it.
@@ -174,6 +175,23 @@ class _Loop:
             at, other = found
             in_order = known.memory in _ON_CHIP and self._needs_order_only(accesses, touches, row_lengths(known))
             self._report(accesses[at], touches[at].iteration, other, in_order=in_order)
+
+    def _kinds(self, accesses: Sequence[_Access]) -> list[int]:
+        """Return how each access writes or reads; what an update adds from its own storage is read plainly.
+
+        One operand of an update is what it updates: that of the view that is written, once.
+        """
+        updates = self.form.updates
+        updated = {(each.position, each.view) for each in accesses if each.written and each.position in updates}
+        writing = {position for position, _ in updated}
+        read = Counter((each.position, each.view) for each in accesses if not each.written)
+
+        def kind(each: _Access) -> int:
+            place = each.position, each.view
+            adds = each.position in writing and not each.written and (place not in updated or read[place] > 1)
+            return PLAIN if adds else updates.get(each.position, PLAIN)
+
+        return [kind(each) for each in accesses]
 
     def _needs_order_only(
         self, accesses: Sequence[_Access], touches: tuple[_Touch, ...], row_lengths: tuple[int, ...]
