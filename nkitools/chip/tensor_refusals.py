@@ -121,12 +121,20 @@ class NotAValue:
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = _no_operator
     __rshift__ = __rrshift__ = __neg__ = __pos__ = __abs__ = __invert__ = _no_operator
     __divmod__ = __rdivmod__ = __round__ = __trunc__ = __floor__ = __ceil__ = _no_operator
-    __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+
+    def _no_order(self, *others: StridedView | Number | np.generic) -> NoReturn:
+        """Refuse a comparison: its truth value (NK602) where it decides something, else the operator (NK601)."""
+        core = CORE.get()
+        if core is not None and core.record.tests_comparison():
+            self._refuse("NK602", "a comparison of ", " decides here; its elements exist only when the kernel runs")
+        self._no_operator(*others)
+
+    __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
     def __eq__(self, other: object) -> Any:
-        return self._no_operator(other) if isinstance(other, _NUMBERS) else NotImplemented
+        return self._no_order(other) if isinstance(other, _NUMBERS) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return self._no_operator(other) if isinstance(other, _NUMBERS) else NotImplemented
+        return self._no_order(other) if isinstance(other, _NUMBERS) else NotImplemented
 
     __hash__ = object.__hash__

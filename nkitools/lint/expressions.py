@@ -166,8 +166,19 @@ class Expressions:
         self.context.tell("compare", node, *values)
         if any(isinstance(each, (Index, Mask)) for each in values):
             return MASK
+        if self._compares_elements(node, values):
+            return Tensor()
         scalar = any(isinstance(each, Scalar) for each in values) and isinstance(node.ops[0], COMPARING)
         return Scalar("int32", compared=True) if scalar else UNKNOWN
+
+    def _compares_elements(self, node: ast.Compare, values: list[Value]) -> bool:
+        """Return whether a comparison is one of a tensor's elements: in the modern dialect, whether it was meant so."""
+        if not (self.context.legacy or self.context.testing):
+            return False
+        return any(
+            compares_elements(left, right, sign)
+            for left, right, sign in zip(values, values[1:], node.ops, strict=False)
+        )
 
     def _ifexp(self, node: ast.IfExp) -> Value:
         self.condition(node.test)
@@ -319,6 +330,8 @@ class Expressions:
         if name in ("float", "int", "range"):
             for each, value in zip(node.args, given.positional, strict=True):
                 self.context.tell("number", each, value)
+        if name == "len" and given.positional:
+            self.context.tell("length", node, given.positional[0])
         if name == "bool" and given.positional:
             self.context.tell("truth", node.args[0], given.positional[0])
         if name in ("set", "frozenset"):
@@ -337,6 +350,18 @@ class Expressions:
             if None not in numbers:
                 return Constant(min(numbers) if name == "min" else max(numbers))  # type: ignore[type-var]
         return UNKNOWN
+
+
+def compares_elements(left: Value, right: Value, sign: ast.cmpop) -> bool:
+    """Return whether ``left < right`` is of a tensor's elements; ``tensor == None`` asks whether two are one object."""
+    if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
+        return False
+    if isinstance(sign, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+        return True
+    equality = isinstance(sign, (ast.Eq, ast.NotEq))
+    return equality and any(
+        isinstance(each, Number) or whole(each) is not None or is_float(each) for each in (left, right)
+    )
 
 
 def combined(operation: ast.operator, left: Value, right: Value) -> Value:

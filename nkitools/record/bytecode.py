@@ -214,6 +214,14 @@ def is_asserted(code: CodeType, offset: int) -> bool:
 
 
 @lru_cache(maxsize=256)
+def is_tested(code: CodeType, offset: int) -> bool:
+    """Return whether the value of the instruction at ``offset``, a comparison, decides an ``if`` or the like"""
+    offsets, instructions = _instructions(code)
+    after = [each.opname for each in instructions[bisect_right(offsets, offset) :][:2] if each.opname != "COPY"]
+    return bool(after) and (after[0] in ("TO_BOOL", "UNARY_NOT") or ("JUMP" in after[0] and "_IF_" in after[0]))
+
+
+@lru_cache(maxsize=256)
 def is_attribute_test(code: CodeType, offset: int) -> bool:
     """Return whether the truth value that the instruction at ``offset`` takes is that of an attribute (``x.y``)."""
     offsets, instructions = _instructions(code)

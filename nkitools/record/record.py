@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nkitools.chip.layout import Layout
 from nkitools.chip.memory import Storage
 from nkitools.chip.view_checks import MEMORY_NAMES
-from nkitools.record.bytecode import is_attribute_test
+from nkitools.record.bytecode import is_attribute_test, is_tested
 from nkitools.record.device_turns import LoopTurns
 from nkitools.record.loop_counters import qualified
 from nkitools.record.loop_states import LoopStates
@@ -159,6 +159,11 @@ class Record(OpenRows):
         """Return whether what the author's code asks now decides a ``while``."""
         frame = author_frame(2)
         return frame is not None and is_while_test(frame.f_code, frame.f_lasti)
+
+    def tests_comparison(self) -> bool:
+        """Return whether the comparison that the author's code makes now decides an ``if`` or the like."""
+        frame = author_frame(2)
+        return frame is not None and is_tested(frame.f_code, frame.f_lasti)
 
     def tests_attribute(self) -> bool:
         """Return whether the truth value that the author's code asks now is that of an attribute."""

@@ -1,9 +1,10 @@
-"""A beginner's kernel with several defects shows every one of them: by lint, and by a run that collects its findings."""
+"""A beginner's kernel shows every one of its defects: by lint, and by a run that collects its findings."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import nkitools
 from nkitools.lint.engine import lint
+from nkitools.lint.interface import Dialects
 from nkitools.rules.finding import KernelError
 
 HERE = Path(__file__).parent / "beginners"
@@ -41,12 +43,9 @@ def shown(name: str) -> set[tuple[int, str]]:
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     arguments = [np.ones(shape, np.float32) for shape in _ARGUMENTS[name]]
-    with nkitools.collect_runs() as runs:
-        try:
-            nkitools.simulate(getattr(module, name), *arguments, rules="report")
-        except (KernelError, TypeError, ValueError):
-            pass
-    found = [*lint([path]).findings, *(finding for run in runs for finding in run.findings)]
+    with nkitools.collect_runs() as runs, suppress(KernelError, TypeError, ValueError):
+        nkitools.simulate(getattr(module, name), *arguments, rules="report")
+    found = [*lint([path], interface=Dialects()).findings, *(finding for run in runs for finding in run.findings)]
     return {(finding.line, finding.rule) for finding in found if Path(finding.file) == path}
 
 

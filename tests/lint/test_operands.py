@@ -30,7 +30,7 @@ CASES = {
     "as it should be": "nisa.nc_matmul(psum, sbuf, sbuf)\nnisa.tensor_copy(sbuf, psum)\nnl.store(x, sbuf)",
     "a softmax along the partitions": "y = nl.softmax(sbuf, axis=0)  # NK112 5",
     "a softmax along the free dimension": "y = nl.softmax(sbuf, axis=1)",
-    "an element that is compared with a number": "if sbuf[0, 0] == 0:  # NK601 4\n    pass",
+    "an element that is compared with a number": "if sbuf[0, 0] == 0:  # NK602 4\n    pass",
     "a tensor that is compared with None": "if sbuf == None:\n    pass",
     "elements that are assigned": "sbuf[:, 0:4] = 0.0  # NK607 1",
 }
@@ -45,7 +45,7 @@ def test_operands_of_the_modern_dialect(tmp_path: Path, body: str) -> None:
 def test_operands_of_the_legacy_dialect(tmp_path: Path) -> None:
     """Its instructions return their results; a store takes a product, and elements are assigned."""
     marked(tmp_path, "tile = nl.load(x)\ny = nisa.activation(tile, nl.exp)  # NK609 5", LEGACY)
-    marked(tmp_path, "tile = nl.load(x)\ntile[0:4] = 0.0\nnl.store(x, nl.matmul(tile, tile))", LEGACY)
+    marked(tmp_path, "tile = nl.load(x)\ntile[0:4] = 0.0\nnl.store(x, nl.matmul(tile, tile))  # NK406 1", LEGACY)
 
 
 def test_the_call_form_is_the_remedy(tmp_path: Path) -> None:

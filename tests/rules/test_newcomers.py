@@ -153,7 +153,7 @@ MODERN = {
             tile = nl.load(x)
             flat = nl.load(row)  # NK101
             for i in range(4):
-                if tile[0, i] == 0:  # NK601
+                if tile[0, i] == 0:  # NK602
                     break
             clipped = np.maximum(tile, 0)  # NK601
             out[0:64, :] = tile[0:64, :]  # NK607

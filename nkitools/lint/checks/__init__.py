@@ -14,6 +14,7 @@ from nkitools.lint.checks import (
     masks,
     operands,
     registers,
+    results,
     scalars,
     shapes,
     state,
@@ -25,12 +26,13 @@ from nkitools.lint.context import Check, Checks
 # Of these a run would show nothing: the simulator runs such Python. `simulate` applies them too.
 UNSEEN_BY_RUNS = (subset, classes, state, loop_bodies, counters)
 # These a run shows as well, at the latest when it comes there.
-SEEN_BY_RUNS = (arithmetic, interface, masks, operands, registers, scalars, shapes, truth)
+SEEN_BY_RUNS = (arithmetic, interface, masks, operands, registers, results, scalars, shapes, truth)
 
 # The rules that source checks can report, those of nkitools.lint.legacy_scopes and of files included.
 RULES = frozenset({
-    "NK101", "NK103", "NK104", "NK112", "NK201", "NK208", "NK301", "NK601", "NK602", "NK603", "NK604", "NK605", "NK607",
-    "NK608", "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620", "NK621", "NK622"
+    "NK101", "NK103", "NK104", "NK112", "NK201", "NK208", "NK301", "NK406", "NK408", "NK601", "NK602", "NK603",
+    "NK604", "NK605", "NK607", "NK608", "NK609", "NK615", "NK616", "NK617", "NK618", "NK619", "NK620", "NK621",
+    "NK622"
 })  # fmt: skip
 
 

@@ -226,3 +226,19 @@ def test_a_run_keeps_none_of_its_memory() -> None:
         assert storages() == before
     finally:
         gc.enable()
+
+
+def test_a_load_that_breaks_a_rule_does_so_each_time() -> None:
+    """The second load of 300 rows is NK101 like the first one, at its own line, in this run and in the next."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        result = nl.ndarray((300,), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.load(x)
+        nl.store(result, nl.load(y))
+        return result
+
+    first = kernel.__code__.co_firstlineno
+    for _ in range(2):
+        done = run(kernel, np.ones(300, np.float32), np.ones(300, np.float32), rules="report")
+        found = [(each.rule, each.line - first) for each in done.findings if "nl.load" in each.message]
+        assert found == [("NK101", 2), ("NK101", 3)]
