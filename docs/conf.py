@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ sys.path.insert(0, str(HERE.parent))
 from docs.generate_calibration import calibration_page  # noqa: E402  found by the line above
 from docs.generate_chips import chip_page  # noqa: E402
 from docs.generate_coverage import coverage_page  # noqa: E402
+from docs.generate_gallery import gallery_page  # noqa: E402
+from docs.generate_instructions import INTRODUCTION, instruction_pages  # noqa: E402
 from docs.generate_options import option_page  # noqa: E402
 from docs.generate_rules import rule_page  # noqa: E402
 
@@ -21,8 +24,7 @@ author = "the nkitools authors"
 release = importlib.metadata.version("nkitools")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Test and debug accelerator kernels on a laptop", "page_width": "64rem"}
+html_theme = "furo" if find_spec("furo") is not None else "alabaster"
 html_title = f"nkitools {release}"
 html_show_sourcelink = False
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -32,15 +34,17 @@ autodoc_typehints = "none"  # the signature has them
 
 GENERATED = {
     "calibration.md": calibration_page, "chips.md": chip_page, "coverage.md": coverage_page, "options.md": option_page,
-    "rules.md": rule_page,
+    "gallery.md": gallery_page, "instructions.md": lambda: INTRODUCTION, "rules.md": rule_page,
 }  # fmt: skip
 
 
 def write_generated_pages(app: Any) -> None:
     """Write the pages that come from the package's own tables; left alone where nothing has changed."""
-    for name, page in GENERATED.items():
+    (HERE / "reference" / "instructions").mkdir(exist_ok=True)
+    pages = {name: page() for name, page in GENERATED.items()}
+    pages |= {f"instructions/{name}.md": text for name, text in instruction_pages().items()}
+    for name, text in pages.items():
         path = HERE / "reference" / name
-        text = page()
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 

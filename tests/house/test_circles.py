@@ -17,6 +17,7 @@ HIDDEN = {
     "nkitools.pallas": "its public names, as above: JAX is imported when one of them is asked for",
     "nkitools.pallas.imports": "modules of JAX",
     "nkitools.dialects.stand_in": "shows a dialect under AWS's names; takes the stand-ins out of sys.modules again",
+    "nkitools.dialects.stub_files": "the modules that the stand-in serves, for their stubs",
     "nkitools.dialects.public": "modules that the table of versions names; the tests here read them out of the table",
     "nkitools.dialects.version_forms": "the same",
     "nkitools.lint.interface": "the module that stands in for the AWS module that a source imports",

@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from docs.generate_chips import chip_page
 from docs.generate_coverage import MODULES, coverage_page, modelled, not_modelled
+from docs.generate_gallery import files, purpose
+from docs.generate_instructions import instruction_page, names, run_example
 from docs.generate_options import option_page
 from docs.generate_rules import rule_page
+from kernels import gallery
 from nkitools.chip.generations import FIELDS, GENERATIONS, TABLES
 from nkitools.dialects import versions
 from nkitools.options import OPTIONS
 from nkitools.rules.catalogue import RULES
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
-EXPLANATION = PACKAGE.parent / "docs" / "explanation"
+DOCS = PACKAGE.parent / "docs"
+EXPLANATION = DOCS / "explanation"
 
 
 def test_the_rule_page_tells_every_rule() -> None:
@@ -78,3 +85,44 @@ def test_the_architecture_page_names_every_room_and_only_files_that_exist() -> N
     assert len(named) > 30
     missing = [name for name in named if not any((top / name).exists() for top in (PACKAGE.parent, PACKAGE))]
     assert missing == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_instruction_has_a_page(name: str) -> None:
+    """Its call, its text, its versions and its rules as links; where it has an example, the example was run."""
+    page = instruction_page(name)
+    assert page.startswith(f"({name})=\n# nisa.{name}\n")
+    assert f"nisa.{name}(" in page
+    assert "## NKI versions" in page
+    assert set(re.findall(r"\(#((?:NK|PL|CO)\d+)\)", page)) <= set(RULES)
+    assert ("## Example" in page) == bool(re.search(r"^\| trn3 \| [a-z]+ \| [\d,]+ \|$", page, re.MULTILINE))
+
+
+def test_the_example_of_an_instruction_computes() -> None:
+    """The sum of two tiles, run as the page shows it."""
+    run = run_example("tensor_tensor", "trn2")
+    first, second = (np.random.default_rng(0) for _ in range(2))
+    left, right = first.standard_normal((8, 16), np.float32), first.standard_normal((8, 16), np.float32)
+    assert second.standard_normal((8, 16), np.float32).tobytes() == left.tobytes()
+    np.testing.assert_array_equal(run.outputs, left + right)
+
+
+def test_the_gallery_lists_every_example() -> None:
+    """Purpose, source and tests of each; the times are those of the demo."""
+    for example in (*gallery.NKI, *gallery.LEGACY, *gallery.PALLAS):
+        assert purpose(example).endswith((".", ":", "]")), example.name
+        assert files(example).startswith("Source: `kernels/")
+
+
+def test_links_lead_somewhere() -> None:
+    """Every link of the documents to a file of the repository names one that is there, or that is generated."""
+    generated = {"calibration", "chips", "coverage", "gallery", "instructions", "options", "rules"}
+    dead = []
+    pages = [page for page in DOCS.rglob("*.md") if page.stem not in generated and page.parent.name != "instructions"]
+    for page in (*pages, *DOCS.parent.glob("*.md")):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            path = page.parent / target
+            made = path.parent.name == "reference" and path.stem in generated
+            if "://" not in target and not made and not path.exists():
+                dead.append(f"{page.relative_to(DOCS.parent)}: {target}")
+    assert dead == []
