@@ -308,3 +308,32 @@ def test_a_tile_that_every_iteration_overwrites() -> None:
     assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
     np.testing.assert_allclose(done.outputs, 2 * X)
     assert [(each.rule, each.severity) for each in run(assigned, (X,)).findings] == [("NK501", "error")]
+
+
+def test_a_ring_of_rows_that_iterations_load_for_later_ones() -> None:
+    """From HBM it is a warning, with the values of the program's order; what is computed on chip is a chain."""
+
+    def ring(x: Any) -> Any:
+        out = nl.ndarray((3, 8, 6), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows = nl.ndarray((8, 12), dtype=x.dtype)
+        nisa.dma_copy(dst=rows, src=x[:, 0:12])
+        for i in nl.affine_range(3):
+            nl.store(out[i], nl.add(rows[:, 0:6], rows[:, 6:12]))
+            slot = i % 2 * 6
+            nisa.dma_copy(dst=rows[:, slot : slot + 6], src=x[:, i * 6 + 12 : i * 6 + 18])
+        return out
+
+    def doubled(x: Any) -> Any:
+        out = nl.ndarray((3, 8, 12), dtype=x.dtype, buffer=nl.shared_hbm)
+        rows = nl.ndarray((8, 12), dtype=x.dtype)
+        nisa.dma_copy(dst=rows, src=x[:, 0:12])
+        for i in nl.affine_range(3):
+            nl.store(out[i], rows)
+            nisa.dma_copy(dst=rows, src=nl.add(rows, rows))
+        return out
+
+    done = run(ring, (X,), "error")
+    assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
+    expected = [X[:, i : i + 6] + X[:, i + 6 : i + 12] for i in (0, 6, 12)]
+    np.testing.assert_array_equal(done.outputs, np.stack(expected))
+    assert {(each.rule, each.severity) for each in run(doubled, (X,)).findings} == {("NK501", "error")}

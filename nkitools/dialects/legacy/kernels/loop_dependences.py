@@ -1,9 +1,10 @@
 """Dependences between iterations (NK501): no iteration of nl.affine_range may write or read another one's writes,
 since AWS runs them in any order, or at once. Sums and products into one place, ``+=`` and its kin, are no dependence.
 
-Two forms are warnings, since kernels with them gave right results on the chip: a tile on chip that one iteration keeps
-for a later one which writes nothing that is read after it, and a tile on chip that every iteration overwrites with
-another tile by nisa.dma_copy. The order that these need is that of the program.
+Three forms are warnings, since right public kernels have them: a tile on chip that one iteration keeps for a later one
+which writes nothing that is read after it, a tile on chip that every iteration overwrites with another tile by
+nisa.dma_copy, and a ring of rows that iterations load from HBM for later ones. The order that these need is that of the
+program.
 
 Judged when the loop has ended, from the record: which elements of the tensors that are older than the loop each
 iteration has written and read.
@@ -196,17 +197,20 @@ class _Loop:
     def _needs_order_only(
         self, accesses: Sequence[_Access], touches: tuple[_Touch, ...], row_lengths: tuple[int, ...]
     ) -> bool:
-        """Return whether a dependence is one of the two forms that compilers have run in the program's order."""
+        """Return whether a dependence is one of the three forms that compilers have run in the program's order."""
         readers, sources = _flows(touches, row_lengths)
-        if readers:
-            return not readers & sources
-        return all(self._copies_by_dma(each.position) for each in accesses if each.written)
+        written = [self._dma_source(each.position) for each in accesses if each.written]
+        if readers & sources:  # no iteration goes on with what it has read where all that is written comes from HBM
+            return None not in written and not set(written) & set(_ON_CHIP)
+        return bool(readers) or all(each in _ON_CHIP for each in written)
 
-    def _copies_by_dma(self, position: int) -> bool:
-        """Return whether an instruction is a DMA between tensors on chip, as no assignment makes one."""
+    def _dma_source(self, position: int) -> str | None:
+        """Return the memory that a DMA copies from into a tile; None for other instructions."""
         record = self.core.record
-        storages = (record.storages[each.storage] for each in record.accesses(position))
-        return record.plan_at(position).name == "dma_copy" and all(each.memory in _ON_CHIP for each in storages)
+        if record.plan_at(position).name != "dma_copy":
+            return None
+        memories = {record.storages[each.storage].memory for each in record.accesses(position) if not each.written}
+        return memories.pop() if len(memories) == 1 else None
 
     def _report(self, access: _Access, iteration: int, other: int, *, in_order: bool) -> None:
         record, storage = self.core.record, access.storage
