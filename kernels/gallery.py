@@ -122,6 +122,14 @@ def _shards(random: np.random.Generator) -> Arguments:
     return tuple((*normal((128, 64), (128, 512))(random), 2) for _ in range(2))
 
 
+def _halves(random: np.random.Generator) -> Arguments:
+    return tuple((*normal((96, 128), (96, 300))(random), 2) for _ in range(2))
+
+
+def _decaying(random: np.random.Generator) -> Arguments:
+    return random.random((128, 3000), np.float32), random.standard_normal((128, 3000), np.float32)
+
+
 def _hidden(random: np.random.Generator) -> Arguments:
     return normal((256, 1024), (1024,))(random)
 
@@ -273,6 +281,36 @@ def rms_norm(hidden: Any, weight: Any) -> Any:
     return x / np.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-6) * w
 
 
+def layer_norm(hidden: Any, weight: Any, bias: Any) -> Any:
+    """Rows less their mean, over the root of their variance."""
+    x, w, b = _wide(hidden, weight, bias)
+    return (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * w + b
+
+
+def state_space_scan(decay: Any, drive: Any) -> Any:
+    """States that decay and are driven, one step after the other."""
+    a, b = _wide(decay, drive)
+    states = np.zeros_like(b)
+    last = np.zeros(len(b))
+    for step in range(b.shape[1]):
+        last = states[:, step] = a[:, step] * last + b[:, step]
+    return states
+
+
+def conv1d(data: Any, filters: Any) -> Any:
+    """A convolution without padding, as neural networks mean it."""
+    wide, taps = _wide(data, filters)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, taps.shape[2], axis=2)
+    return np.einsum("bcti,oci->bot", windows, taps)
+
+
+def max_pool2d(data: Any) -> Any:
+    """The largest of each 2 x 2 pixels."""
+    batch, channels, height, width = data.shape
+    even = data[:, :, : height // 2 * 2, : width // 2 * 2]
+    return even.reshape(batch, channels, height // 2, 2, width // 2, 2).max(axis=(3, 5))
+
+
 def rotary(embedding: Any, cosine: Any, sine: Any) -> Any:
     """Halves of each head turned by angles."""
     x, c, s = _wide(embedding, cosine[:, None], sine[:, None])
@@ -288,6 +326,11 @@ def top_k(rows: Any, k: int) -> Any:
 
 def _of_shards(*ranks: Any) -> Any:
     return tuple(np.array([product(other[0], rank[1]) for other in ranks]) for rank in ranks)
+
+
+def _of_halves(*ranks: Any) -> Any:
+    total = sum(product(left, right) for left, right, _ in ranks)
+    return tuple(np.split(total, len(ranks)))
 
 
 def linear(inputs_transposed: Any, weights: Any, bias: Any) -> Any:
@@ -402,6 +445,28 @@ NKI = (
         normal((2, 128, 28, 28), (128, 3, 3)),
         depthwise_conv2d,
         1e-5,
+        is_first=False,
+    ),
+    Example(
+        "layer_norm",
+        "nki.layer_norm:layer_norm",
+        normal((256, 1024), (1024,), (1024,)),
+        layer_norm,
+        1e-5,
+        is_first=False,
+    ),
+    Example(
+        "state_space_scan", "nki.state_space_scan:state_space_scan", _decaying, state_space_scan, 1e-5, is_first=False
+    ),
+    Example("conv1d", "nki.conv:conv1d", normal((2, 64, 600), (128, 64, 5)), conv1d, 1e-5, is_first=False),
+    Example("max_pool2d", "nki.conv:max_pool2d", normal((2, 128, 33, 34)), max_pool2d, 0.0, is_first=False),
+    Example(
+        "reduce_scatter_matmul",
+        "nki.reduce_scatter_matmul:reduce_scatter_matmul",
+        _halves,
+        _of_halves,
+        1e-5,
+        ranks=2,
         is_first=False,
     ),
     Example("all_gather_matmul", "nki.all_gather_matmul:all_gather_matmul", _shards, _of_shards, 1e-5, ranks=2),

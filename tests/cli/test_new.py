@@ -19,24 +19,47 @@ def new(*args: str) -> Result:
     return CliRunner().invoke(main, ["new", *args], catch_exceptions=False)
 
 
+# A mistake of each kind of author, and what the failure must say: the rule and the author's own names.
+MISTAKES = {
+    "nki": ("height = min(pmax, rows - start)", "height = pmax", "NK402", "`x`"),
+    "legacy": ("column], mask=inside)\n        mean", "column])\n        mean", "NK402", "`x`"),
+    "pallas": ("ROWS = 8", "ROWS = 2", "PL101", "block"),
+    "customop": ("torch::neuron::tcm_free(buffer);", "", "CO102", "bytes of TCM"),
+}
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_kernel_passes_its_tests(kind: str, tmp_path: Path) -> None:
-    """The command that `new` prints runs them, and every one passes; nothing is found."""
+def test_a_newcomer_goes_from_a_mistake_to_a_mended_test(kind: str, tmp_path: Path) -> None:
+    """The command that `new` prints runs the tests: a copy with a mistake fails by its rule, the rest passes."""
     if kind == "pallas" and find_spec("jax") is None:
         pytest.skip("jax is not installed")
     done = new("centred", "--kind", kind, "--into", str(tmp_path))
     assert done.exit_code == 0
     *files, command = done.output.splitlines()
     assert sorted(path.name for path in map(Path, files)) == sorted(path.name for path in tmp_path.iterdir())
-    assert not any("template_name" in path.read_text() for path in tmp_path.iterdir())
+    old, wrong, rule, named = MISTAKES[kind]
+    for path in list(tmp_path.iterdir()):
+        text = path.read_text()
+        assert "template_name" not in text
+        path.with_name(path.name.replace("centred", "wrong")).write_text(
+            text.replace("centred", "wrong").replace(old, wrong)
+        )
     _, _, words = command.partition(": ")
     ran = subprocess.run(
-        [sys.executable, "-m", *words.split(), "-p", "no:cacheprovider"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-m", *words.split(), str(tmp_path / "test_wrong.py"), "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert " 0 findings" in ran.stdout
-    assert "3 passed" in ran.stdout or "4 passed" in ran.stdout
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    failed = [line for line in ran.stdout.splitlines() if line.startswith("FAILED ")]
+    assert failed
+    assert all(line.startswith("FAILED test_wrong.py::") for line in failed)
+    assert any(f" - {rule} " in line for line in failed)
+    explained = [line for line in ran.stdout.splitlines() if f": {rule} " in line and line.startswith("wrong")]
+    assert explained, ran.stdout
+    assert named in explained[0]
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
