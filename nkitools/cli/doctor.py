@@ -27,7 +27,7 @@ _WISHES = (
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def examine_machine(form: str) -> None:
     """Say what is installed, which simulators and devices are here, what each enables, and how to get the rest."""
-    from nkitools.targets.examination import as_plain, examine
+    from nkitools.targets.examination import KNOWN, as_plain, examine
 
     parts = examine()
     if form == "json":
@@ -48,6 +48,8 @@ def examine_machine(form: str) -> None:
         terminal.print(Text(name, "bold"))
         for part in of_area:
             mark = ("yes ", "green") if part.present else ("no  ", "yellow")
+            if name == KNOWN:
+                mark = ("!   ", "yellow")
             if name == "Environment":  # a variable that is not set is nothing missing
                 mark = ("set ", "green") if part.present else ("    ", "")
             terminal.print(Text.assemble("  ", mark, f"{part.name:{width}}  {part.found}"))

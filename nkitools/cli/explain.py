@@ -1,9 +1,11 @@
-"""``nkitools explain``: one rule, with its reason, remedy and examples."""
+"""``nkitools explain``: one rule with its reason, remedy and examples; a code of AWS's; the codes of a log."""
 
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -15,23 +17,69 @@ from nkitools.rules.catalogue import Rule, rule_named
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nkitools.targets.neuron_codes import Code
+
 _WIDTH = 100
 
 
 @click.command("explain")
-@click.argument("name", metavar="ID", shell_complete=completed_rules)
+@click.argument("name", metavar="ID", required=False, shell_complete=completed_rules)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--all", "every", is_flag=True, help="Show all examples, also those near the edge of the rule.")
-def explain_rule(name: str, form: str, every: bool) -> None:
-    """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...)."""
+def explain_rule(name: str | None, form: str, every: bool) -> None:
+    """Explain the rule ID, given by id (NK103), name (partition-limit) or legacy error code (err_...).
+
+    ID may also be a code of AWS's compiler or runtime: NCC_EBVF030, NRT_EXEC_OOB, 1006, TEN404. Without ID, or with -,
+    a whole log is read from standard input, and each code in the log is explained, the one that says the cause first.
+    """
+    from nkitools.targets.neuron_codes import code_named, codes_in
+
+    if name is None or name == "-":
+        if name is None and sys.stdin.isatty():
+            raise click.UsageError("give an ID, or a log on standard input: nkitools explain < log-neuron-cc.txt")
+        found = codes_in(sys.stdin.buffer.read().decode(errors="replace"))
+        if not found:
+            raise click.ClickException("the log names no code of AWS's compiler or runtime that nkitools has")
+        _show_codes(found, form)
+        return
     try:
         rule = rule_named(name)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        code = code_named(name)
+        if code is None:
+            raise click.UsageError(str(error)) from None
+        _show_codes([code], form)
+        return
     if form == "json":
         click.echo(json.dumps(plain(rule), indent=2))
     else:
         _show(rule, every)
+
+
+def _show_codes(found: list[Code], form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps([asdict(code) for code in found], indent=2))
+        return
+    from rich.text import Text
+
+    from nkitools.targets.neuron_codes import PAGES
+
+    terminal = console()
+    for number, code in enumerate(found):
+        terminal.print(Text.assemble("\n" if number else "", (code.name(), "bold"), f" ({code.kind})"))
+        page = PAGES + code.page if code.page.endswith(".html") else code.page
+        rules = "; ".join(f"{each} {rule_named(each).slug}" for each in code.rules)
+        named = (("Meaning", code.meaning), ("Likely", code.cause), ("Source", page), ("Found before by", rules))
+        for heading, text in named:
+            if text:
+                terminal.print(Text(_folded(f"{heading}: {text}")))
+
+
+def _folded(text: str) -> str:
+    """Return ``text`` in lines; addresses stay whole."""
+    return textwrap.fill(
+        text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _show(rule: Rule, every: bool) -> None:

@@ -25,6 +25,7 @@ import pytest
 from nkitools import options
 from nkitools.dialects.torch_autoload import outside_environment
 from nkitools.pytest_plugin.benchmarks import replay
+from nkitools.pytest_plugin.failure_codes import explained
 from nkitools.pytest_plugin.marks import IN_WORKER
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class HardwareProcess:
             report = self._config.hook.pytest_report_from_serializable(config=self._config, data=said[0])
             if report.failed:
                 report.sections += self._unheard(report)
+                report.sections += explained(report)
             reports.append(report)
         elif kind == "benchmarks":
             replay(self._config, said[0])

@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nkitools.targets.choice import DEVICES
+from nkitools.targets.known_bugs import known_bugs
 from nkitools.targets.neuron import NeuronDevice
 from nkitools.targets.neuron_operator import NeuronOperatorDevice
 from nkitools.targets.official import OfficialSimulator
 from nkitools.targets.packages import aws_package, is_installed, is_placeholder, version_of
 from nkitools.targets.target import Device
 
+KNOWN = "Known of these versions"
 _FROM_AWS = "install {} from AWS's own package index (AWS Neuron documentation, Setup); PyPI's is a placeholder"
 
 
@@ -36,7 +38,7 @@ class Part:
 
 def examine() -> list[Part]:
     """Look for all of it. Opens no device; imports AWS's nki if it is here, and asks a compiler for its version."""
-    return [*_python(), *_packages(), *_simulators(), *_devices(), *_compilers(), *_environment()]
+    return [*_python(), *_packages(), *_simulators(), *_devices(), *_known_bugs(), *_compilers(), *_environment()]
 
 
 def as_plain(parts: list[Part]) -> dict[str, Any]:
@@ -116,6 +118,12 @@ def _device(device: Device, name: str, enables: str) -> Part:
         chip = device.chip() or "generation unknown"
         said = f"{chip}, cores for processes of their own: {len(device.units())}; {said}"
     return Part("Devices", name, found.ok, said, enables, "" if found.ok else _OF_DEVICES[device.key])
+
+
+def _known_bugs() -> Iterator[Part]:
+    """Yield what is known to go wrong with the versions of AWS's packages that are here, on the chip that is here."""
+    for bug in known_bugs(NeuronDevice().chip()):
+        yield Part(KNOWN, bug.package, False, f"{bug.version}: {bug.what}", f"AWS Neuron documentation, {bug.source}")
 
 
 def _compilers() -> Iterator[Part]:

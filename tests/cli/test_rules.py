@@ -138,3 +138,18 @@ def test_the_version_is_the_packages() -> None:
     import nkitools
 
     assert called("--version").stdout == f"nkitools {nkitools.__version__}\n"
+
+
+def test_explain_takes_codes_and_logs_of_aws() -> None:
+    """A code by name or number, as text and JSON; a log on standard input, the cause first; a log without a code."""
+    assert called("explain", "1006").stdout.startswith("NRT_EXEC_OOB (1006) (runtime status)\n  Meaning: an indirect")
+    plain = json.loads(called("explain", "IGCA044", "--format=json").stdout)
+    assert [(one["code"], one["rules"]) for one in plain] == [("NCC_IGCA044", ["NK202"])]
+    log = "Subcommand returned with exitcode=70\n[ERROR] [NCC_EBVF030] too many\n"
+    for args in ((), ("-",)):
+        result = CliRunner().invoke(main, ["explain", *args], input=log)
+        assert result.exit_code == 0
+        assert result.stdout.index("NCC_EBVF030") < result.stdout.index("exit code 70")
+        assert "Found before by: NK709 unrolled-far" in result.stdout
+    nothing = CliRunner().invoke(main, ["explain"], input="all went well\n")
+    assert (nothing.exit_code, "names no code" in nothing.stderr) == (1, True)

@@ -84,6 +84,15 @@ def test_an_instance(found: Machine) -> None:
 
 
 @pytest.mark.process
+def test_what_is_known_of_installed_versions(found: Machine) -> None:
+    """The native backend on an Inf2 is named with its version, its page, and what to take in its place."""
+    parts = found(machines.FAKES / "native", machines.FAKES / "aws", nodes=("/dev/neuron0",))
+    known = parts["Known of these versions", "torch-neuronx"]
+    assert known.found.startswith("2.14.3.0: ")
+    assert parts["Known of these versions", "nki"].found.startswith("0.7.0: ")
+
+
+@pytest.mark.process
 @pytest.mark.parametrize(("node", "name"), [("/dev/accel0", "tpu"), ("/dev/nvidia0", "gpu")])
 def test_devices_of_jax(found: Machine, monkeypatch: pytest.MonkeyPatch, node: str, name: str) -> None:
     """By their device nodes, without importing JAX; where the plugin of JAX is missing, it is named."""

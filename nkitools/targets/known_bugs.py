@@ -1,0 +1,53 @@
+"""Name what goes wrong with installed versions of AWS's packages, and which version is for which chip.
+
+The table is ``known_bugs.tsv``: package, first version, first version without, chips (empty: all), what goes wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from nkitools.targets.packages import version_of
+
+_TABLE = Path(__file__).with_name("known_bugs.tsv")
+
+
+class KnownBug(NamedTuple):
+    """One thing that goes wrong with an installed version."""
+
+    package: str
+    """The distribution, as pip has it."""
+    version: str
+    """The installed version."""
+    what: str
+    """What goes wrong."""
+    source: str
+    """The page of AWS's documentation."""
+
+    def sentence(self) -> str:
+        """Return package, version, what and source in one line."""
+        return f"{self.package} {self.version}: {self.what} ({self.source})"
+
+
+def known_bugs(chip: str, version: Callable[[str], str | None] = version_of) -> Iterator[KnownBug]:
+    """Yield what is known of the versions that are installed here, for ``chip`` (empty: unknown)."""
+    with _TABLE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            installed = version(row["package"])
+            if installed is None or (row["chips"] and chip not in row["chips"].split()):
+                continue
+            if _within(installed, row["from"], row["below"]):
+                yield KnownBug(row["package"], installed, row["what"], row["source"])
+
+
+def release(version: str) -> tuple[int, ...]:
+    """Return the numbers that a version begins with: (2, 14, 3, 0) of ``2.14.3.0+abc``."""
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0]))
+
+
+def _within(version: str, first: str, below: str) -> bool:
+    return release(version) >= release(first) and (not below or release(version) < release(below))
