@@ -63,8 +63,8 @@ class Code:
 def codes() -> tuple[Code, ...]:
     """Return the table."""
     with _TABLE.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return tuple(Code(**{**row, "rules": tuple(row["rules"].split())}) for row in rows)
+        _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return tuple(Code(*row[:-1], rules=tuple(row[-1].split())) for row in rows)
 
 
 @cache
