@@ -64,7 +64,11 @@ def codes() -> tuple[Code, ...]:
     """Return the table."""
     with _TABLE.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return tuple(Code(*row[:-1], rules=tuple(row[-1].split())) for row in rows)
+        return tuple(_code(*row) for row in rows)
+
+
+def _code(code: str, number: str, pattern: str, kind: str, meaning: str, cause: str, page: str, rules: str) -> Code:
+    return Code(code, number, pattern, kind, meaning, cause, page, tuple(rules.split()))
 
 
 @cache
