@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from docs.generate_calibration import calibration_page  # noqa: E402  found by the line above
+from docs.generate_cheat_sheet import cheat_sheet  # noqa: E402
 from docs.generate_chips import chip_page  # noqa: E402
 from docs.generate_coverage import coverage_page  # noqa: E402
 from docs.generate_gallery import gallery_page  # noqa: E402
@@ -33,7 +34,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them
 
 GENERATED = {
-    "calibration.md": calibration_page, "chips.md": chip_page, "coverage.md": coverage_page, "options.md": option_page,
+    "calibration.md": calibration_page, "cheat_sheet.md": cheat_sheet, "chips.md": chip_page,
+    "coverage.md": coverage_page, "options.md": option_page,
     "gallery.md": gallery_page, "instructions.md": lambda: INTRODUCTION, "rules.md": rule_page,
 }  # fmt: skip
 

@@ -24,7 +24,7 @@ MISTAKES = {
     "nki": ("height = min(pmax, rows - start)", "height = pmax", "NK402", "`x`"),
     "legacy": ("column], mask=inside)\n        mean", "column])\n        mean", "NK402", "`x`"),
     "pallas": ("ROWS = 8", "ROWS = 2", "PL101", "block"),
-    "customop": ("torch::neuron::tcm_free(buffer);", "", "CO102", "bytes of TCM"),
+    "customop": ("std::min(chunk, end - first)", "chunk", "CO104", "elements"),
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from docs.generate_cheat_sheet import cheat_sheet
 from docs.generate_chips import chip_page
 from docs.generate_coverage import MODULES, coverage_page, modelled, not_modelled
 from docs.generate_gallery import files, purpose
@@ -114,9 +115,17 @@ def test_the_gallery_lists_every_example() -> None:
         assert files(example).startswith("Source: `kernels/")
 
 
+def test_the_cheat_sheet_has_limits_and_functions() -> None:
+    """One row an instruction with its page, and the functions of nl that kernels call most."""
+    page = cheat_sheet()
+    assert all(f"| [nisa.{name}](instructions/{name}.md) | " in page for name in names())
+    assert all(f"| `nl.{name}` | " in page for name in ("load", "store", "matmul", "exp", "zeros"))
+    assert re.search(r"^\| `moving_fmax\w*` \| 512 \| 512 \| \d+ \|$", page, re.MULTILINE)
+
+
 def test_links_lead_somewhere() -> None:
     """Every link of the documents to a file of the repository names one that is there, or that is generated."""
-    generated = {"calibration", "chips", "coverage", "gallery", "instructions", "options", "rules"}
+    generated = {"calibration", "cheat_sheet", "chips", "coverage", "gallery", "instructions", "options", "rules"}
     dead = []
     pages = [page for page in DOCS.rglob("*.md") if page.stem not in generated and page.parent.name != "instructions"]
     for page in (*pages, *DOCS.parent.glob("*.md")):

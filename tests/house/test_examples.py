@@ -181,6 +181,17 @@ def test_the_error_in_the_readme_is_the_error(tmp_path: Path) -> None:
     assert_shows(done.stdout, blocks(README, "text")[0])
 
 
+def test_the_origin_of_a_nan_and_the_lines_to_migrate_are_as_shown(tmp_path: Path) -> None:
+    """The script of the first page, and the old kernel of the second."""
+    for name in ("logarithms.py", "old_dialect.py"):
+        shutil.copy(DOCS / "how-to" / "example" / name, tmp_path)
+    done = run(tmp_path, "-m", "nkitools", "run", "logarithms.py")
+    assert_shows(done.stdout + done.stderr, blocks(DOCS / "how-to" / "find-a-nan.md", "text")[0])
+    done = run(tmp_path, "-m", "nkitools", "lint", "--migrate", "old_dialect.py")
+    assert done.returncode == 1
+    assert_shows(done.stdout, blocks(DOCS / "how-to" / "migrate.md", "text")[0])
+
+
 def test_estimates_and_slices_are_as_shown(tmp_path: Path) -> None:
     """The page of a kernel's time, its variants, and what a wrong element was made of."""
     kernel, script = blocks(ESTIMATE, "python")
