@@ -21,8 +21,8 @@ import nki.isa as nisa
 import nki.language as nl
 ```
 
-A tile is `[partitions, elements]`: at most 128 partitions. Load from HBM (`nl.load`, `nisa.dma_copy`), compute in SBUF, multiply into PSUM, copy out
-of PSUM, store. All limits: [](chips.md).
+A tile is `[partitions, elements]`: at most 128 partitions. Load from HBM (`nl.load`, `nisa.dma_copy`), compute in SBUF,
+multiply into PSUM, copy out of PSUM, store. All limits: [](chips.md).
 """
 
 
