@@ -53,6 +53,10 @@ def _no_index(tensor: StridedView, value: Any) -> NoReturn:
         message = f"{describe(value)} is no index of {describe(tensor)}"
         remedy = "An element that is known only when the kernel runs is chosen by tensor.select(dim, index)."
         refuse("NK603", message, about=(value, tensor), remedy=remedy)
+    if isinstance(value, DeviceNumber):
+        message = f"a register or scalar of the device is no index of {describe(tensor)}: its value is not there yet"
+        remedy = "Choose by tensor.select(dim, index), or by .ap(..., scalar_offset=index) with a size that is known."
+        refuse("NK603", message, about=(tensor,), remedy=remedy)
     refuse("NK603", f"{value!r} ({type(value).__name__}) is no index of {describe(tensor)}", about=(tensor,))
 
 

@@ -245,9 +245,19 @@ def _report(record: Record, reporter: Reporter, race: Race) -> None:
         report(
             "NK502",
             message,
-            remedy=_DIVIDE if _is_replicated(record, race) else "",
+            remedy=_DIVIDE if _is_replicated(record, race) else _second_barrier(record, race),
             picture=lambda: _picture(there, here, known.shape, itemsize),
         )
+
+
+def _second_barrier(record: Record, race: Race) -> str:
+    """Return the remedy where a barrier of the tensor is there, but not between the two accesses; '' for no barrier."""
+    if not any(each.storage in (-1, race.storage) for each in record.meetings):
+        return ""
+    return (
+        "There is a barrier of this tensor, and not between these two accesses: in a loop the next turn needs a second "
+        "one, after the reads; or let the turns alternate between two tensors."
+    )
 
 
 def _picture(first: SharedAccess, second: SharedAccess, shape: tuple[int, ...], itemsize: int) -> Picture:

@@ -198,6 +198,7 @@ def _scalar_engine(check: Check, engine: engines, operators: tuple[Operator, ...
             "NK606",
             f"`engine`={engine}: the Scalar Engine of {check.chip.name} has no tensor_scalar; it came with "
             "NeuronCore-v3",
+            remedy="Use nisa.activation, whose scale and bias do the same there, or leave the engine out.",
         )
     elif engine is engines.scalar and names not in _SCALAR_ENGINE:
         asked = " then ".join(f"nl.{name}" for name in names)

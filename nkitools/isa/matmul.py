@@ -168,7 +168,11 @@ def _check_dtypes(
         remedy = "Allocate the PSUM tile as float32 and cast while copying it out with nisa.tensor_copy."
         check.fail("NK303", message, dst, remedy=remedy)
     if double_row and not chip.double_row_matmul:
-        check.fail("NK606", f"`perf_mode`=double_row came with NeuronCore-v3; {chip.name} has no performance mode")
+        check.fail(
+            "NK606",
+            f"`perf_mode`=double_row came with NeuronCore-v3; {chip.name} has no performance mode",
+            remedy="Leave perf_mode out on this chip.",
+        )
     for role, tensor in (("stationary", stationary), ("moving", moving)):
         _check_input_dtype(check, role, tensor, double_row)
 
@@ -242,7 +246,8 @@ def check_free_sizes(
         say("NK105", message, moving)
     if not fits:
         message = f"`dst` must be [{m}, {n}] (the free sizes of `stationary` and `moving`), it is {describe(dst)}"
-        check.refuse("NK109", message, dst)
+        remedy = f"Allocate `dst` with that shape in PSUM, or take the slice dst[0:{m}, 0:{n}] of a larger tile."
+        check.refuse("NK109", message, dst, remedy=remedy)
 
 
 def multiplied(
@@ -329,7 +334,8 @@ def nc_transpose(check: Check, dst: Dst, data: Src, engine: engines = engines.un
         message = (
             f"`dst` must be [{free}, {partitions}], the transpose of `data`, {describe(data)}; it is {describe(dst)}"
         )
-        check.refuse("NK109", message, dst, data)
+        remedy = f"Allocate `dst` as [{free}, {partitions}], or take a slice of that shape."
+        check.refuse("NK109", message, dst, data, remedy=remedy)
     if dst.dtype is not data.dtype:
         check.fail("NK302", f"`dst`, {describe(dst)}, must have the dtype of `data`, {describe(data)}", dst, data)
     exact = chosen is engines.vector or check.chip.exact_transpose or not data.dtype.is_float

@@ -77,7 +77,8 @@ def tensor_reduce(
             f"`dst`, {describe(dst)}, must hold {math.prod(kept[1:])} elements per partition to take `data`, "
             f"{describe(data)}, reduced along {axes}"
         )
-        check.refuse("NK109", message, dst, data)
+        remedy = f"Allocate `dst` as {list(with_ones)}, or choose the axes that it has no place for."
+        check.refuse("NK109", message, dst, data, remedy=remedy)
     bitvec = operator.kind == "bitvec"
     if bitvec:
         guards.integers(check, dst=dst, data=data)

@@ -13,6 +13,7 @@ from nkitools.chip.core import Core
 from nkitools.chip.masked_out import MASK, UNMODIFIED, cause_of, travelled
 from nkitools.chip.masked_out import UNWRITTEN as NEVER_WRITTEN
 from nkitools.chip.memory import Storage
+from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import LEFT_OUT, OUTSIDE, UNWRITTEN, picture_of
 from nkitools.chip.runtime_views import VectorTensor
@@ -182,7 +183,24 @@ def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array)
         return
     came = _origin(core, tensor, missing)
     message = f"{what} are read but were never written; the first is at index {first}{came}"
-    report("NK401", message, about=(tensor,), picture=lambda: picture_of(missing, UNWRITTEN))
+    remedy = _remedy_of_unwritten(core, tensor, missing)
+    report("NK401", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
+
+
+def _remedy_of_unwritten(core: Core, tensor: NkiTensor, missing: Array) -> str:
+    """Return what to do where more is known than that elements were never written; '' for the rule's own remedy."""
+    if tensor.buffer is MemoryRegion.private_hbm and len(core.team) > 1:
+        return (
+            "private_hbm is of one core, and the other core writes another tensor: exchange through nl.shared_hbm with "
+            "nisa.core_barrier between, or by nisa.sendrecv."
+        )
+    written = tensor.storage.written_bytes > 0 or tensor.storage.written is not None or tensor.storage.full
+    if missing.all() and written:
+        return (
+            "Other elements of the tensor are written: look at the index of this access and at the order of the turns "
+            "(is a ring read one slot ahead?)."
+        )
+    return ""
 
 
 def _leaves(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> bool:

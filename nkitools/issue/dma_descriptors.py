@@ -33,7 +33,7 @@ def modes(check: Check, priority: int | None, dge_mode: dge_modes, oob_mode: oob
     check_priority(check, priority)
     if dge_mode is dge_modes.hwdge and not chip.hardware_dge:
         message = f"`dge_mode`={dge_mode}: hardware descriptor generation came with NeuronCore-v3; {chip.name} has none"
-        check.fail("NK606", message)
+        check.fail("NK606", message, remedy="Leave dge_mode out, or ask for dge_mode.swdge on this chip.")
 
 
 def check_priority(check: Check, priority: int | None) -> None:
@@ -45,7 +45,8 @@ def check_priority(check: Check, priority: int | None) -> None:
     if not whole or not 0 <= priority <= 3:
         check.refuse("NK609", f"`priority` must be 0, 1, 2 or 3, it is {priority!r}")
     if not chip.dma_priority:
-        check.fail("NK606", f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none")
+        message = f"`priority`={priority}: DMA priorities came with NeuronCore-v4; {chip.name} has none"
+        check.fail("NK606", message, remedy="Leave priority out on this chip.")
 
 
 def trigger(check: Check, engine: engines, dge_mode: dge_modes) -> None:

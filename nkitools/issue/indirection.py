@@ -71,7 +71,8 @@ def check_operands(check: Check, arguments: Mapping[str, Any]) -> None:
             if isinstance(tensor, ColumnTensor):
                 check.refuse("NK609", f"`{role}` takes no tensor indirection, it is {describe(tensor)}", tensor)
     if not check.chip.tensor_indirection:
-        check.fail("NK606", f"tensor indirection came with NeuronCore-v4; {check.chip.name} does not have it")
+        message = f"tensor indirection came with NeuronCore-v4; {check.chip.name} does not have it"
+        check.fail("NK606", message, remedy="Gather with nisa.nc_n_gather, or by a DMA with .ap(vector_offset=...).")
     if check.instruction in _MATMULS:
         _check_position(check, arguments)
     if check.instruction == "nc_matmul":

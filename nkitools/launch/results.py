@@ -22,6 +22,7 @@ from nkitools.record.tensor_names import is_grid, tensor_of
 from nkitools.rules.finding import refuse, report
 
 _HBM = (MemoryRegion.shared_hbm, MemoryRegion.private_hbm)
+_TILE = 512  # elements of the longest side of a tile that a rounded number of tiles leaves out
 _NAMES = [MEMORY_NAMES[memory] for memory in _HBM]
 
 
@@ -104,18 +105,51 @@ def _report_private(tensor: NkiTensor, record: Record, reporter: Reporter) -> No
 
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:
-    programs = len({program for _, program in record.programs})
-    private = programs > 1 and tensor.buffer is MemoryRegion.private_hbm
     with reporter.placed(record.sites[tensor.storage.site]):
         report(
             "NK403",
             f"output {describe(tensor)}: {span_of(missing)} never written",
             about=(tensor,),
-            remedy=f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
-            if private
-            else "",
+            remedy=_remedy_of_unwritten(tensor, missing, record),
             picture=lambda: picture_of(missing, UNWRITTEN),
         )
+
+
+def _remedy_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> str:
+    """Return what to do, by what is missing; '' for the rule's own remedy, to round the number of tiles up."""
+    programs = len({program for _, program in record.programs})
+    if programs > 1 and tensor.buffer is MemoryRegion.private_hbm:
+        return f"Allocate it in nl.shared_hbm: each of the {programs} programs has a private_hbm of its own."
+    if missing.all():
+        return (
+            "Nothing writes to it: store the result into this tensor, return the one that is written, and look whether "
+            "the loops and branches around the store run."
+        )
+    if _is_tail(missing):
+        return ""
+    if _is_rectangle(missing):
+        return (
+            "A whole block is left out: look at the branch, the program of the grid or the rank that should write it, "
+            "and whether two stores go to the same block."
+        )
+    return "The stores leave gaps: look at the step, the mask and the index of the store."
+
+
+def _is_tail(missing: Array) -> bool:
+    """Return whether what is missing is the end of one dimension, across all others, as whole tiles leave it."""
+    for axis in range(missing.ndim):
+        others = tuple(each for each in range(missing.ndim) if each != axis)
+        places: Array = np.asarray(missing.all(axis=others))
+        first = int(np.argmax(places))
+        if first and places[first:].all() and places.sum() * (missing.size // places.size) == missing.sum():
+            return bool(missing.shape[axis] - first <= _TILE)
+    return False
+
+
+def _is_rectangle(missing: Array) -> bool:
+    """Return whether what is missing is one block of the tensor."""
+    sides = [np.flatnonzero(missing.any(axis=tuple(set(range(missing.ndim)) - {axis}))) for axis in range(missing.ndim)]
+    return bool(missing[tuple(slice(side[0], side[-1] + 1) for side in sides)].all())
 
 
 def span_of(missing: Array) -> str:
