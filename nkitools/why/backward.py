@@ -75,6 +75,8 @@ class Backward:
         self.missed: list[Read] = []  # whose values would have decided about elements
         self.visits: dict[Node, Visit] = {}
         self.is_exact = True  # no index was met whose values are not known
+        # By record and storage: the instructions after which all of the tensor is right; the way ends there.
+        self.right: dict[tuple[int, int], list[int]] = {}
         self._dependences = run.dependences
         self._meetings = Meetings(self.records)
         self._pending: dict[Node, dict[str, Array]] = {}
@@ -88,9 +90,15 @@ class Backward:
         for visit in self.visits.values():
             yield from visit.reads.values()
 
-    def start(self, number: int, access: Access, wanted: Array, most: int | None = None) -> Read:
-        """Go back from elements of a view, as they are at the end of the run; through so many instructions at most."""
-        asked = Read("", number, self.records[number].count, access, wanted)
+    def start(
+        self, number: int, access: Access, wanted: Array, most: int | None = None, before: int | None = None
+    ) -> Read:
+        """Go back from elements of a view, through so many instructions at most.
+
+        The elements are those at the end of the run, or ``before`` an instruction.
+        """
+        position = self.records[number].count if before is None else before
+        asked = Read("", number, position, access, wanted)
         self.asked.append(asked)
         units = self.memories[number].units_of(access, wanted)
         self._follow(number, access, units, asked, None)
@@ -221,8 +229,15 @@ class Backward:
         for position, mine, results in found:
             known = read.writers.get(position)
             read.writers[position] = mine if known is None else np.union1d(known, mine)
+            if position >= 0 and self._is_right(number, access.storage, position, read.position):
+                continue
             for result, mask in results.items():
                 self._want((number, position), result, mask)
+
+    def _is_right(self, number: int, storage: int, writer: int, reader: int) -> bool:
+        """Return whether a tensor held the right values at some time after its writer and before its reader."""
+        times = self.right.get((number, storage), ())
+        return any(writer <= time < reader for time in times)
 
     def _writers(
         self, number: int, access: Access, units: Array, before: int, operand: int | None

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.numerics import Array
 from nkitools.record.dataflow.last_accesses import GIVEN, UNWRITTEN
 from nkitools.record.element_slice import Slice, SliceDetails, SlicePart, SliceStep
@@ -19,6 +18,7 @@ from nkitools.record.record import StorageRecord
 from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.why.asked_elements import Asked, asked_of
+from nkitools.why.element_indices import form_of, indices_of
 from nkitools.why.backward import Backward, Read, Visit, array_of
 from nkitools.why.findings_of_values import marks_of, terms_of
 from nkitools.why.meetings import Node
@@ -147,15 +147,15 @@ class _Told:
         known = record.storages.get(read.access.storage)
         unit = memories.unit(memories.memory_of(read.access.storage))
         first = memories.first_byte(read.access._replace(byte_offset=0))
-        shape, item = _form(known, read.access)
-        indices = np.unique(_indices(known, shape, item, units * unit - first), axis=0)
+        shape, item = form_of(known, read.access)
+        indices = np.unique(indices_of(known, shape, item, units * unit - first), axis=0)
         name, memory = record.name_of(read.access.storage), known.memory if known else ""
         return SlicePart("", name, memory, known.dtype if known else "", shape, record.rank, indices, None)
 
     def _part(self, read: Read) -> SlicePart:
         record, access = self._back.records[read.number], read.access
         known = record.storages.get(access.storage)
-        shape, item = _form(known, access)
+        shape, item = form_of(known, access)
         starts = access.byte_offset + bytes_of(access.layout)[read.wanted]
         base = self._bases[read.number]
         return SlicePart(
@@ -165,7 +165,7 @@ class _Told:
             access.layout.dtype.name,
             shape,
             record.rank,
-            _indices(known, shape, item, starts),
+            indices_of(known, shape, item, starts),
             self._values_of(read),
             tuple(each if each < 0 else base + each for each in sorted(read.writers)),
         )
@@ -197,18 +197,3 @@ def _made(node: Node, name: str, visit: Visit, back: Backward) -> Read:
 
 def _is_argument(known: StorageRecord | None) -> bool:
     return known is None or known.site < 0
-
-
-def _form(known: StorageRecord | None, access: Access) -> tuple[tuple[int, ...], int]:
-    if known is None:
-        return access.layout.shape, access.layout.dtype.itemsize
-    return known.shape, as_dtype(known.dtype).itemsize
-
-
-def _indices(known: StorageRecord | None, shape: tuple[int, ...], item: int, bytes_: Array) -> Array:
-    """Return the indices of the elements that have some bytes, in the tensor's own dimensions."""
-    if known is not None and known.partition_bytes:
-        partitions, rest = np.divmod(bytes_, known.partition_bytes)
-        free = np.unravel_index(rest // item, shape[1:]) if len(shape) > 1 else ()
-        return np.stack((partitions, *free), axis=-1)
-    return np.stack(np.unravel_index(bytes_ // item, shape), axis=-1)

@@ -1,0 +1,167 @@
+"""The values that are compared with what they should be: a kernel's results, and intermediates at the end of turns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.argument_types import Argument
+from nkitools.chip.numerics import Array
+from nkitools.precision.difference import exact
+from nkitools.precision.reference import references_of
+from nkitools.precision.runs import Half, arrays_in, in_float64
+from nkitools.record.rows import Access
+from nkitools.why.traced_calls import Held, Trace
+
+Function = Callable[..., Any]
+"""A function of the kernel's arguments that returns what should be there."""
+
+RELATIVE = 1e-3
+"""The largest error that full precision may explain, in parts of the largest value of a tensor."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A tensor at some time, with the values that it has and those that it should have."""
+
+    name: str
+    turn: dict[str, int]
+    program: tuple[int, ...]
+    number: int  # of the record
+    before: int  # the position of the first instruction after that time
+    access: Access
+    got: Array
+    want: Array
+    wrong: Array  # the elements that differ
+    key: str = ""  # of an intermediate, '' of a result
+
+    @property
+    def scale(self) -> float:
+        """Return the largest magnitude of what should be there."""
+        finite = np.abs(self.want[np.isfinite(self.want)])
+        return float(finite.max(initial=0.0)) or 1.0
+
+
+class Expected:
+    """What a kernel's results and intermediates should be, for any arguments."""
+
+    def __init__(self, reference: Argument, expect: Mapping[str, Function], kwargs: Mapping[str, Any]) -> None:
+        self.reference = reference
+        self.expect = dict(expect)
+        for name, function in self.expect.items():
+            if not callable(function):
+                raise TypeError(f"expect[{name!r}]: must be a function of the kernel's arguments, it is {function!r}")
+        self._kwargs = frozenset(kwargs)
+        self._shapes: list[tuple[str, tuple[int, ...]]] = []
+        self._outputs = 0
+
+    @property
+    def is_computed(self) -> bool:
+        """Return whether the results are known for other arguments too."""
+        return callable(self.reference) and not hasattr(self.reference, "shape")
+
+    def counters(self, arguments: int) -> dict[str, tuple[str, ...]]:
+        """Return the loop counters that each function names: its parameters beside the kernel's arguments."""
+        found = {}
+        for name, function in self.expect.items():
+            kinds = inspect.signature(function).parameters.values()
+            plain = [each for each in kinds if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+            by_place = [each for each in plain if each.kind is not each.KEYWORD_ONLY]
+            left = by_place[arguments:] + [each for each in plain if each.kind is each.KEYWORD_ONLY]
+            found[name] = tuple(
+                each.name for each in left if each.name not in self._kwargs and each.name != "program"
+            )
+        return found
+
+    def results(self, half: Half, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Array | None]:
+        """Return what each result should be, in float64, in the order of the run's results; None where unknown."""
+        self._shapes = [(name, values.array.shape) for name, values in half.outputs.items()]
+        self._outputs = len(self._shapes)
+        written = sorted(half.changed - half.returned)
+        self._shapes += [(name, half.arguments[name].array.shape) for name in written]
+        return references_of(self.reference, self._shapes, self._outputs, args, dict(kwargs))
+
+    def result(self, number: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Array | None:
+        """Return what a result should be for other arguments."""
+        found = references_of(self.reference, self._shapes, self._outputs, args, dict(kwargs))
+        return found[number]
+
+    def intermediate(
+        self,
+        name: str,
+        turn: Mapping[str, int],
+        program: tuple[int, ...],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        shape: tuple[int, ...],
+    ) -> Array:
+        """Return what an intermediate should hold. ValueError for a function that returns another size."""
+        function = self.expect[name]
+        given, named = in_float64((args, dict(kwargs)))
+        if "program" in inspect.signature(function).parameters:
+            named = {**named, "program": program}
+        arrays = arrays_in(name, function(*given, **{**named, **turn}))
+        if len(arrays) != 1:
+            raise TypeError(f"expect[{name!r}]: it must return one array, it returns {len(arrays)}")
+        found = exact(arrays[0][1][1])
+        if found.shape != shape and found.size != int(np.prod(shape)):
+            raise ValueError(
+                f"expect[{name!r}]: it returns the shape {list(found.shape)}, {name} has {list(shape)} in the kernel"
+            )
+        return found.reshape(shape)
+
+
+def results_of(half: Half, expected: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Target]:
+    """Return the results of a run as targets."""
+    places = [(number, access) for number, record in enumerate(half.run.all_records) for access in record.outputs]
+    found = []
+    wants = expected.results(half, args, kwargs)
+    for (name, values), want, (number, access) in zip(half.outputs.items(), wants, places, strict=False):
+        if want is None or access.layout.shape != want.shape:
+            continue
+        end = half.run.all_records[number].count
+        wrong = differing(values.array, want)
+        found.append(Target(name, {}, (), number, end, access, values.array, want, wrong))
+    return found
+
+
+def intermediates_of(
+    trace: Trace, expected: Expected, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[Target]:
+    """Return the intermediates of a run as targets, in the order in which the kernel has made them."""
+    found = []
+    for held in sorted(trace.held.values(), key=lambda each: (each.position, each.number)):
+        want = expected.intermediate(held.name, held.turn, held.program, args, kwargs, held.value.shape)
+        wrong = differing(held.value, want)
+        if held.unwritten is not None:
+            wrong &= ~held.unwritten
+        found.append(_target(held, want, wrong))
+    return found
+
+
+def _target(held: Held, want: Array, wrong: Array) -> Target:
+    return Target(
+        held.name,
+        held.turn,
+        held.program,
+        held.number,
+        held.position + 1,
+        held.access,
+        held.value,
+        want,
+        wrong,
+        held.name,
+    )
+
+
+def differing(got: Array, want: Array, relative: float = RELATIVE) -> Array:
+    """Return the elements that differ by more than full precision explains."""
+    finite = np.abs(want[np.isfinite(want)])
+    limit = relative * float(finite.max(initial=0.0))
+    with np.errstate(all="ignore"):
+        same = (np.abs(got - want) <= limit) | (got == want) | (np.isnan(got) & np.isnan(want))
+    return np.asarray(~same)
