@@ -18,7 +18,8 @@ from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.runs import Half
 from nkitools.why.changed_arguments import ChangedArguments
 from nkitools.why.lost_digits import LostDigits, lost_digits
-from nkitools.why.suspects import Suspect, Suspects
+from nkitools.why.suspect import Suspect
+from nkitools.why.suspects import Suspects
 from nkitools.why.targets import Expected, Function, Target, differing, intermediates_of, results_of
 from nkitools.why.traced_calls import Call, Trace
 
@@ -130,7 +131,7 @@ def bisection_of(call: Call, expected: Expected) -> Bisection:
     target, right = targets[first], tuple(each for each in targets[:first] if not each.wrong.any())
     numbers = [number for number, each in enumerate(results) if each is target]
     changes = ChangedArguments(call, expected, target, numbers[0] if numbers else 0)
-    suspects = Suspects(full.run, target, right, changes, others=targets)
+    suspects = Suspects(full.run, target, right, changes, targets)
     places = _places(full, trace, [list(suspects.of(each)) for each in _elements(target)])
     return Bisection(call.name, "algorithm", target, right, places, None, note)
 

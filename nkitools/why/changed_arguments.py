@@ -112,6 +112,7 @@ class ChangedArguments:
             kept = np.zeros(size, np.bool_)
             for first, last in self._parts(name, element, among, axis, 0, size):
                 kept[first:last] = True
+            self._trim(name, element, among, axis, kept)
             shape = [1] * among.ndim
             shape[axis] = size
             found &= kept.reshape(shape)
@@ -121,11 +122,7 @@ class ChangedArguments:
         self, name: str, element: tuple[int, ...], among: Array, axis: int, first: int, last: int
     ) -> Iterator[tuple[int, int]]:
         """Yield the parts of an axis between two indices that the reference needs."""
-        part = np.zeros_like(among)
-        index = [slice(None)] * among.ndim
-        index[axis] = slice(first, last)
-        part[tuple(index)] = among[tuple(index)]
-        if not part.any() or not self._needs(name, part, element):
+        if not self._needs_part(name, element, among, axis, first, last):
             return
         if last - first <= max(1, among.shape[axis] // _PARTS):
             yield first, last
@@ -133,6 +130,25 @@ class ChangedArguments:
         middle = (first + last) // 2
         yield from self._parts(name, element, among, axis, first, middle)
         yield from self._parts(name, element, among, axis, middle, last)
+
+    def _trim(self, name: str, element: tuple[int, ...], among: Array, axis: int, kept: Array) -> None:
+        """Leave out indices at the ends of each stretch of kept ones that the reference does not need."""
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], kept, [False])).astype(np.int8)))
+        part = max(1, kept.size // _PARTS)
+        for first, last in edges.reshape(-1, 2).tolist():
+            for indices in (range(first, min(first + part, last)), range(last - 1, max(last - part, first) - 1, -1)):
+                for index in indices:
+                    if self._needs_part(name, element, among, axis, index, index + 1):
+                        break
+                    kept[index] = False
+
+    def _needs_part(
+        self, name: str, element: tuple[int, ...], among: Array, axis: int, first: int, last: int
+    ) -> bool:
+        part, index = np.zeros_like(among), [slice(None)] * among.ndim
+        index[axis] = slice(first, last)
+        part[tuple(index)] = among[tuple(index)]
+        return bool(part.any()) and self._needs(name, part, element)
 
     def _needs(self, name: str, where: Array, element: tuple[int, ...]) -> bool:
         return abs(float(self.reference(name, where)[element])) > _NONE * self._scale
