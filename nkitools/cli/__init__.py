@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from nkitools import __version__
+from nkitools.cli.bisect import find_first_wrong
 from nkitools.cli.commands import Commands
 from nkitools.cli.compare import compare_targets
 from nkitools.cli.completion import show_completion
@@ -24,7 +25,7 @@ from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element, show_examples, new_kernel, reproduce_run, show_completion,
+    compare_targets, estimate_kernel, explain_element, find_first_wrong, show_examples, new_kernel, reproduce_run, show_completion,
 )  # fmt: skip
 
 

@@ -85,7 +85,21 @@ class Bisection:
             else:
                 lines.append(f"or {place.text()}")
             lines.append(f"  {place.reason}")
-        return lines
+        return [*lines, *([self.note] if self.note else [])]
+
+    def as_plain(self) -> dict[str, object]:
+        """Return the answer for JSON: ``kernel``, ``kind``, ``first``, ``places``, ``lost``, ``note``."""
+        first = None
+        if self.first is not None:
+            first = {"tensor": self.first.name, "turn": self.first.turn, "text": _described(self.first)}
+        return {
+            "kernel": self.kernel,
+            "kind": self.kind,
+            "first": first,
+            "places": [{**vars(each), "turn": dict(each.turn)} for each in self.places],
+            "lost": None if self.lost is None else self.lost.text(),
+            "note": self.note,
+        }
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -59,7 +59,7 @@ class ChangedArguments:
         return {name: array for name, array in found.items() if array.dtype.kind not in "biuV" or _is_float(array)}
 
     def reference(self, name: str, where: Array, target: Target | None = None) -> Array:
-        """Return the change of what should be in a target when the elements ``where`` of an argument change."""
+        """Return the change of a target's right values when the elements ``where`` of an argument change."""
         target = target or self._target
         args, kwargs = self._call.changed({name: self._changed(name, where)})
         with np.errstate(all="ignore"):
@@ -142,9 +142,7 @@ class ChangedArguments:
                         break
                     kept[index] = False
 
-    def _needs_part(
-        self, name: str, element: tuple[int, ...], among: Array, axis: int, first: int, last: int
-    ) -> bool:
+    def _needs_part(self, name: str, element: tuple[int, ...], among: Array, axis: int, first: int, last: int) -> bool:
         part, index = np.zeros_like(among), [slice(None)] * among.ndim
         index[axis] = slice(first, last)
         part[tuple(index)] = among[tuple(index)]
@@ -163,7 +161,8 @@ class ChangedArguments:
         factors, steps = rng.uniform(1.2, 1.5, array.shape), rng.uniform(0.05, 0.1, array.shape)
         numbers = array.astype(np.float64)
         changed = np.where(numbers == 0, steps, numbers * factors)
-        return np.where(where, changed, numbers).astype(array.dtype)
+        found: Array = np.where(where, changed, numbers).astype(array.dtype)
+        return found
 
 
 def _is_float(array: Array) -> bool:

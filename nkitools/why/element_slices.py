@@ -15,11 +15,10 @@ from nkitools.record.instruction_reader import instruction_at
 from nkitools.record.instruction_record import InstructionRecord
 from nkitools.record.last_writer import bytes_of
 from nkitools.record.record import StorageRecord
-from nkitools.record.rows import Access
 from nkitools.record.run import Run
 from nkitools.why.asked_elements import Asked, asked_of
-from nkitools.why.element_indices import form_of, indices_of
 from nkitools.why.backward import Backward, Read, Visit, array_of
+from nkitools.why.element_indices import form_of, indices_of
 from nkitools.why.findings_of_values import marks_of, terms_of
 from nkitools.why.meetings import Node
 from nkitools.why.narrative import lines_of

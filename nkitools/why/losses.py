@@ -19,7 +19,9 @@ _SLOTS = frozenset({"operand0", "operand1", "bias", "scale", "initial", "imm0", 
 class Losses:
     """The suspects for elements of arguments that a value should be made of, and is not."""
 
-    def __init__(self, ways: Ways, changes: ChangedArguments, whole: Backward, leaves: Sequence[Leaf], what: str) -> None:
+    def __init__(
+        self, ways: Ways, changes: ChangedArguments, whole: Backward, leaves: Sequence[Leaf], what: str
+    ) -> None:
         self._ways, self._changes, self._whole, self._leaves, self._what = ways, changes, whole, leaves, what
 
     def of(self, name: str, lost: Array) -> Iterator[Suspect]:
@@ -67,35 +69,40 @@ class Losses:
     def _ignoring(self, moved: Made, reason: str) -> Iterator[Suspect]:
         """Yield the instructions on the way that overwrite what was made of the lost elements, or read beside it."""
         spread: dict[tuple[int, int], set[int]] = {}
+        affected = self._ways.made_in(self._whole, moved)
         for node in sorted({*self._whole.visits, *moved}, key=_position):
-            if node in moved:
-                for access, mask in moved[node]:
-                    spread.setdefault((node[0], access.storage), set()).update(bytes_at(access, mask))
-                continue
-            for access in self._ways.records[node[0]].row(node[1]).accesses():
-                held = spread.get((node[0], access.storage))
-                if not held:
-                    continue
-                touched = bytes_at(access)
-                if access.written and not touched.isdisjoint(held):
-                    yield Suspect(node, f"{reason}; it overwrites what was made of that")
-                    held -= touched
-                elif not access.written and touched.isdisjoint(held):
-                    yield Suspect(node, f"{reason}; it reads beside what was made of that")
+            if node not in affected and node in self._whole.visits:
+                for access in self._ways.records[node[0]].row(node[1]).accesses():
+                    held = spread.get((node[0], access.storage))
+                    if not held:
+                        continue
+                    touched = bytes_at(access)
+                    if access.written and not touched.isdisjoint(held):
+                        yield Suspect(node, f"{reason}; it overwrites what was made of that")
+                        held -= touched
+                    elif not access.written and touched.isdisjoint(held):
+                        yield Suspect(node, f"{reason}; it reads beside what was made of that")
+            for access, mask in moved.get(node, ()):
+                spread.setdefault((node[0], access.storage), set()).update(bytes_at(access, mask))
 
     def _unread(self, moved: Made, reason: str) -> Iterator[Suspect]:
-        """Yield the instructions on the way that could read the last of what was made of the lost elements."""
+        """Yield the instructions on the way that could read the last values made from the lost elements."""
         ends = [node for node in moved if not any(each in moved for each in self._ways.readers(node))]
         reason = f"{reason}; it does not read what was made of that"
+        affected = self._ways.made_in(self._whole, moved)
         for end in sorted(ends, key=_position):
             access, _ = moved[end][0]
             later = [
                 node
                 for node in sorted(self._whole.visits, key=_position)
-                if node[1] > end[1] and node not in moved and self._computes(node)
+                if node[1] > end[1] and node not in affected and self._computes(node)
             ]
             is_column = access.layout.elements == access.layout.shape[0]
-            fitting = [node for node in later if (self._has_slot(node) if is_column else self._copies(node, access.layout.shape))]
+            fitting = [
+                node
+                for node in later
+                if (self._has_slot(node) if is_column else self._copies(node, access.layout.shape))
+            ]
             same = [node for node in later if self._writes_shape(node, access.layout.shape)]
             yield from (Suspect(node, reason) for node in (fitting[:1] or same[:1] or later[:1]))
 

@@ -14,7 +14,7 @@ from nkitools.chip.twin_storage import LOW_PRECISION
 from nkitools.record.record import Record
 from nkitools.why.traced_calls import Trace
 
-_LEAST = 2.0**-24  # the error of what is exact, so that its logarithm is known
+_LEAST = 2.0**-24  # the error of exact values, so that its logarithm is known
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LostDigits:
 class _Line:
     """The errors of the writes of one line."""
 
-    read: float = _LEAST  # the largest one of what it reads from other lines
+    read: float = _LEAST  # the largest error among its operands of other lines
     written: float = 0.0
     node: tuple[int, int] = (0, 0)
     dtypes: set[str] = field(default_factory=set)

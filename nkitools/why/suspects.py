@@ -19,6 +19,7 @@ from nkitools.why.ways_back import Leaf, Made, Ways
 
 _MOST_LEAVES = 48  # reads of arguments whose influence is looked at
 _MOST_PARTS = 24  # parts of such reads that the kernel is run with
+_WAYS = 3  # elements of a target that are looked at
 _MOVES = ("dma", "tensor_copy", "load", "store")
 """The beginnings of the names of instructions that put values elsewhere."""
 
@@ -30,12 +31,7 @@ class Suspects:
     """
 
     def __init__(
-        self,
-        run: Run,
-        target: Target,
-        right: Sequence[Target],
-        changes: ChangedArguments,
-        others: Sequence[Target],
+        self, run: Run, target: Target, right: Sequence[Target], changes: ChangedArguments, others: Sequence[Target]
     ) -> None:
         self._target, self._changes, self._others = target, changes, others
         self._ways = Ways(run, right)
@@ -99,7 +95,7 @@ class Suspects:
         return found
 
     def _parts(self, leaves: Sequence[Leaf], element: tuple[int, ...]) -> tuple[list[Leaf], dict[str, Array]]:
-        """Return the parts of what was read that should not be there, and those that have no influence."""
+        """Return the parts of some reads that should not be there, and those without influence."""
         extra, lost = list[Leaf](), dict[str, Array]()
         todo = [leaf for leaf in leaves if leaf.where.any()]
         for _ in range(_MOST_PARTS):
@@ -144,12 +140,15 @@ class Suspects:
     def _of_extra(self, leaf: Leaf, element: tuple[int, ...], whole: Backward, what: str) -> Suspect | None:
         """Return the first instruction on the way that has brought what does not belong there.
 
-        What it has made is on no way to an element that should be made of what was read.
+        The elements that it has made are on no way to a value that should be made of that read.
         """
         change = self._changes.both(leaf.name, leaf.where, keeps_writes=True)
         moved = self._ways.changed_writes(self._changes.base.writes, change.writes)
-        legitimate = self._legitimate(leaf, change.reference)
-        theirs = {} if legitimate is None else self._ways.made_in(legitimate, moved)
+        theirs: dict[Node, Array] = {}
+        for way in self._legitimate(leaf, change.reference):
+            for node, mask in self._ways.made_in(way, moved).items():
+                known = theirs.get(node)
+                theirs[node] = mask | known if known is not None and known.shape == mask.shape else mask
         mine = self._ways.made_in(whole, moved)
         for node in sorted(mine, key=_position):
             known = theirs.get(node)
@@ -157,20 +156,27 @@ class Suspects:
                 return Suspect(node, f"{what} should not be made of {boxes_text(leaf.name, leaf.where)}")
         return None
 
-    def _legitimate(self, leaf: Leaf, needed: Array) -> Backward | None:
-        """Return the way back from an element that should be made of what was read; None where there is none."""
+    def _legitimate(self, leaf: Leaf, needed: Array) -> Iterator[Backward]:
+        """Yield the ways back from elements that should be made of a read, and are made by the reader.
+
+        Those of other targets are right.
+        """
         for target in (self._target, *self._others):
             if target is not self._target:
+                if target.turn == self._target.turn and target.key == self._target.key:
+                    continue
                 needed = self._changes.reference(leaf.name, leaf.where, target)
             far = np.abs(needed)
             if needed.shape != target.got.shape or far.max(initial=0.0) <= 1e-6 * target.scale:
                 continue
-            for at in np.argsort(-far.reshape(-1), kind="stable")[:3].tolist():
+            for at in np.argsort(-far.reshape(-1), kind="stable")[:_WAYS].tolist():
                 index = tuple(int(each) for each in np.unravel_index(at, far.shape))
+                if target is not self._target and target.wrong[index]:
+                    continue
                 back = self._ways.back(target, index)
                 if any(node in back.visits for node in leaf.nodes):
-                    return back
-        return None
+                    yield back
+                    break
 
     def _reads_lost(self, node: Node, lost: dict[str, Array], losses: Losses) -> bool:
         """Return whether a load reads what was lost, too, so that it is what comes after that chooses wrongly."""
@@ -194,7 +200,7 @@ class Suspects:
                 sources = [(read.number, writer) for read in reads for writer in read.writers if writer >= 0]
                 makers = [each for each in sorted(sources, key=_position) if each in inside]
                 if self._is_unary(region, node) and makers:
-                    yield Suspect(makers[-1], "of what it has made the next instruction makes what is not finite")
+                    yield Suspect(makers[-1], "the next instruction makes a result that is not finite from its result")
                 yield Suspect(node, "its result is the first one that is not finite")
                 return
 
@@ -235,8 +241,8 @@ def _halves(where: Array) -> list[Array]:
     middle = (first + last) // 2
     shape = [1] * where.ndim
     shape[axis] = where.shape[axis]
-    low = (np.arange(where.shape[axis]) < middle).reshape(shape)
-    return [where & low, where & ~low]
+    before = (np.arange(where.shape[axis]) < middle).reshape(shape)
+    return [where & before, where & ~before]
 
 
 def _box(mask: Array) -> tuple[slice, ...] | None:

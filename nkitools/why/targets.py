@@ -41,13 +41,13 @@ class Target:
 
     @property
     def scale(self) -> float:
-        """Return the largest magnitude of what should be there."""
+        """Return the largest magnitude of the right values."""
         finite = np.abs(self.want[np.isfinite(self.want)])
         return float(finite.max(initial=0.0)) or 1.0
 
 
 class Expected:
-    """What a kernel's results and intermediates should be, for any arguments."""
+    """The right results and intermediates of a kernel, for any arguments."""
 
     def __init__(self, reference: Argument, expect: Mapping[str, Function], kwargs: Mapping[str, Any]) -> None:
         self.reference = reference
@@ -72,9 +72,7 @@ class Expected:
             plain = [each for each in kinds if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
             by_place = [each for each in plain if each.kind is not each.KEYWORD_ONLY]
             left = by_place[arguments:] + [each for each in plain if each.kind is each.KEYWORD_ONLY]
-            found[name] = tuple(
-                each.name for each in left if each.name not in self._kwargs and each.name != "program"
-            )
+            found[name] = tuple(each.name for each in left if each.name not in self._kwargs and each.name != "program")
         return found
 
     def results(self, half: Half, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Array | None]:

@@ -1,4 +1,4 @@
-"""A kernel call that is run again and again on arguments of its own, with a trace of what its instructions write."""
+"""A kernel call that is run again and again on arguments of its own, with a trace of its writes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from nkitools.precision.runs import Half, run_half
 from nkitools.record.loop_counters import moment_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
+from nkitools.record.run import Run
 from nkitools.record.source_sites import author_frame
 from nkitools.record.tensor_names import names_in_kernel
-from nkitools.record.watch.watching import observing
+from nkitools.record.watch.watching import observing, watching
 
 MOST_BYTES = 256 << 20  # of all values that a trace keeps
 
@@ -184,7 +185,10 @@ class Call:
         rules: str = "off",
         values: Mapping[str, Array] | None = None,
     ) -> Half:
-        """Run the kernel on copies of its arguments, of which some have other ``values``; apart from other runs."""
+        """Run the kernel on copies of its arguments; some have other ``values``.
+
+        The run is apart from those of the caller: no collector and no watch looks at it.
+        """
         args, kwargs = self.changed(values or {})
         launch = replace(self.launch, rules=rules)
 
@@ -194,5 +198,14 @@ class Call:
                     return run_half(launch, precision, args, kwargs)
                 with observing(trace):
                     return run_half(launch, precision, args, kwargs)
+
+        return Context().run(apart)
+
+    def watched(self) -> Run:
+        """Return a run on copies of the arguments that has kept what its instructions wrote."""
+
+        def apart() -> Run:
+            with options.override(watch=None, replay="off"), watching():
+                return run_half(replace(self.launch, rules="report"), "precise", self.args, self.kwargs).run
 
         return Context().run(apart)

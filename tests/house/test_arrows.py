@@ -47,7 +47,7 @@ ARROWS: dict[str, set[str]] = {
     "language": {"chip", "engines", "isa", "issue", "record"},
     "lint": set(),  # reads sources; what it knows of NKI's signatures comes from outside (lint.interface)
     "replay": {"chip", "issue", "record"},
-    "why": {"chip", "issue", "record"},
+    "why": {"chip", "issue", "launch", "precision", "record"},
     "launch": {"chip", "history", "lint", "record", "replay", "rules"},
     "timing": {"chip", "history", "record"},
     "precision": {"chip", "launch", "record"},
