@@ -25,7 +25,8 @@ from nkitools.cli.why import explain_element
 
 _COMMANDS = (
     run_script, lint_paths, list_rules, explain_rule, diff_runs, write_timeline, view_run, examine_machine,
-    compare_targets, estimate_kernel, explain_element, find_first_wrong, show_examples, new_kernel, reproduce_run, show_completion,
+    compare_targets, estimate_kernel, explain_element, find_first_wrong, show_examples, new_kernel, reproduce_run,
+    show_completion,
 )  # fmt: skip
 
 
