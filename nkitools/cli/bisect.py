@@ -42,7 +42,7 @@ def find_first_wrong(
     from nkitools.targets.imports import stand_in
     from nkitools.why.traced_calls import Call
 
-    file, name = file_and_kernel(kernel)
+    file, name = file_and_kernel(kernel, inputs)
     with stand_in("always"):
         try:
             module = load(file)
@@ -102,5 +102,5 @@ def _other_run(call: Call, against: str) -> Run:
         if not Path(against).is_file():
             raise click.UsageError(f"{against} is no file: name FILE::KERNEL or a saved run")
         return read_run(against)
-    file, name = file_and_kernel(against)
+    file, name = file_and_kernel(against, "")
     return Call(kernel_of(load(file), name), call.args, call.kwargs, chip=call.launch.chip).watched()
