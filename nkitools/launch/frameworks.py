@@ -141,11 +141,8 @@ def _no_such_dtype(framework: str, dtype: DType) -> None:
     refuse("NK301", message, remedy="Pass NumPy arrays, which give NumPy results.")
 
 
-FRAMEWORKS = (
-    NUMPY,
-    Framework("torch", _is_torch, _torch_view, _to_torch, "{name}.to(torch.{dtype})"),
-    Framework("jax", _is_jax, _jax_view, _to_jax, "{name}.astype(jnp.{dtype})"),
-)
+TORCH = Framework("torch", _is_torch, _torch_view, _to_torch, "{name}.to(torch.{dtype})")
+FRAMEWORKS = (NUMPY, TORCH, Framework("jax", _is_jax, _jax_view, _to_jax, "{name}.astype(jnp.{dtype})"))
 
 
 def framework_of(value: Argument) -> Framework | None:

@@ -156,13 +156,15 @@ class HardwareProcess:
 
     def _start(self, environment: Any) -> tuple[Connection, subprocess.Popen[str]]:
         here, there = Pipe()
+        hidden = {name for device in self._devices for name in device.hidden}
+        outside = {name: value for name, value in outside_environment().items() if name not in hidden}
         # A group of its own: a compiler that it started must end with it.
         process = subprocess.Popen(
             [sys.executable, _SCRIPT, str(there.fileno()), str(self._log.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=None if _shows_all(self._config) else self._log,
             stderr=None if _shows_all(self._config) else self._log,
-            env={**outside_environment(), **environment, IN_WORKER: "1"},
+            env={**outside, **environment, IN_WORKER: "1"},
             cwd=self._config.invocation_params.dir,
             pass_fds=(there.fileno(), self._log.fileno()),
             start_new_session=True,

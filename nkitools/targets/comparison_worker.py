@@ -110,6 +110,8 @@ def _unit_for(side: str) -> Iterator[None]:
     present = [] if side in _SIMULATED else [each for each in devices(_keys(side)) if each.available().ok]
     with units_of(present, 0) as environment:
         os.environ.update(environment)
+        for name in (name for device in present for name in device.hidden):
+            os.environ.pop(name, None)
         yield
 
 

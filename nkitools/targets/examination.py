@@ -64,8 +64,9 @@ _DISTRIBUTIONS = (
     ("jax", "Pallas kernels", "pip install 'nkitools[pallas]'"),
     ("libtpu", "the TPU compiler without a TPU (Linux x86-64)", "pip install 'nkitools[tpu-aot]'"),
     ("torch", "torch tensors as arguments; custom operators under torch.ops", "pip install torch"),
-    ("torch-xla", "NKI kernels on a NeuronCore with torch tensors", _FROM_AWS.format("torch-neuronx")),
-    ("torch-neuronx", "NKI kernels and custom operators on a NeuronCore", _FROM_AWS.format("torch-neuronx")),
+    ("torch-neuronx", "torch on a NeuronCore, from 2.10 on natively", _FROM_AWS.format("torch-neuronx")),
+    ("torch-xla", "torch on a NeuronCore, custom operators", _FROM_AWS.format("torch-neuronx==2.9.*")),
+    ("libneuronxla", "JAX on a NeuronCore", _FROM_AWS.format("jax-neuronx")),
 )
 
 
@@ -147,6 +148,14 @@ _VARIABLES = (
     ("NKI_PRECISE_FP", "0 keeps narrow dtypes in float32 in simulation"),
     ("NEURON_RT_VISIBLE_CORES", "the cores that hw tests may take; each process of theirs is given one"),
     ("NEURON_LOGICAL_NC_CONFIG", "how many cores kernel[lnc] joins; it must be that lnc (nki.jit docs)"),
+    ("NEURON_RT_NUM_CORES", "how many cores the runtime takes; hw tests name theirs"),
+    ("NEURON_RT_VIRTUAL_CORE_SIZE", "an older name of NEURON_LOGICAL_NC_CONFIG"),
+    ("NKI_SIMULATOR", "1 makes AWS's nki simulate; hw tests take it out"),
+    ("NKI_ARTIFACTS_DIR", "where AWS's nki leaves compiled kernels"),
+    ("NKI_DEBUG_INFO", "lines of the kernel in compiled kernels, for AWS's profiler"),
+    ("NKI_COMPILER_FRONTEND", "the front end of AWS's nki"),
+    ("NEURON_CC_FLAGS", "further switches of AWS's compiler"),
+    ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0 keeps torch from loading AWS's backend; set while nkitools stands in for nki"),
     ("CUDA_VISIBLE_DEVICES", "the GPUs that hw tests may take; each process of theirs is given one"),
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "hw tests on a GPU set it to false where it is not set"),
     ("JAX_PLATFORMS", "what jax.devices() shows; tpu or proxy makes hw tests look for a remote TPU"),

@@ -23,9 +23,10 @@ def said(directory: str, name: str) -> str | None:
     """Return what a driver's file ``name`` anywhere below ``directory`` says; None where there is none that can be
     read.
 
-    Drivers have moved their files from one release to the next, so the place below the device is not asked for.
+    ``directory`` may have ``*`` in it. Drivers have moved their files from one release to the next, so the place
+    below the device is not asked for.
     """
-    for path in _files(_root() + directory, name):
+    for path in (path for place in sorted(glob(_root() + directory)) for path in _files(place, name)):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 return file.read().strip()

@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nkitools.chip.generations import CHIPS, TABLES, generation_of
+from nkitools.chip.generations import CHIPS, TABLES
 from nkitools.targets import machine
+from nkitools.targets.neuron_packages import torch_backend, ways
 from nkitools.targets.packages import aws_package, is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, kernel_name, refuse
 
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 
 NODES = "/dev/neuron[0-9]*"
 _SYSFS = "/sys/devices/virtual/neuron_device"
+_CORE = f"{_SYSFS}/neuron*/neuron_core0"
 _CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
 _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
 # The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
 _ARCHITECTURES = {f"ncv{generation.version}": generation.products[0] for generation in TABLES}
-_PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax")
+_PRODUCTS = {"trainium1": "trn1", "inferentia2": "inf2", "trainium2": "trn2", "trainium3": "trn3"}
+_PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax", "jaxlib")
 
 
 class NeuronDevice(Device):
@@ -34,6 +37,7 @@ class NeuronDevice(Device):
 
     key = "neuron"
     name = "NeuronCore"
+    hidden = ("NKI_SIMULATOR",)  # with it AWS's package simulates: a test on hardware would pass without hardware
     prints = "device_print is captured in simulation only: AWS documents it for its simulators"
 
     def available(self) -> Availability:
@@ -44,7 +48,9 @@ class NeuronDevice(Device):
                 self.units()
             except ValueError as error:
                 return Availability(False, f"no NeuronCore: {error}")
-            return Availability(True, f"{found[0]}, {packages[0]}")
+            version = version_of(packages[0])
+            named = f"{packages[0]} {version}" if version else packages[0]
+            return Availability(True, f"{found[0]}, {named}; {ways(self.chip())}")
         missing = [] if found else [f"no device node {NODES}"]
         if not packages:
             missing.append("neither module nki nor module neuronxcc of AWS's own, nor module torch_neuronx")
@@ -60,9 +66,11 @@ class NeuronDevice(Device):
         return {_CORES_VARIABLE: unit.removeprefix("neuroncore-")}
 
     def defaults(self) -> Mapping[str, str]:
-        """Return the environment that makes the compiler compile for the generation that is here."""
+        """Return the variables of the compiler's target and of the degree, which runtime and kernel must share."""
         chip = self.chip()
-        return {"NEURON_PLATFORM_TARGET_OVERRIDE": chip} if chip else {}
+        target = {"NEURON_PLATFORM_TARGET_OVERRIDE": chip} if chip else {}
+        # The runtime of trn2 and trn3 joins two cores where it is not set, and a kernel takes one (nki.jit).
+        return {**target, _JOINED_VARIABLE: "1"}
 
     def chip(self) -> str:
         """``trn1``, ``inf2``, ``trn2`` or ``trn3`` as the driver says; empty where it says nothing known."""
@@ -70,7 +78,11 @@ class NeuronDevice(Device):
         for chip in CHIPS:
             if instance.startswith(chip):
                 return chip
-        return _ARCHITECTURES.get((machine.said(_SYSFS, "arch_type") or "").lower(), "")
+        product = re.sub(r"\W", "", (machine.said(_SYSFS, "device_name") or "").lower())
+        if product in _PRODUCTS:
+            return _PRODUCTS[product]
+        # A core's file: that of the device has another name for the same, in which inf2 is as new as trn2.
+        return _ARCHITECTURES.get((machine.said(_CORE, "arch_type") or "").lower(), "")
 
     def facts(self) -> Mapping[str, str]:
         """Device, instance and the versions of AWS's packages."""
@@ -79,45 +91,43 @@ class NeuronDevice(Device):
         return {name: value for name, value in {**said, **versions}.items() if value}
 
     def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Run it by the way in that fits the arguments: torch_xla for torch tensors, JAX, else NumPy stand-alone."""
+        """Run it by the way in that fits the arguments: torch's backend, JAX, else NumPy stand-alone."""
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import way_for
 
-        return way_for(kernel, args, kwargs).call(_launchable(kernel, kwargs), args, _own(kwargs))
+        return way_for(kernel, args, kwargs, self.chip()).call(_launchable(kernel, kwargs), args, _own(kwargs))
 
     def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
-        """Compile once and keep the arguments on the device: torch_xla or JAX, whichever the arguments are of.
+        """Compile once and keep the arguments on the device: by torch or JAX, whichever the arguments are of.
 
-        NumPy arrays go to whichever of the two is installed: a stand-alone call compiles anew each time.
+        NumPy arrays go to the one that is installed: a stand-alone call compiles anew each time.
         """
         __tracebackhide__ = True
         from nkitools.targets.neuron_ways import timed_way_for
 
-        return timed_way_for(kernel, args, kwargs).prepare(_launchable(kernel, kwargs), args, _own(kwargs))
+        return timed_way_for(kernel, args, kwargs, self.chip()).prepare(_launchable(kernel, kwargs), args, _own(kwargs))
 
     def _core_count(self) -> int:
-        """All cores of the instance, as the runtime numbers them: two are one where they are joined (LNC)."""
+        """Return the number of cores of the instance, as hw tests have them: two are one where they are joined."""
         devices = len(machine.nodes(NODES))
         said = machine.said(_SYSFS, "core_count") or ""
         each = int(said) if said.isdigit() else 1
-        chip = self.chip()
-        joined = os.environ.get(_JOINED_VARIABLE) or str(generation_of(chip).logical_cores if chip else 1)
+        joined = os.environ.get(_JOINED_VARIABLE) or "1"
         if joined not in ("1", "2"):
             raise ValueError(f"{_JOINED_VARIABLE} is {joined!r}; it is 1 or 2")
         return max(1, devices * each // int(joined))
 
 
 class NeuronByTorch(NeuronDevice):
-    """The same NeuronCores for what only torch-xla takes there; ``taken`` says in a sentence what that is."""
+    """The same NeuronCores for what only torch takes there; ``taken`` says in a sentence what that is."""
 
     taken: str
 
     def available(self) -> Availability:
-        """Return a device node of the driver, torch_neuronx and torch_xla."""
-        found = super().available()
-        missing = [f"module {name}" for name in ("torch_neuronx", "torch_xla") if not is_installed(name)]
-        if found.ok and missing:
-            return Availability(False, f"no way to run {self.taken} on it: found no {' and no '.join(missing)}")
+        """Return a device node of the driver, and a backend of torch's for the chip."""
+        found, backend = super().available(), torch_backend(self.chip())
+        if found.ok and not backend.kind:
+            return Availability(False, f"no way to run {self.taken} on it: {backend.reason}. {backend.remedy}")
         return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nkitools.targets.neuron import NeuronByTorch
@@ -13,23 +12,32 @@ from nkitools.targets.target import Prepared, refuse
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument, Kernel
+    from nkitools.targets.neuron_ways import Torch
 
 
 class NeuronModuleDevice(NeuronByTorch):
-    """The NeuronCores of `NeuronDevice`, for ``torch.nn.Module``: compiled by torch-xla as one graph."""
+    """The NeuronCores of `NeuronDevice`, for ``torch.nn.Module``.
+
+    torch-xla compiles a module as one graph, the native backend operation by operation.
+    """
 
     taken = "a torch module"
 
     def call(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run a copy of the module on the device; gradients are not recorded."""
         __tracebackhide__ = True
-        return _way_of(args, kwargs).call(_on_device(kernel, kwargs), args, kwargs)
+        from nkitools.targets.neuron_ways import module_way
+
+        outer, way = module_way(kernel, args, kwargs, self.chip())
+        return outer.call(_on_device(kernel, kwargs, way), args, kwargs)
 
     def prepare(self, kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
         """As `call`, with parameters and arguments staying on the device."""
         __tracebackhide__ = True
-        prepared: Prepared = _way_of(args, kwargs).prepare(_on_device(kernel, kwargs), args, kwargs)
-        return prepared
+        from nkitools.targets.neuron_ways import module_way
+
+        outer, way = module_way(kernel, args, kwargs, self.chip())
+        return outer.prepare(_on_device(kernel, kwargs, way), args, kwargs)
 
 
 def is_torch_module(kernel: Kernel) -> bool:
@@ -38,16 +46,7 @@ def is_torch_module(kernel: Kernel) -> bool:
     return torch is not None and hasattr(torch, "nn") and isinstance(kernel, torch.nn.Module)
 
 
-def _way_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    from nkitools.launch.frameworks import arrays_in
-    from nkitools.targets.neuron_ways import AsNumpy, TorchXla
-
-    way = TorchXla()
-    torch = sys.modules["torch"]
-    return way if any(isinstance(each, torch.Tensor) for each in arrays_in((args, kwargs))) else AsNumpy(way)
-
-
-def _on_device(module: Any, kwargs: Mapping[str, Any]) -> Any:
+def _on_device(module: Any, kwargs: Mapping[str, Any], way: Torch) -> Any:
     """Return the module's copy there as a function; the author's own stays on the host."""
     __tracebackhide__ = True
     import torch
@@ -55,7 +54,7 @@ def _on_device(module: Any, kwargs: Mapping[str, Any]) -> Any:
     for name in ("grid", "ranks"):
         if kwargs.get(name) is not None:
             refuse(module, f"a torch module has no `{name}`", f"Leave `{name}` out.")
-    there = copy.deepcopy(module).to(import_module("torch_xla.core.xla_model").xla_device())
+    there = copy.deepcopy(module).to(way.device)
 
     def forward(*args: Argument, **named: Argument) -> Any:
         with torch.no_grad():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nkitools.chip.generations import generation_of
 from nkitools.chip.numerics import Array
 from nkitools.targets.neuron import NeuronByTorch
+from nkitools.targets.neuron_packages import FOR_XLA, torch_backend
 from nkitools.targets.target import Availability, Prepared, refuse
 
 if TYPE_CHECKING:
@@ -43,7 +44,13 @@ class NeuronOperatorDevice(NeuronByTorch):
         chip = self.chip()
         if chip and not generation_of(chip).custom_operators:
             return Availability(False, ONLY_V2.format(chip))
-        return super().available()
+        found, backend = super().available(), torch_backend(chip)
+        if found.ok and backend.kind == "native":
+            message = (
+                f"no way to run {self.taken} on it: {backend.reason} has no loader for custom operators. {FOR_XLA}"
+            )
+            return Availability(False, message)
+        return found
 
     def call(self, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Build the operator for the device, once in this process, and call it with its tensors there."""

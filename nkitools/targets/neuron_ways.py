@@ -1,6 +1,7 @@
-"""The ways in to a NeuronCore: NumPy stand-alone, torch_xla, JAX.
+"""The ways in to a NeuronCore: NumPy stand-alone, torch's native backend, torch_xla, JAX.
 
-``nki.jit`` chooses between them by its arguments (its docstring: torch.Tensor, jax.Array, np.ndarray).
+``nki.jit`` chooses between them by its arguments (its docstring: torch.Tensor, jax.Array, np.ndarray). Which of torch's
+two ways is here is said by the version of torch-neuronx (`neuron_packages`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from importlib import import_module
 from typing import Any
 
 from nkitools.chip.argument_types import Argument, Kernel
-from nkitools.launch.frameworks import NUMPY, arrays_in, framework_of
+from nkitools.chip.dtypes import as_dtype
+from nkitools.launch.frameworks import NUMPY, TORCH, arrays_in, framework_of
 from nkitools.launch.nested_arguments import mapped
+from nkitools.targets.neuron_packages import torch_backend
 from nkitools.targets.packages import is_installed
-from nkitools.targets.target import Prepared, kernel_name, refuse
+from nkitools.targets.target import Prepared, WrongDevice, kernel_name, refuse
 
 Arguments = tuple[Any, ...]
 Keywords = Mapping[str, Any]
@@ -48,12 +51,17 @@ class Way(ABC):
         """Bring to the arguments ``here`` what the kernel wrote into their copies ``there``, if they are copies."""
         return
 
+    def repeated(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Callable[[], Any]:
+        """Return the call that is made in each round; the arguments are on the device."""
+        return lambda: kernel(*args, **kwargs)
+
     def prepare(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Prepared:
         """Compile by a first call, with the arguments staying on the device."""
         there, named = mapped(args, self.to_device), mapped(dict(kwargs), self.to_device)
+        call = self.repeated(kernel, there, named)
 
         def launch() -> Any:
-            outputs = kernel(*there, **named)
+            outputs = call()
             self.finish(outputs)
             return outputs
 
@@ -73,7 +81,48 @@ class Standalone(Way):
         """Do nothing: the call returns when the outputs are in host memory."""
 
 
-class TorchXla(Way):
+class Torch(Way):
+    """torch tensors on a device of torch's, by any of AWS's two backends."""
+
+    device: Any
+
+    def to_device(self, value: Argument) -> Any:
+        """Return a tensor of the device: of a tensor on the host, or of a NumPy array, narrow dtypes included."""
+        framework = framework_of(value)
+        if framework is None:
+            return value
+        tensor: Any = _as_tensor(value) if framework is NUMPY else value
+        return tensor.to(self.device)
+
+    def write_back(self, here: Argument, there: Argument) -> None:
+        """Bring back the arguments that are outputs too, as kernels of ``nki.trace`` have them."""
+        for host, device in zip(arrays_in(here), arrays_in(there), strict=True):
+            if framework_of(host) is NUMPY:
+                if host.flags.writeable:
+                    host[...] = TORCH.to_numpy("argument", device.cpu())
+            elif host is not device:
+                host.copy_(device.cpu())
+
+    def to_host(self, value: Argument) -> Any:
+        """Return a tensor on the CPU."""
+        return getattr(value, "cpu", lambda: value)()
+
+
+class TorchNeuron(Torch):
+    """torch tensors on the device ``neuron`` of the native backend; launches are asynchronous until `finish`."""
+
+    def __init__(self) -> None:
+        self._torch = import_module("torch")
+        if not hasattr(self._torch, "neuron"):  # torch loads the backend by itself, where that is not switched off
+            import_module("torch_neuronx")._autoload()
+        self.device = "neuron"
+
+    def finish(self, outputs: Argument) -> None:
+        """Wait for the device. An error of the launch is raised here."""
+        self._torch.neuron.synchronize()
+
+
+class TorchXla(Torch):
     """torch tensors on the XLA device. The graph is recorded by the call, run by ``sync`` and awaited after it."""
 
     def __init__(self) -> None:
@@ -81,17 +130,7 @@ class TorchXla(Way):
         import_module("torch_neuronx")
         self._xla = import_module("torch_xla")
         self._model = import_module("torch_xla.core.xla_model")
-        self._device = self._model.xla_device()
-
-    def to_device(self, value: Argument) -> Any:
-        """Tensors on the CPU go there, NumPy arrays as tensors."""
-        framework = framework_of(value)
-        if framework is None:
-            return value
-        if framework is NUMPY:
-            return import_module("torch").from_numpy(value).to(self._device)
-        tensor: Any = value
-        return tensor.to(self._device)
+        self.device = self._model.xla_device()
 
     def finish(self, outputs: Argument) -> None:
         """End the graph and wait for it: without, only its recording would have been timed."""
@@ -99,33 +138,39 @@ class TorchXla(Way):
         sync()
         self._model.wait_device_ops()
 
-    def write_back(self, here: Argument, there: Argument) -> None:
-        """Kernels of ``nki.trace`` have their outputs among their arguments."""
-        for host, device in zip(arrays_in(here), arrays_in(there), strict=True):
-            if framework_of(host) is NUMPY:
-                if host.flags.writeable:
-                    host[...] = device.cpu().numpy()
-            elif host is not device:
-                host.copy_(device.cpu())
-
-    def to_host(self, value: Argument) -> Any:
-        """As a tensor on the CPU."""
-        return getattr(value, "cpu", lambda: value)()
-
 
 class Jax(Way):
-    """JAX arrays on the default device, which is the NeuronCore where AWS's plugin is installed."""
+    """JAX arrays on the first device, which must be a NeuronCore. The kernel is called under ``jax.jit``.
+
+    A bare call runs NKI's front end each time, which takes seconds.
+    """
 
     def __init__(self) -> None:
         self._jax = import_module("jax")
+        self._device = self._jax.devices()[0]
+        if self._device.platform != "neuron":
+            platforms = ", ".join(sorted({device.platform for device in self._jax.devices()}))
+            raise WrongDevice(f"no NeuronCore: jax.devices() has {platforms} only. Install libneuronxla, AWS's plugin")
 
     def to_device(self, value: Argument) -> Any:
-        """Return ``value`` committed to the first device."""
-        return value if framework_of(value) is None else self._jax.device_put(value, self._jax.devices()[0])
+        """Return ``value`` committed to the NeuronCore."""
+        return value if framework_of(value) is None else self._jax.device_put(value, self._device)
 
     def finish(self, outputs: Argument) -> None:
         """Wait for it."""
         self._jax.block_until_ready(outputs)
+
+    def repeated(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Callable[[], Any]:
+        """Return a call that is compiled once: arrays are arguments of the graph, all else is a constant of it."""
+        arrays = arrays_in((args, kwargs))
+
+        def graph(given: list[Any]) -> Any:
+            rest = iter(given)
+            there, named = mapped((args, kwargs), lambda value: value if framework_of(value) is None else next(rest))
+            return kernel(*there, **named)
+
+        compiled = self._jax.jit(graph)
+        return lambda: compiled(arrays)
 
 
 class AsNumpy(Way):
@@ -142,14 +187,26 @@ class AsNumpy(Way):
         """As the other way does."""
         self._way.finish(outputs)
 
+    def write_back(self, here: Argument, there: Argument) -> None:
+        """As the other way does."""
+        self._way.write_back(here, there)
+
+    def repeated(self, kernel: Kernel, args: Arguments, kwargs: Keywords) -> Callable[[], Any]:
+        """As the other way does."""
+        return self._way.repeated(kernel, args, kwargs)
+
     def to_host(self, value: Argument) -> Any:
         """As a NumPy array."""
         framework = framework_of(value)
         return value if framework is None else framework.to_numpy("output", self._way.to_host(value))
 
 
-def way_for(kernel: Kernel, args: Arguments, kwargs: Keywords) -> Way:
-    """Return the way in that the arguments name. NK607 where they are of two frameworks."""
+def way_for(kernel: Kernel, args: Arguments, kwargs: Keywords, chip: str = "") -> Way:
+    """Return the way in that the arguments name, for ``chip``.
+
+    NK607 where the arguments are of two frameworks, and where the packages that are here have no way for them.
+    """
+    __tracebackhide__ = True
     kinds = _kinds(args, kwargs)
     if len(kinds) > 1:
         message = (
@@ -157,24 +214,48 @@ def way_for(kernel: Kernel, args: Arguments, kwargs: Keywords) -> Way:
             "driven by one framework at a time"
         )
         refuse(kernel, message, "Give it arrays of one framework.")
-    return {"torch": TorchXla, "jax": Jax}.get("".join(kinds), Standalone)()
+    if kinds == {"torch"}:
+        return torch_way(kernel, chip)
+    return Jax() if kinds else Standalone()
 
 
-def timed_way_for(kernel: Kernel, args: Arguments, kwargs: Keywords) -> Way:
+def module_way(module: Kernel, args: Arguments, kwargs: Keywords, chip: str) -> tuple[Way, Torch]:
+    """Return the way for a torch module with these arguments, and torch's way behind it."""
+    __tracebackhide__ = True
+    way = torch_way(module, chip)
+    return way if _kinds(args, kwargs) else AsNumpy(way), way
+
+
+def torch_way(kernel: Kernel, chip: str) -> Torch:
+    """Return torch's way in that is here: the native backend, else torch_xla. NK607 where neither is for ``chip``."""
+    __tracebackhide__ = True
+    found = torch_backend(chip)
+    if not found.kind:
+        refuse(kernel, f"`{kernel_name(kernel)}` has no way to a NeuronCore by torch: {found.reason}", found.remedy)
+    return TorchNeuron() if found.kind == "native" else TorchXla()
+
+
+def timed_way_for(kernel: Kernel, args: Arguments, kwargs: Keywords, chip: str = "") -> Way:
     """Return the way in that can launch again without compiling. NK607 where none is installed."""
     __tracebackhide__ = True
-    way = way_for(kernel, args, kwargs)
+    way = way_for(kernel, args, kwargs, chip)
     if not isinstance(way, Standalone):
         return way
-    if is_installed("torch_neuronx") and is_installed("torch_xla"):
-        return AsNumpy(TorchXla())
+    found = torch_backend(chip)
+    if found.kind:
+        return AsNumpy(TorchNeuron() if found.kind == "native" else TorchXla())
     if is_installed("jax") and is_installed("libneuronxla"):
         return AsNumpy(Jax())
     message = (
         f"kernel `{kernel_name(kernel)}` cannot be timed: with NumPy arguments alone every call compiles again, and "
-        "its time is the compiler's"
+        f"its time is the compiler's; {found.reason}, and JAX has no plugin libneuronxla"
     )
-    return refuse(kernel, message, "Install torch-neuronx or jax-neuronx, which launch a compiled kernel again.")
+    return refuse(kernel, message, f"{found.remedy} Or install jax-neuronx, on any chip.")
+
+
+def _as_tensor(array: Any) -> Any:
+    """Return a tensor of a NumPy array. torch has no read-only tensors, so that such an array is copied."""
+    return TORCH.from_numpy(array if array.flags.writeable else array.copy(), as_dtype(array.dtype))
 
 
 def _kinds(args: Arguments, kwargs: Keywords) -> set[str]:

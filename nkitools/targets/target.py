@@ -63,6 +63,9 @@ class Device(Target):
     framework is imported (`environment`), so tests run their kernels in a process made for the device.
     """
 
+    hidden: tuple[str, ...] = ()
+    """Variables of the user that a process on the device must not have."""
+
     @abstractmethod
     def units(self) -> tuple[str, ...]:
         """Return what processes share the device by: its cores, or the device as a whole."""

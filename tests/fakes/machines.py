@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+DEVICES = {"NCv2": "NDv3", "NCv3": "NDv3", "NCv4": "NDv4"}  # what the driver calls the device of such cores
 FAKES = Path(__file__).parent
 
 
 def neuron_root(root: Path, *, instance: str = "Inf2", architecture: str = "NCv2", devices: int = 1) -> Path:
-    """Nodes and files of the Neuron driver as the Neuron Sysfs user guide lists them."""
+    """Nodes and files of the Neuron driver: the Neuron Sysfs user guide, and the names that the driver's source writes.
+
+    ``architecture`` is that of the cores; that of the device is one higher for all but the first NeuronCore.
+    """
     (root / "dev").mkdir(parents=True)
     for number in range(devices):
         (root / f"dev/neuron{number}").touch()
@@ -17,7 +21,10 @@ def neuron_root(root: Path, *, instance: str = "Inf2", architecture: str = "NCv2
         (directory / "info/architecture").mkdir(parents=True)
         (directory / "core_count").write_text("2\n")
         (directory / "info/architecture/instance_type").write_text(f"{instance}\n")
-        (directory / "info/architecture/arch_type").write_text(f"{architecture}\n")
+        (directory / "info/architecture/arch_type").write_text(f"{DEVICES.get(architecture, '')}\n")
+        core = directory / "neuron_core0/info/architecture"
+        core.mkdir(parents=True)
+        (core / "arch_type").write_text(f"{architecture}\n")
     return root
 
 

@@ -106,9 +106,9 @@ def author(bare_author: Author, monkeypatch: pytest.MonkeyPatch) -> Author:
 def machine(bare_author: Author, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Author]]:
     """Gives the author a machine with (fake) packages and device nodes, and a kernel, `NKI`."""
 
-    def of(*fakes: str, nodes: Sequence[str] = ("/dev/neuron0",)) -> Author:
+    def of(*fakes: str, nodes: Sequence[str] = ("/dev/neuron0",), **driver: str) -> Author:
         if "/dev/neuron0" in nodes:
-            machines.neuron_root(tmp_path / "root")
+            machines.neuron_root(tmp_path / "root", **driver)
         machines.node_root(tmp_path / "root", *nodes)
         for fake in reversed(fakes):
             monkeypatch.syspath_prepend(str(machines.FAKES / fake))

@@ -69,7 +69,7 @@ def test_too_fast(kernel_benchmark):
     one = told["test_speed[hw-1]"]
     info = one["extra_info"]
     assert (info["kernel"], info["target"], info["chip"]) == ("double", "neuron", "inf2")
-    assert (info["instance_type"], info["arch_type"]) == ("Inf2", "NCv2")
+    assert (info["instance_type"], info["arch_type"]) == ("Inf2", "NDv3")
     assert (info["bytes"], info["operations"], info["dtypes"]) == (64, 8, ["float32"])
     assert info["compile_seconds"] > 0
     assert "suspect" not in info

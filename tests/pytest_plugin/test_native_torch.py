@@ -10,23 +10,57 @@ import pytest
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 TEST = """
+import ml_dtypes
 import torch
 
 def test_torch(run_kernel, request):
     x = torch.arange(8, dtype=torch.float32).reshape(2, 4)
     out = run_kernel(double, x)
     assert type(out) is torch.Tensor and torch.equal(out, 2 * x)
+    if "[hw]" in request.node.name:
+        import torch_neuronx
+        assert torch_neuronx.log == ["to", "launch", "synchronize", "cpu", "cpu"]
 
 def test_environment(run_kernel, request):
     on_hardware = "[hw]" in request.node.name
     assert os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") == (None if on_hardware else "0")
     assert hasattr(torch, "neuron") == on_hardware
+    assert ("NKI_SIMULATOR" in os.environ) != on_hardware
+    if on_hardware:
+        assert os.environ["NEURON_LOGICAL_NC_CONFIG"] == "1"
+        assert os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] == "trn2"
     run_kernel(double, X)
+
+def test_late(run_kernel, request, monkeypatch):
+    if "[hw]" in request.node.name:
+        monkeypatch.setenv("FAKE_NEURON", "late")
+    run_kernel(double, torch.ones((2, 4)))
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_speed(kernel_benchmark, dtype):
+    narrow = X.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    out = kernel_benchmark(double, narrow)
+    assert out.dtype == narrow.dtype
+    np.testing.assert_array_equal(out.astype(np.float32), 2 * X)
+
+def test_module(kernel_benchmark):
+    module = torch.nn.Linear(4, 3)
+    x = torch.ones((2, 4))
+    out = kernel_benchmark(module, x)
+    assert torch.allclose(out, module(x).detach())
 """
 
 
-def test_files_that_import_torch_run_in_simulation(machine: Any) -> None:
-    """The stand-in is in nki's place, and torch's import leaves AWS's backend alone; afterwards it does not."""
-    author = machine("native", "aws")
-    result = author.run_apart("-m", "sim", test=TEST)
-    result.assert_outcomes(passed=2, deselected=2)
+def test_a_trn2_of_today(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file that imports torch runs on both sides.
+
+    In simulation torch leaves AWS's backend alone. On the device tensors, NumPy arrays of narrow dtypes and modules go
+    by the native backend. NKI_SIMULATOR does not reach the device's process, and the degree does. A launch's error
+    comes out of the test that made it, explained.
+    """
+    monkeypatch.setenv("NKI_SIMULATOR", "1")
+    author = machine("native", "aws", instance="Trn2", architecture="NCv3")
+    result = author.run_apart("-m", "sim or hw", "--benchmark-max-time=0.01", "--benchmark-min-rounds=2", test=TEST)
+    result.assert_outcomes(passed=8, failed=1, skipped=3)
+    result.stdout.fnmatch_lines(["FAILED *test_late?hw?*"])
+    result.stdout.fnmatch_lines(["*What AWS's codes mean*", "NRT_EXEC_OOB (1006): an indirect copy *by NK402."])

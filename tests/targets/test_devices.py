@@ -16,7 +16,17 @@ import pytest
 from nkitools import options
 from nkitools.launch.kernel import KernelObject
 from nkitools.rules.finding import NotModelled
-from nkitools.targets import WrongDevice, choice, device_for, devices, missing_devices, neuron, packages, simulator_for
+from nkitools.targets import (
+    WrongDevice,
+    choice,
+    device_for,
+    devices,
+    missing_devices,
+    neuron,
+    neuron_packages,
+    packages,
+    simulator_for,
+)
 from nkitools.targets import jax_devices as jax_targets
 from nkitools.targets.builtin import BuiltinSimulator
 from nkitools.targets.jax_devices import GpuDevice, TpuDevice
@@ -111,11 +121,68 @@ def test_the_cores_of_all_devices_are_shared(root: Path, monkeypatch: pytest.Mon
 
 
 def test_trn2_joins_its_cores(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A logical core of trn2 is two by default."""
+    """A process of a hw test is told the degree 1, that of a plain kernel, unless the user has said 2."""
     machines.neuron_root(root, instance="Trn2", architecture="NCv3")
-    assert NeuronDevice().units() == ("neuroncore-0",)
-    monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", "1")
     assert NeuronDevice().units() == ("neuroncore-0", "neuroncore-1")
+    assert NeuronDevice().defaults()["NEURON_LOGICAL_NC_CONFIG"] == "1"
+    monkeypatch.setenv("NEURON_LOGICAL_NC_CONFIG", "2")
+    assert NeuronDevice().units() == ("neuroncore-0",)
+
+
+def test_an_inf2_is_known_by_its_cores_and_by_the_product(root: Path) -> None:
+    """The driver calls the device of an Inf2 NDv3, as that of a Trn2; device_name says the product."""
+    machines.neuron_root(root, instance="", architecture="NCv2")
+    assert NeuronDevice().facts()["arch_type"] == "NDv3"
+    assert NeuronDevice().chip() in ("inf2", "trn1")
+    (root / "sys/devices/virtual/neuron_device/neuron0/info/architecture/device_name").write_text("Trainium2\n")
+    assert NeuronDevice().chip() == "trn2"
+
+
+@pytest.mark.parametrize(
+    ("version", "is_xla_here", "chip", "kind", "reason"),
+    [
+        ("2.14.3.0", False, "trn2", "native", "native torch-neuronx 2.14.3.0"),
+        (
+            "2.14.3.0",
+            True,
+            "inf2",
+            "",
+            "torch-neuronx 2.14.3.0 is for Trn2 and Trn3, and the NeuronCore here is of inf2",
+        ),
+        ("2.9.0.2.15", True, "inf2", "xla", "torch-neuronx 2.9.0.2.15 with torch-xla"),
+        (
+            "2.9.0.2.15",
+            False,
+            "trn1",
+            "",
+            "torch-neuronx 2.9.0.2.15 is driven by torch-xla, and module torch_xla is not installed",
+        ),
+        ("2.10.1", True, "", "native", "native torch-neuronx 2.10.1"),
+    ],
+)
+def test_the_version_of_torch_neuronx_says_the_way(
+    monkeypatch: pytest.MonkeyPatch, version: str, is_xla_here: bool, chip: str, kind: str, reason: str
+) -> None:
+    """2.10 and higher is native, for Trn2 and Trn3; lower is torch-xla's; without a way the one that fits is named."""
+    monkeypatch.setattr(neuron_packages, "version_of", lambda package: version)
+    monkeypatch.setattr(neuron_packages, "is_installed", lambda name: name != "torch_xla" or is_xla_here)
+    found = neuron_packages.torch_backend(chip)
+    assert (found.kind, found.reason) == (kind, reason)
+    assert (found.remedy != "") == (kind == "")
+    assert "2.9" in found.remedy or kind
+
+
+def test_jax_on_a_cpu_is_no_neuroncore() -> None:
+    """Without AWS's plugin JAX's first device is a CPU, which would pass a test on hardware."""
+    jnp = pytest.importorskip("jax.numpy")
+
+    class Kernel:
+        __name__ = "mine"
+
+        def __getitem__(self, grid: Any) -> Any: ...
+
+    with pytest.raises(WrongDevice, match=r"no NeuronCore: jax\.devices\(\) has cpu only\. Install libneuronxla"):
+        NeuronDevice().run(Kernel(), jnp.zeros(2))
 
 
 def test_a_core_goes_to_one_process_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +190,11 @@ def test_a_core_goes_to_one_process_at_a_time(root: Path, monkeypatch: pytest.Mo
     machines.neuron_root(root)
     device = NeuronDevice()
     with units_of([device], 0) as first, units_of([device], 0) as second:
-        assert first == {"NEURON_RT_VISIBLE_CORES": "0", "NEURON_PLATFORM_TARGET_OVERRIDE": "inf2"}
+        assert first == {
+            "NEURON_RT_VISIBLE_CORES": "0",
+            "NEURON_PLATFORM_TARGET_OVERRIDE": "inf2",
+            "NEURON_LOGICAL_NC_CONFIG": "1",
+        }
         assert second["NEURON_RT_VISIBLE_CORES"] == "1"
         with pytest.raises(DeviceBusy, match=r"NeuronCore busy: neuroncore-0 is held by process \d+; neuroncore-1"):
             units_of([device], 0).__enter__()

@@ -76,7 +76,9 @@ def test_an_instance(found: Machine) -> None:
     """The generation and the cores are the driver's; AWS's simulator comes with AWS's package."""
     parts = found(machines.FAKES / "aws", nodes=("/dev/neuron0",))
     assert parts["Devices", "neuron"].present
-    assert parts["Devices", "neuron"].found == "inf2, cores for processes of their own: 2; /dev/neuron0, nki"
+    assert (
+        parts["Devices", "neuron"].found == "inf2, cores for processes of their own: 2; /dev/neuron0, nki; NumPy arrays"
+    )
     assert parts["Packages", "nki"].found == "installed"
     assert (parts["Simulators", "official"].present, parts["Simulators", "official"].found) == (True, "nki.simulate")
     assert not parts["Devices", "neuron, C++"].present

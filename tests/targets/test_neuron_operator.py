@@ -134,8 +134,19 @@ def test_the_loader_is_looked_for(relu: Library, monkeypatch: pytest.MonkeyPatch
     """AWS's nki alone can reach the device, and cannot load custom operators."""
     assert isinstance(device_for(relu.relu_forward).device, NeuronOperatorDevice)
     monkeypatch.setattr("nkitools.targets.neuron.neuron_packages", lambda: ("nki",))
-    monkeypatch.setattr("nkitools.targets.neuron.is_installed", lambda package: False)
-    reason = "no way to run a custom operator on it: found no module torch_neuronx and no module torch_xla"
+    monkeypatch.setattr("nkitools.targets.neuron_packages.is_installed", lambda package: False)
+    reason = (
+        "no way to run a custom operator on it: module torch_neuronx is not installed. Install torch-neuronx 2.9 with "
+        "torch-xla (SDK 2.31)."
+    )
+    assert device_for(relu.relu_forward) == (None, reason)
+    monkeypatch.setattr("nkitools.targets.neuron_packages.is_installed", lambda package: True)
+    monkeypatch.setattr("nkitools.targets.neuron_packages.version_of", lambda package: "2.14.3.0")
+    monkeypatch.setattr(NeuronOperatorDevice, "chip", lambda device: "")
+    reason = (
+        "no way to run a custom operator on it: native torch-neuronx 2.14.3.0 has no loader for custom operators. "
+        "Install torch-neuronx 2.9 with torch-xla (SDK 2.31)."
+    )
     assert device_for(relu.relu_forward) == (None, reason)
     with options.override(target="tpu"):
         assert device_for(relu.relu_forward) == (None, "a custom operator does not run on TPU")
