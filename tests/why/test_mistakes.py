@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nkitools
+from nkitools.why.bisection import bisect
 from tests.why.mistakes import right_kernels
 from tests.why.mistakes.planted import MISTAKES, Mistake
 from tests.why.mistakes.references import CASES
@@ -31,3 +32,17 @@ def test_wrong(mistake: Mistake, tmp_path: Path) -> None:
     run = nkitools.simulate(getattr(module, mistake.kernel), *case.inputs(), rules="report")
     assert not np.allclose(run.outputs, case.reference(*case.inputs()), rtol=1e-3, atol=1e-3)
     assert [each for each in run.findings if each.severity == "error"] == []
+
+
+def named_line(mistake: Mistake, directory: Path, *, expects: bool) -> int:
+    """The line that a bisection of a kernel with a mistake names first."""
+    case, module = CASES[mistake.kernel], mistake.module(directory)
+    expect = case.expect if expects else None
+    return bisect(getattr(module, mistake.kernel), *case.inputs(), reference=case.reference, expect=expect).line
+
+
+@pytest.mark.parametrize(("number", "expects"), [(0, False), (11, False), (28, True), (40, False), (44, True)])
+def test_the_line_is_named(number: int, expects: bool, tmp_path: Path) -> None:
+    """A lost tail, a stale scale, a missing rescale, a wrong tile are named; one mistake is known to be missed."""
+    found = named_line(MISTAKES[number], tmp_path, expects=expects)
+    assert (found == MISTAKES[number].wrong_line()) == (number != 44)
