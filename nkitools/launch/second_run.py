@@ -80,6 +80,19 @@ class Again:
         """Return the form of the call, see `nkitools.launch.call_form`."""
         return call_form(self._launch.function, *self._given)
 
+    @property
+    def launch(self) -> Launch:
+        """Return how the kernel was launched."""
+        return self._launch
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Return the arguments as they were; None where they were not copied."""
+        if self._copies is None:
+            return None
+        fresh = {key: array.copy() for key, (_, array) in self._copies.items()}
+        args, kwargs = mapped(self._given, lambda each: fresh.get(id(each), each))
+        return tuple(args), dict(kwargs)
+
     def _remember(self) -> None:
         code = getattr(self._launch.function, "__code__", None)
         if code is not None:

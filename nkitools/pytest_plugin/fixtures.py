@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import pytest
@@ -108,6 +108,7 @@ class KernelRunner:
         rtol: float | None = None,
         atol: float | None = None,
         equal_nan: bool | None = None,
+        expect: Mapping[str, Callable[..., Any]] | None = None,
         **kwargs: Argument,
     ) -> Any:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
@@ -115,7 +116,10 @@ class KernelRunner:
         Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
         the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
         it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. ``rtol``,
-        ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's. Raises
+        ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's. Where
+        an assertion on the outputs fails, the report names the line and turn that is wrong first. ``expect``: functions
+        that return what tensors of the kernel hold at the end of a turn, by their names; each takes the kernel's
+        arguments and, by keyword, the loop counters that it names; without ``reference`` it is the kernel's. Raises
         what the kernel raises, ``KernelError`` for a broken rule among it; ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
@@ -130,8 +134,8 @@ class KernelRunner:
         stated = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
         stated = {name: value for name, value in stated.items() if value is not None}
         if reference is None:
-            kwargs |= stated
-        expected = _expected(reference, args, kwargs, stated)
+            kwargs |= stated if expect is None else {**stated, "expect": expect}
+        expected = _expected(reference, args, kwargs, {**stated, "expect": expect})
         with allow_findings(*([allow] if isinstance(allow, str) else allow)), collect_runs() as runs:
             try:
                 full = _in_full_precision(target, kernel, args, kwargs)
@@ -281,9 +285,10 @@ def _expected(
         return None
     from nkitools.record.expected_outputs import Reference
 
-    if callable(reference):
-        reference = reference(*args, **{name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES})
-    return Reference(reference, **stated)
+    function = reference if callable(reference) else None
+    if function is not None:
+        reference = function(*args, **{name: value for name, value in kwargs.items() if name not in _OF_LAUNCHES})
+    return Reference(reference, **stated, function=function)
 
 
 def _target_for(kernel: Kernel, target: str, asked: Collection[str]) -> Any:

@@ -34,6 +34,7 @@ _PAIRS = (("actual", "desired"), ("actual", "expected"), ("x", "y"), ("a", "b"))
 """The names that functions which compare arrays have for what came out, and for what should have."""
 
 _NEAREST = 4  # instructions before the one that wrote the element
+_MOST_BISECTED = 5_000  # instructions of a run whose first wrong line is looked for
 _MOST_SAVED = 200_000  # instructions of a run that is saved for the command
 
 
@@ -143,7 +144,20 @@ def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
     ]
     if len(steps) > 1:
         lines.append(f"made from what {', '.join(_place(each) for each in steps[1:])} wrote")
-    return [*lines, f"more: {_command(config, nodeid, found, first)}"]
+    return [*lines, *_bisected(found.run), f"more: {_command(config, nodeid, found, first)}"]
+
+
+def _bisected(run: Run) -> list[str]:
+    """Return the first line that is wrong, where the test has a reference."""
+    if run.reference is None or len(run.instructions) > _MOST_BISECTED:
+        return []
+    from nkitools.why.bisection import bisection_of_run
+
+    try:
+        found = bisection_of_run(run)
+    except Exception as error:  # a mistake in the reference must not hide the failure of the test
+        return [f"bisect: {type(error).__name__}: {error}"]
+    return [] if found is None or not found.places else [f"bisect: {line.strip()}" for line in found.lines()[:4]]
 
 
 def _element(name: str, index: tuple[int, ...], found: _Difference) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Argument
@@ -21,6 +22,8 @@ class Reference:
     rtol: float | None = None  # relative; 0 where only atol is stated
     atol: float | None = None  # absolute; 0 where only rtol is stated
     equal_nan: bool = True  # whether a NaN agrees with a NaN
+    function: Callable[..., Any] | None = None  # returns the expected outputs for any arguments
+    expect: Mapping[str, Callable[..., Any]] | None = None  # the same of tensors in the kernel, by their names
 
     @property
     def is_stated(self) -> bool:

@@ -16,6 +16,7 @@ from nkitools.chip.argument_types import Argument, Grid, Kernel
 from nkitools.chip.numerics import Array
 from nkitools.launch.tracebacks import AuthorsTraceback
 from nkitools.precision.runs import Half
+from nkitools.record.run import Run
 from nkitools.why.changed_arguments import ChangedArguments
 from nkitools.why.lost_digits import LostDigits, lost_digits
 from nkitools.why.suspect import Suspect
@@ -127,6 +128,15 @@ def bisect(
     with AuthorsTraceback():
         call = Call(kernel, arrays, kwargs, grid=grid, chip=chip, nki_version=nki_version)
         return bisection_of(call, Expected(reference, expect or {}, kwargs))
+
+
+def bisection_of_run(run: Run) -> Bisection | None:
+    """Return the first line and turn where a run goes wrong; None where its reference or arguments are unknown."""
+    known, call = run.reference, Call.of_run(run)
+    if known is None or call is None:
+        return None
+    reference = known.values if known.function is None else known.function
+    return bisection_of(call, Expected(reference, known.expect or {}, call.kwargs))
 
 
 def bisection_of(call: Call, expected: Expected) -> Bisection:

@@ -19,6 +19,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.launch.kernel import as_launch
 from nkitools.launch.launch import Launch
+from nkitools.launch.second_run import Again
 from nkitools.launch.signatures import signature_of
 from nkitools.precision.difference import exact
 from nkitools.precision.runs import Half, run_half
@@ -149,6 +150,20 @@ class Call:
             launch, chip=resolve_chip(launch.chip), nki_version=None if version is None else str(version)
         )
         self.args, self.kwargs = args, dict(kwargs)
+
+    @classmethod
+    def of_run(cls, run: Run) -> Call | None:
+        """Return the call of a run; None for ranks, and where its arguments were not kept."""
+        again = run.again
+        if not isinstance(again, Again) or run.records:
+            return None
+        given = again.arguments()
+        if given is None:
+            return None
+        found = cls.__new__(cls)
+        found.launch = replace(again.launch, chip=run.chip)
+        found.args, found.kwargs = given
+        return found
 
     @property
     def name(self) -> str:
