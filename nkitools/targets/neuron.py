@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.generations import CHIPS, TABLES
 from nkitools.targets import machine
+from nkitools.targets.known_bugs import release
 from nkitools.targets.neuron_packages import torch_backend, ways
 from nkitools.targets.packages import aws_package, is_installed, version_of
 from nkitools.targets.target import Availability, Device, Prepared, kernel_name, refuse
@@ -28,6 +29,7 @@ _CORES_VARIABLE = "NEURON_RT_VISIBLE_CORES"
 _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
 # The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
 _ARCHITECTURES = {f"ncv{generation.version}": generation.products[0] for generation in TABLES}
+_LAST_LEGACY = (2, 24)  # neuronx-cc of SDK 2.29.1; from NKI 0.4 (SDK 2.30) its release notes call it an error
 _PRODUCTS = {"trainium1": "trn1", "inferentia2": "inf2", "trainium2": "trn2", "trainium3": "trn3"}
 _PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax", "jaxlib")
 
@@ -153,6 +155,10 @@ def _launchable(kernel: Kernel, kwargs: Mapping[str, Any]) -> Any:
             "launcher"
         )
         refuse(kernel, message, "Run it under torchrun with AWS's packages, or in simulation (-m sim).")
+    version = version_of("neuronx-cc") or "0"
+    if release(version)[:2] > _LAST_LEGACY and _is_legacy(kernel):
+        message = f"kernel `{kernel_name(kernel)}` is of neuronxcc.nki, which neuronx-cc {version} does not compile"
+        refuse(kernel, message, "Install SDK 2.29.1 (neuronx-cc 2.24), the last one, or port it to nki.")
     if not hasattr(kernel, "__getitem__") and type(kernel).__module__ == "builtins":
         kernel = _decorated(kernel)
     indexed: Any = kernel
@@ -163,9 +169,16 @@ def _decorated(function: Kernel) -> Any:
     """Return a plain function as a kernel of the dialect that it was written in."""
     from importlib import import_module
 
+    return import_module("neuronxcc.nki" if _is_legacy(function) else "nki").jit(function)
+
+
+def _is_legacy(kernel: Kernel) -> bool:
+    """Return whether the file of a kernel imports ``neuronxcc.nki``."""
+    function: Any = kernel
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
     named = (getattr(value, "__name__", "") for value in getattr(function, "__globals__", {}).values())
-    legacy = any(str(name).startswith("neuronxcc") for name in named)
-    return import_module("neuronxcc.nki" if legacy else "nki").jit(function)
+    return any(str(name).startswith("neuronxcc") for name in named)
 
 
 def _own(kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -216,6 +216,18 @@ def test_a_kernel_of_the_stand_in_cannot_go_to_a_device() -> None:
     assert "nki_stand_in = auto" in finding.remedy
 
 
+def test_a_compiler_that_is_too_new_for_the_legacy_dialect_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the run, with the last SDK that compiles it; neuronx-cc 2.24 is not refused."""
+    monkeypatch.setattr(neuron, "version_of", lambda package: "2.28.7631.0")
+    monkeypatch.setattr(neuron, "_is_legacy", lambda kernel: True)
+    with pytest.raises(NotModelled, match=r"is of neuronxcc\.nki, which neuronx-cc 2\.28\.7631\.0 does not") as caught:
+        NeuronDevice().run(author_kernel)
+    assert "SDK 2.29.1 (neuronx-cc 2.24)" in caught.value.finding.remedy
+    monkeypatch.setattr(neuron, "version_of", lambda package: "2.24.5133.0")
+    with pytest.raises(NotModelled, match="is to run on 2 communicating ranks"):
+        NeuronDevice().run(author_kernel, ranks=2)
+
+
 def test_ranks_need_a_launcher() -> None:
     """Communicating ranks are not started here."""
     with pytest.raises(NotModelled, match="is to run on 2 communicating ranks"):
