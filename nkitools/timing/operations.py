@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +12,7 @@ from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.dependences import CompressedRows
+from nkitools.record.rows import RecordedPlan
 from nkitools.timing.repeated import mixed, sums
 
 
@@ -22,8 +24,15 @@ class Operations:
 
     def named(self, *names: str) -> Array:
         """Return the positions of the instructions of some names."""
+        return self._of_plans(lambda plan: plan.name in names)
+
+    def on_engines(self, *engines: str) -> Array:
+        """Return the positions of the instructions whose definition names one of some engines."""
+        return self._of_plans(lambda plan: plan.engine in engines)
+
+    def _of_plans(self, holds: Callable[[RecordedPlan], bool]) -> Array:
         plans, which = np.unique(self.columns.plans, return_inverse=True)
-        chosen = [self.columns.record.plans[plan].plan.name in names for plan in plans.tolist()]
+        chosen = [holds(self.columns.record.plans[plan].plan) for plan in plans.tolist()]
         return np.flatnonzero(np.array(chosen, np.bool_)[which.reshape(-1)])
 
     @cached_property
@@ -51,6 +60,25 @@ class Operations:
         found = self.named("tensor_copy")
         firsts = self.columns.first_operands[found]
         return np.asarray(found[self._is_in(firsts, MemoryRegion.sbuf) & self._is_in(firsts + 1, MemoryRegion.psum)])
+
+    @cached_property
+    def updates_in_psum(self) -> Array:
+        """Return the positions of the instructions of two tiles that write to their first one, in PSUM."""
+        found = self.named("tensor_tensor")
+        firsts = self.columns.first_operands[found]
+        same = self._is_in(firsts, MemoryRegion.psum) & (self.columns.first_operands[found + 1] - firsts == 3)
+        found, firsts = found[same], firsts[same]
+        same = np.ones(found.size, np.bool_)
+        for column in (self.columns.storages, self.columns.layouts, self.columns.byte_offsets):
+            same &= column[firsts] == column[firsts + 1]
+        return np.asarray(found[same])
+
+    @cached_property
+    def copies(self) -> Array:
+        """Return the positions of the copies from SBUF to SBUF."""
+        found = self.named("tensor_copy")
+        firsts = self.columns.first_operands[found]
+        return np.asarray(found[self._is_in(firsts, MemoryRegion.sbuf) & self._is_in(firsts + 1, MemoryRegion.sbuf)])
 
     def stays_in_sbuf(self, positions: Array) -> Array:
         """Return whether all operands of each of some instructions are in SBUF."""

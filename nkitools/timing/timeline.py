@@ -13,6 +13,7 @@ from nkitools.chip.numerics import Array
 from nkitools.dialects.versions import LEGACY, versions_of
 from nkitools.record.columns import Columns, programs_at
 from nkitools.timing.durations import DMA, ENGINES, LEFT_OUT, TENSOR, Time, balance, times
+from nkitools.timing.forwarded import forwarded
 from nkitools.timing.knobs import Knobs
 from nkitools.timing.repeated import repeated
 from nkitools.timing.reuse import reuse_edges
@@ -53,6 +54,7 @@ def work_of(
     """Return the work of a run and its number of cores; ``reorders``: the compiler changes the order on an engine."""
     engines, occupied, durations = [], [], []
     targets, sources, meetings = list[Array](), list[Array](), list[int]()
+    flow = pairs_of(dependences.flow)
     base = core = 0
     for record in records:
         columns = Columns(record)
@@ -61,6 +63,7 @@ def work_of(
             again, originals = repeated(columns, dependences.flow, base)
             found.append(Time(engine=LEFT_OUT, occupied=0.0, duration=0.0))
             which[again] = len(found) - 1
+            which[forwarded(columns, flow[0] - base, flow[1] - base)] = len(found) - 1
             targets.append(again + base)
             sources.append(originals + base)
         own, cores = _cores_of(columns, reorders=reorders)
@@ -77,7 +80,7 @@ def work_of(
         base, core = base + which.size, core + cores
     met = np.array(meetings, np.int64)
     every = np.concatenate(engines) if engines else np.zeros(0, np.int64)
-    edges = _edges(dependences, every, knobs, np.concatenate(targets), np.concatenate(sources), met)
+    edges = _edges(dependences, flow, every, knobs, np.concatenate(targets), np.concatenate(sources), met)
     return Work(
         engines=every,
         occupied=np.concatenate(occupied),
@@ -132,11 +135,17 @@ def _without_meetings(targets: Array, sources: Array, meetings: Array) -> tuple[
 
 
 def _edges(
-    dependences: Dependences, engines: Array, knobs: Knobs, targets: Array, sources: Array, meetings: Array
+    dependences: Dependences,
+    flow: tuple[Array, Array],
+    engines: Array,
+    knobs: Knobs,
+    targets: Array,
+    sources: Array,
+    meetings: Array,
 ) -> tuple[Array, Array, Array]:
     """Return all edges with their lags: reads of results first, then what may not be overwritten yet."""
     kinds = engines % len(ENGINES)
-    flow = _without_meetings(*pairs_of(dependences.flow), meetings)
+    flow = _without_meetings(*flow, meetings)
     lags = np.full(flow[0].size, knobs.result_ns)
     # A matmul adds to what another one has left in PSUM without a wait, and a transfer ends with its semaphore.
     lags[(kinds[flow[0]] == TENSOR) & (kinds[flow[1]] == TENSOR)] = 0.0

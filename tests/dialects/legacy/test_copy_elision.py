@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import ml_dtypes
+import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 import pytest
@@ -40,6 +41,39 @@ def test_a_load_is_one_dma_into_the_tile() -> None:
         ("dma_copy", [("result", "shared HBM"), ("tile", "SBUF")]),
     ]
     assert [each.operands[0].byte_offset for each in done.instructions] == [0, 16, 0]
+
+
+def test_an_instruction_with_two_results_writes_its_first_one_where_it_is_assigned() -> None:
+    """``tile[...] = nisa.activation(..., reduce_res=sums)`` is one instruction, which writes to both tiles."""
+
+    def kernel(x: Any) -> Any:
+        result = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.ndarray((8, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((8, 32), dtype=x.dtype)
+        sums = nl.ndarray((8, 1), dtype=nl.float32)
+        tile[:, 16:32] = nisa.activation(
+            nl.exp, nl.load(x[:, 0:16]), reduce_op=nl.add, reduce_res=sums, reduce_cmd=nisa.reduce_cmd.reset_reduce
+        )
+        tile[:, 0:16] = nisa.activation_reduce(nl.exp, nl.load(x[:, 16:32]), reduce_op=nl.add, reduce_res=sums)
+        nl.store(result, tile)
+        nl.store(total, sums)
+        return result, total
+
+    x = random(8, 32)
+    done = run(kernel, x)
+    expected = np.exp(np.roll(x, 16, axis=1))
+    np.testing.assert_allclose(done.outputs[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(done.outputs[1][:, 0], np.exp(x[:, 16:]).sum(axis=1), rtol=1e-5)
+    names = [each.name for each in done.instructions]
+    assert "tensor_copy" not in names
+    made = [each for each in done.instructions if each.engine == "scalar"]
+    assert [[(o.tensor, o.byte_offset) for o in each.operands if o.written] for each in made] == [
+        [("tile", 64), ("sums", 0)],
+        [("tile", 0), ("sums", 0)],
+    ]
+    stored = [at for at, name in enumerate(names) if name == "dma_copy"][-2:]
+    writers = [at for at, each in enumerate(done.instructions) if each.engine == "scalar"]
+    assert [done.dependences.flow[at].tolist() for at in stored] == [writers, [writers[1]]]
 
 
 def test_products_are_accumulating_matmuls() -> None:

@@ -115,7 +115,6 @@ def _may_write(opened: OpenInstruction | None, dst: NkiTensor, value: NkiTensor)
     return (
         _is_open(opened, value)
         and dst.buffer in _REACHES.get(opened.plan.engine, ())
-        and sum(opened.plan.written) == 1
         and len(dst.shape) <= MAX_DIMENSIONS
     )
 
