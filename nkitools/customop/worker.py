@@ -121,8 +121,41 @@ def _call(abi: Any, shape: Any, compute: Any, memory_fd: int, text_fd: int) -> N
     compute.nkt_run(ctypes.addressof(call), ctypes.addressof(call))
 
 
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl
+
+
+def _adopt() -> None:
+    """Become the parent of what an operator's processes leave behind, whatever session they are in (Linux)."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_what_is_left() -> None:
+    """End the processes that a call has left behind, and what these leave behind in turn."""
+    for _ in range(_PIPE_READS):
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children") as file:
+                left = [int(each) for each in file.read().split()]
+        except (OSError, ValueError):  # another system, which has its own way to end a session's processes
+            return
+        for each in left:
+            with contextlib.suppress(OSError):
+                os.kill(each, signal.SIGKILL)
+                os.waitpid(each, 0)
+        if not left:
+            return
+
+
+def _end_of(child: int, pipe: int) -> int:
+    """Return what can be read once the child has ended: itself, or its end of a pipe, which its own children keep."""
+    try:
+        return os.pidfd_open(child)
+    except (AttributeError, OSError):
+        return os.dup(pipe)
+
+
 def _wait(child: int, ended: int, text: _Text, timeout: float) -> bool:
-    """Wait for the child's end of the pipe to close; True where it had to be killed."""
+    """Wait for the child to end; True where it had to be killed."""
     sources = [ended, 0, text.fd]
     deadline = time.monotonic() + timeout + GRACE_SECONDS if timeout else None
     while True:
@@ -138,6 +171,7 @@ def _wait(child: int, ended: int, text: _Text, timeout: float) -> bool:
 
 
 def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> None:
+    _adopt()
     answers = os.dup(1)
     os.dup2(2, 1)
     abi = _abi()
@@ -169,9 +203,12 @@ def _serve(shape_path: str, compute_path: str, memory_fd: int, text_fd: int) -> 
         os.close(text.end)
         with contextlib.suppress(OSError):  # it has done so itself
             os.setpgid(child, child)
-        killed = _wait(child, ended, text, request["timeout"])
+        end = _end_of(child, ended)
+        killed = _wait(child, end, text, request["timeout"])
         os.close(ended)
+        os.close(end)
         _, status = os.waitpid(child, 0)
+        _end_what_is_left()
         left_out = text.close(text_fd)
         _answer(answers, status=os.waitstatus_to_exitcode(status), killed=killed, left_out=left_out)
 

@@ -44,6 +44,7 @@ BODIES = {
     "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) keep(&all);",
     "exits": "_exit(3);",
     "gives_up": "if (t_in.numel() > 1) exit(4);",
+    "escapes": r'int own = fork(); if (own == 0) { setsid(); sleep(100); _exit(0); } printf("%d\n", own);',
     "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
     "converts": r"""printf("a %d, b %u; c %ld d %#llx e %.1f\n", -1, ~0u, -(1l << 40), 255ull, 0.1);
   printf("f %.1f g %+5zd\n", 0.1f, static_cast<ssize_t>(5));
@@ -222,3 +223,11 @@ def test_in_this_process_on_request(operators: dict[str, Operator]) -> None:
     for name in ("fine", "before", "asserts"):
         assert places(operators[name].run(VALUES, isolation="none")) == places(operators[name].run(VALUES))
     assert [one.prefix for one in operators["prints"].run(VALUES, isolation="none").prints] == ["n=", "m=", "done"]
+
+
+def test_a_child_in_a_session_of_its_own_ends_with_the_call(operators: dict[str, Operator]) -> None:
+    """The call is right and over when the kernel is, and nothing that it started goes on."""
+    run = operators["escapes"].run(VALUES, timeout=20)
+    assert (run.findings, run.outputs.any()) == ([], False)
+    (shown,) = run.prints
+    assert not Path(f"/proc/{int(shown.value)}").exists()
