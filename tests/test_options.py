@@ -30,6 +30,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "simulator": "builtin",
         "report": None,
         "require_hw": False,
+        "require_run": False,
         "prints": False,
         "findings": "all",
         "print_limit": "64",
