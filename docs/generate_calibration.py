@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nkitools.timing.calibration import calibration_rows, quality
+from nkitools.timing.calibration import calibration_rows, quality, variant_pairs
 from nkitools.timing.knobs import KNOBS
 
 _UNITS = {
@@ -34,6 +34,23 @@ def calibration_page() -> str:
         f"| {row.id}{'' if row.counts else ' (shown only)'} | {row.family} | {row.chip} | {row.shape} {row.dtype} "
         f"| {row.published_us:,g} | {row.estimate_us:,g} | {row.error:+.0%} | {row.left_out_error:+.0%} |"
         for row in calibration_rows()
+    ]
+    pairs = variant_pairs()
+    right = sum(pair.is_right for pair in pairs)
+    close = sum(1 < pair.slow.estimate_us / pair.fast.estimate_us < 1.01 for pair in pairs)
+    lines += [
+        "",
+        "## Order of variants",
+        "",
+        f"The estimates order {right} of {len(pairs)} pairs as published, {close} of them by less than 1 %.",
+        "",
+    ]
+    lines += ["| variants of | slower | faster | published, us | estimate, us | order |", "|---|---|---|--:|--:|---|"]
+    lines += [
+        f"| {slow.variants_of} | {slow.id} | {fast.id} | {slow.published_us:,g} / {fast.published_us:,g} "
+        f"| {slow.estimate_us:,g} / {fast.estimate_us:,g} | {'right' if pair.is_right else 'wrong'} |"
+        for pair in pairs
+        for slow, fast in [(pair.slow, pair.fast)]
     ]
     lines += ["", "## Knobs", "", "| knob | value | what it is |", "|---|--:|---|"]
     lines += [f"| {name} | {value:g} | {_UNITS[name]} |" for name, value in KNOBS["common"].items()]

@@ -32,7 +32,19 @@ from nkitools.timing.timeline import timeline_of
 HERE = Path(__file__).parent
 TIMING = Path(nkitools.__file__).parent / "timing"
 _STEP = 1.1  # of a knob, for the slope of each estimate
-_COLUMNS = ["id", "family", "chip", "shape", "dtype", "published_us", "estimate_us", "left_out_us", "counts", "source"]
+_COLUMNS = [
+    "id",
+    "family",
+    "chip",
+    "shape",
+    "dtype",
+    "published_us",
+    "estimate_us",
+    "left_out_us",
+    "counts",
+    "variants_of",
+    "source",
+]
 
 
 @contextmanager

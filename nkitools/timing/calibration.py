@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import combinations
 from math import ceil
 from statistics import median
 
@@ -15,6 +16,7 @@ from nkitools.timing.knobs import is_calibrated
 
 UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
 OUTSIDE_FACTOR = 1.5  # how much wider it is for each respect in which a kernel is unlike the calibrated ones
+PAIR_FACTOR = 1.1  # how far apart the published latencies of two variants must be for their order to count
 CALIBRATED_DTYPES = frozenset({"float32", "bfloat16"})  # those of the published kernels
 
 
@@ -32,6 +34,7 @@ class CalibrationRow:
     estimate_us: float  # by the fitted model
     left_out_us: float  # by a model that was fitted without the row's family
     counts: bool  # whether the row is fitted and counted; a flagged one is shown only
+    variants_of: str  # what its source optimised in several steps, with one shape on one chip; '' for a single kernel
 
     @property
     def error(self) -> float:
@@ -71,6 +74,7 @@ def calibration_rows() -> tuple[CalibrationRow, ...]:
             estimate_us=float(row["estimate_us"]),
             left_out_us=float(row["left_out_us"]),
             counts=row["counts"] == "yes",
+            variants_of=row["variants_of"],
         )
         for row in csv.DictReader(text.splitlines(), delimiter="\t")
     )
@@ -87,6 +91,30 @@ def quality() -> Quality:
         p90=errors[ceil(0.9 * len(errors)) - 1],
         left_out_median=median(abs(row.left_out_error) for row in rows),
         rank=_rank_correlation([row.estimate_us for row in rows], [row.published_us for row in rows]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantPair:
+    """Two variants of one kernel whose published latencies differ clearly."""
+
+    slow: CalibrationRow  # the one with the longer published latency
+    fast: CalibrationRow  # the other one
+
+    @property
+    def is_right(self) -> bool:
+        """Return whether the estimates have the order of the published latencies."""
+        return self.fast.estimate_us < self.slow.estimate_us
+
+
+@cache
+def variant_pairs() -> tuple[VariantPair, ...]:
+    """Return all pairs of variants of one kernel whose published latencies differ by more than a tenth."""
+    rows = sorted((row for row in calibration_rows() if row.variants_of), key=lambda row: row.published_us)
+    return tuple(
+        VariantPair(slow=slow, fast=fast)
+        for fast, slow in combinations(rows, 2)
+        if fast.variants_of == slow.variants_of and slow.published_us > PAIR_FACTOR * fast.published_us
     )
 
 

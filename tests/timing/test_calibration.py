@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from nkitools.chip.generations import GENERATIONS
-from nkitools.timing.calibration import OUTSIDE_FACTOR, band, calibration_rows, outside, quality
+from nkitools.timing.calibration import OUTSIDE_FACTOR, band, calibration_rows, outside, quality, variant_pairs
 from nkitools.timing.knobs import KNOBS, Knobs, knobs_of
 
 
@@ -34,6 +34,15 @@ def test_the_figures_of_the_model_hold() -> None:
     assert good.p90 <= 0.35
     assert good.rank >= 0.97
     assert good.left_out_median <= 0.18
+
+
+def test_the_order_of_published_variants_is_right() -> None:
+    """At least 17 of 20 pairs of variants that differ by more than a tenth, and at least 30 pairs."""
+    pairs = variant_pairs()
+    assert len(pairs) >= 30
+    assert all(pair.slow.published_us > 1.1 * pair.fast.published_us for pair in pairs)
+    assert all((pair.slow.family, pair.slow.chip) == (pair.fast.family, pair.fast.chip) for pair in pairs)
+    assert sum(pair.is_right for pair in pairs) >= 0.85 * len(pairs)
 
 
 def test_the_band_holds_eight_of_ten_rows() -> None:
