@@ -16,7 +16,7 @@ from nkitools.chip.memory import PhysicalMemory, Storage
 from nkitools.chip.memory_region import ON_CHIP, MemoryRegion
 from nkitools.chip.numerics import Array
 from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
-from nkitools.rules.finding import not_modelled, refuse
+from nkitools.rules.finding import not_modelled, refuse, report
 
 HBM_WINDOW = 16 << 30  # bytes of HBM in which tensors are placed by address; pages that are not used take no memory
 
@@ -25,10 +25,12 @@ HBM_WINDOW = 16 << 30  # bytes of HBM in which tensors are placed by address; pa
 class SharedHbm:
     """The shared_hbm allocations of one launch: the k-th of every program is one buffer.
 
+    ``sites``: of each program, by its index in the grid, the site of each of its allocations.
     ``constants`` are those that are compiled in: by their number, identity matrices by size and dtype.
     """
 
     storages: list[Storage] = field(default_factory=list)
+    sites: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
     constants: dict[Any, Storage] = field(default_factory=dict)
     physical: PhysicalMemory | None = None  # what addresses in shared HBM name
 
@@ -57,7 +59,6 @@ class Core:
     dialect: DialectSemantics = MODERN  # of the kernel
     full_plans: dict[Any, Any] | None = None  # the plans of full precision, None in precise mode
     input_ids: frozenset[int] = frozenset()  # the storages of the arguments
-    shared_count: int = 0  # allocations in shared HBM so far
     constant_count: int = 0  # constants so far
     language: LanguageVersion = field(default_factory=language_of)  # the version of NKI that holds
     noticed: set[tuple[str, int, str]] = field(default_factory=set)  # file, line and message of each NK618
@@ -127,8 +128,10 @@ class Core:
     def _allocate_shared(
         self, shape: tuple[int, ...], dtype: DType, name: str, site: int, address: tuple[int, ...] | None
     ) -> Storage:
-        index = self.shared_count
-        self.shared_count += 1
+        sites = self.shared.sites.setdefault(self.program, [])
+        index = len(sites)
+        self._check_order(sites, site)
+        sites.append(site)
         if index < len(self.shared.storages):
             storage = self.shared.storages[index]
             if storage.shape != shape or storage.dtype is not dtype:
@@ -145,6 +148,22 @@ class Core:
         self.shared.storages.append(storage)
         self.record.allocated(storage)
         return storage
+
+    def _check_order(self, sites: list[int], site: int) -> None:
+        """NK208: another program has made what this line makes as another one of its shared_hbm tensors."""
+        index, made = len(sites), [each.site for each in self.shared.storages]
+        if site < 0 or made[index : index + 1] == [site]:
+            return
+        for other, theirs in enumerate(made):
+            if theirs == site and sites[other : other + 1] != [site]:
+                report(
+                    "NK208",
+                    f"shared_hbm allocation {index} of this program is allocation {other} of another program; the k-th "
+                    "allocation of every program is one buffer, so that each of the two stands for another tensor here",
+                    remedy="Create the same shared_hbm tensors in the same order in every program, in front of any "
+                    "`if` on nl.program_id.",
+                )
+                return
 
     def _allocate_at(
         self, shape: tuple[int, ...], dtype: DType, memory: MemoryRegion, name: str, site: int, address: tuple[int, ...]

@@ -33,6 +33,7 @@ from nkitools.launch.replays import ReplayedRuns
 from nkitools.launch.results import check_effect, check_results, tensors_of
 from nkitools.launch.schedule import check_schedule
 from nkitools.launch.second_run import Again
+from nkitools.launch.shared_tensors import check_shared
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
@@ -219,6 +220,7 @@ class Programs:
         """Return what history shows when all have ended; program 0's result in kind."""
         if self.record.changed_bodies:
             self._report_changed_bodies()
+        check_shared(self.shared, self.programs, self.record, self.reporter)
         judge(self.record, self.reporter, self.generation, self.launch.dialect)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)

@@ -82,9 +82,9 @@ def test_the_kth_shared_allocation_of_every_program_is_one_buffer() -> None:
 def test_programs_that_share_differently_are_refused(shape: tuple[int, ...], dtype: str) -> None:
     """Another shape or dtype at the same place in the order (NK208)."""
     shared = SharedHbm()
-    core(shared=shared).allocate((4, 1), FLOAT, SHARED)
+    core(shared=shared, program=(0,)).allocate((4, 1), FLOAT, SHARED)
     with refused("NK208", "shared_hbm allocation 0"):
-        core(shared=shared).allocate(shape, DTYPES[dtype], SHARED)
+        core(shared=shared, program=(1,)).allocate(shape, DTYPES[dtype], SHARED)
 
 
 def test_tensors_at_one_address_share_bytes() -> None:
