@@ -169,6 +169,13 @@ _TABLE = (
         help="MiB up to which a device print is kept by value (all of a run: 16 times that); beyond, its summary",
     ),
     Option(
+        name="page_limit",
+        metavar="MIB",
+        default="9",
+        is_number=True,
+        help="MiB up to which a page grows for the values that it shows; what is left out is said where it would stand",
+    ),
+    Option(
         name="memory",
         metavar="GIB",
         is_number=True,

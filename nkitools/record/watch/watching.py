@@ -163,7 +163,7 @@ class WatchedValues(Observer):
         if self._afford(watches, value.nbytes + (0 if unwritten is None else unwritten.nbytes)):
             value = _copied(value, unwritten)
         else:
-            reduced = summary_of(value, unwritten, means_only=True)
+            reduced = summary_of(value, unwritten)
             record.reduced_writes += 1
         return Written(
             position,

@@ -12,15 +12,18 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from nkitools import options
 from nkitools.chip.argument_types import Argument
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
 from nkitools.record.whole_file import write_whole
+from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.page_data import Gathering
 
 _ASSETS = files("nkitools.report.page") / "assets"
 _MAIN = "main"
 _IMPORT = re.compile(r'^import (?:\* as (\w+)|(\{[^}]*\})) from "\./(\w+)\.js";$', re.MULTILINE)
+_WAITS = re.compile(r"^(?:export const \w+ = )?await ", re.MULTILINE)  # a module that is ready later
 _EXPORT = re.compile(r"^export (function|const) (\w+)", re.MULTILINE)
 
 
@@ -42,7 +45,8 @@ def page(
     """
     must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
-    gathering = Gathering(run, reference, title, passed=passed)
+    gathering = Gathering(run, reference, title, passed=passed, budget=_budget())
+    directory, content = packed(gathering.columns)
     text: str = (
         environment()
         .from_string(read_asset("page.html.j2"))
@@ -50,11 +54,21 @@ def page(
             title=title or run.kernel,
             style=read_asset("page.css"),
             script=script(),
-            data=as_json(gathering.tables),
-            tiles=b64encode(gathering.tiles).decode("ascii"),
+            data=as_json({**gathering.tables, "columns": directory}),
+            bytes=b64encode(content).decode("ascii"),
         )
     )
     return text
+
+
+_MEBIBYTE = 1 << 20
+_OTHERS = 1 << 19  # bytes of a page for its script, its style and the author's sources
+
+
+def _budget() -> int:
+    """Return the bytes of values and columns of a page; base64 makes a third more of them."""
+    limit = float(str(options.value("page_limit"))) * _MEBIBYTE
+    return int(max(limit - _OTHERS, limit / 2) * 3 / 4)
 
 
 def write_page(
@@ -100,7 +114,8 @@ def _scoped(name: str) -> str:
     text = read_asset(f"{name}.js")
     names = [exported for _, exported in _EXPORT.findall(text)]
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(_imported, text))
-    return f"const module_{name} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+    waits, begin = ("await ", "async ") if _WAITS.search(text) else ("", "")
+    return f"const module_{name} = {waits}({begin}() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
 
 
 def _imported(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Everything that the page shows, as tables for JSON and the bytes of all tiles."""
+"""Everything that the page shows: tables for JSON, columns of numbers, and the bytes of all tiles."""
 
 from __future__ import annotations
 
@@ -24,20 +24,38 @@ from nkitools.record.source_sites import UNKNOWN, Site
 from nkitools.record.watch.written import Written
 from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
-from nkitools.report.page.occupancy import capacities, lives_of
-from nkitools.report.page.tables import Table, loops_row, number
-from nkitools.report.page.tiles import Pack, Shown, numbers_of, shares
+from nkitools.report.page.occupancy import Life, capacities, lives_of
+from nkitools.report.page.packed_columns import packed
+from nkitools.report.page.tables import Table, number
+from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 
-SCHEMA = 1
+SCHEMA = 2
 
 _NAMED = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes")  # tables
 _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
+_MOST_FIRST = 16  # wrong tiles that are exact before others are
+_WRITE = ("position", "storage", "layout", "offset", "place", "loops", "program", "dtype", "tile", "scattered", "callers")
+_INSTRUCTION = ("plan", "place", "loops", "program", "storage", "layout", "offset")
+_TILE = ("place", "form", "quality", "rows", "columns", "down", "across")
+_NUMBERS = ("low", "high", "mean", "nan", "inf", "unwritten", "strange", "largest")
+_MANY = 200_000  # values of which no more digits than float32 has are kept
 
 
 class Gathering:
-    """A run as the page's data. ``tables`` are for JSON; ``tiles`` are the bytes of the values in the tables."""
+    """A run as the page's data. ``tables`` are for JSON, ``columns`` by name for what is many, ``tiles`` among them.
 
-    def __init__(self, run: Run, reference: Reference | None, title: str = "", *, passed: bool = False) -> None:
+    ``budget``: the bytes of columns and tiles, those of tiles before they are compressed.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        reference: Reference | None,
+        title: str = "",
+        *,
+        passed: bool = False,
+        budget: int | None = None,
+    ) -> None:
         self.run = run
         self.reference = reference
         self.passed = passed
@@ -47,24 +65,27 @@ class Gathering:
         # Of ranks the instructions of one follow those of the other.
         counts = [record.count for record in run.all_records]
         self._bases = [sum(counts[:at]) for at in range(len(counts))]
-        self._named["loops"].place((), [])
-        pack = Pack()
-        tables = self._tables(title)
-        granted = shares(self._shown)
-        tables["tiles"] = [pack.add(shown, share) for shown, share in zip(self._shown, granted, strict=True)]
-        tables["numbers"] = [[number(each) for each in numbers_of(shown)] for shown in self._shown]
-        self.tables = tables
-        self.tiles = pack.joined()
+        self._named["loops"].place(())
+        self._storages = Table()
+        self.columns: dict[str, Array] = {}
+        self.tables = self._tables(title)
+        self._add_loops()
+        self._add_numbers()
+        self._add_tiles(BUDGET if budget is None else budget)
 
     def _tables(self, title: str) -> dict[str, Any]:
         run = self.run
         writes = [self._write(base, each) for base, record in self._by_record() for each in record.writes]
-        instructions = self._instructions(writes)
+        self._add("write", _WRITE, writes)
+        self._instructions(writes)
+        self._flow()
         prints = [self._print(each) for each in run.prints]
         findings = [self._finding(each, expected=any(each is one for one in run.expected)) for each in run.findings]
         outputs = self._outputs()
         inputs = [self._value(base, each) for base, record in self._by_record() for each in record.inputs]
         memory = self._memory()
+        self.columns["storages"] = np.array(self._storages.rows, np.int64)
+        self._put_first(outputs, writes)
         return {
             "schema": SCHEMA,
             "title": title,
@@ -79,9 +100,7 @@ class Gathering:
                 "left_out": run.findings_left_out,
                 "watched": bool(writes or inputs),
             },
-            "writes": writes,
-            "instructions": instructions,
-            "flow": self._flow(),
+            "storage_kinds": self._named["storages"].rows,
             "prints": prints,
             "findings": findings,
             "allowed": [{**self._finding(each), "reason": run.reasons[each.rule]} for each in run.allowed],
@@ -89,8 +108,51 @@ class Gathering:
             "inputs": inputs,
             "memory": memory,
             "files": self._files(),
-            **{name: table.rows for name, table in self._named.items()},
+            **{name: table.rows for name, table in self._named.items() if name not in ("loops", "storages")},
         }
+
+    def _add(self, name: str, fields: Sequence[str], rows: Sequence[Sequence[int]]) -> None:
+        """Add a table as columns."""
+        found = np.array(rows, np.int64).reshape(-1, len(fields))
+        for at, each in enumerate(fields):
+            self.columns[f"{name}.{each}"] = found[:, at]
+
+    def _add_loops(self) -> None:
+        """Add the counters: their names by kind, and their values one after the other."""
+        kinds = Table()
+        rows = [tuple(counters) for counters in self._named["loops"].rows]
+        places = [kinds.place(tuple(name for name, _ in row), [name for name, _ in row]) for row in rows]
+        self.tables["loop_kinds"] = kinds.rows
+        self.columns["loops.kind"] = np.array(places, np.int64)
+        self.columns["loops.value"] = np.array([value for row in rows for _, value in row], np.int64)
+
+    def _add_numbers(self) -> None:
+        found = [numbers_of(shown) for shown in self._shown]
+        for at, name in enumerate(_NUMBERS):
+            values = [np.nan if row[at] is None else row[at] for row in found]
+            kept: Any = np.int64 if at > 2 else np.float32 if len(found) > _MANY else np.float64
+            self.columns[f"number.{name}"] = np.array(values, kept)
+
+    def _put_first(self, outputs: list[dict[str, Any]], writes: list[list[int]]) -> None:
+        """Let what a reader is likely to open be exact before other values are: outputs and wrong tiles."""
+        compared = [output["comparison"] for output in outputs if output.get("comparison", {}).get("tiles")]
+        wrong = [position for each in compared for position, _ in each["tiles"]]
+        by_position = {write[0]: write[8] for write in reversed(writes)}
+        first = [by_position[each] for each in wrong[:_MOST_FIRST] if each in by_position]
+        first += [each["comparison"][name] for each in outputs for name in ("expected", "wrong") if "wrong" in each.get("comparison", {})]
+        for tile in [*(each["tile"] for each in outputs), *first]:
+            self._shown[tile].comes_first = True
+
+    def _add_tiles(self, budget: int) -> None:
+        """Pack the tiles into what the columns leave of the budget."""
+        pack = Pack()
+        left = max(budget // 8, budget - len(packed(self.columns)[1]))
+        self.tables["budget"] = left
+        granted = shares(self._shown, left)
+        rows = [pack.add(shown, share) for shown, share in zip(self._shown, granted, strict=True)]
+        self._add("tile", _TILE, rows)
+        self.columns["tiles"] = np.frombuffer(pack.joined(), np.uint8)
+        self.tables["left_out"] = sum(row[2] == LEFT_OUT for row in rows)
 
     def _by_record(self) -> Iterable[tuple[int, Record]]:
         return zip(self._bases, self.run.all_records, strict=True)
@@ -102,13 +164,16 @@ class Gathering:
         return self._named["places"].place((file or UNKNOWN.file, line))
 
     def _counters(self, loops: dict[str, int]) -> int:
-        return self._named["loops"].place(tuple(loops.items()), loops_row(loops))
+        return self._named["loops"].place(tuple(loops.items()))
 
     def _program(self, rank: int | None, program: Sequence[int]) -> int:
         return self._named["programs"].place((rank, tuple(program)), [rank, list(program)])
 
     def _storage(self, base: int, number: int) -> int:
         """Return a storage by its place; storages of different ranks may have one number."""
+        return self._storages.place((base, number), lambda: self._storage_kind(base, number))
+
+    def _storage_kind(self, base: int, number: int) -> int:
         for start, record in self._by_record():
             known = record.storages.get(number)
             if start == base and known is not None:
@@ -123,7 +188,7 @@ class Gathering:
                     list(known.tile_shape),
                     list(known.elements),
                 ]
-                return self._named["storages"].place((base, number), row)
+                return self._named["storages"].place(repr(row), row)
         return self._named["storages"].place("unknown", ["", "", "", [], self._place(UNKNOWN), 0, [], []])
 
     def _layout(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
@@ -144,7 +209,8 @@ class Gathering:
 
     def _write(self, base: int, write: Written) -> list[Any]:
         itemsize = as_dtype(write.dtype).itemsize
-        tile = self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced))
+        line = (write.file, write.line, write.rank, write.program)
+        tile = self._tile(Shown(write.shape, write.value, write.unwritten, write.reduced, line=line))
         return [
             base + write.position,
             self._storage(base, write.storage),
@@ -159,15 +225,16 @@ class Gathering:
             self._named["callers"].place(write.callers, [self._at(file, line) for file, line in write.callers]),
         ]
 
-    def _instructions(self, writes: list[list[Any]]) -> dict[str, Any]:
-        """By columns; an instruction's operands are as many (storage, layout, byte offset) as its plan has."""
-        columns: dict[str, list[int]] = {name: [] for name in ("plan", "place", "loops", "program", "operands")}
+    def _instructions(self, writes: list[list[Any]]) -> None:
+        """Add the instructions; one's operands are as many (storage, layout, byte offset) as its plan has."""
+        columns: dict[str, list[int]] = {name: [] for name in _INSTRUCTION}
         for base, found in zip(self._bases, self._columns, strict=True):
             self._add_instructions(columns, base, found)
         for write in writes:  # which know the counters of every loop
             if write[5]:
                 columns["loops"][write[0]] = write[5]
-        return columns
+        for name, values in columns.items():
+            self.columns[f"instruction.{name}"] = np.array(values, np.int64)
 
     def _add_instructions(self, to: dict[str, list[int]], base: int, columns: Columns) -> None:
         record = columns.record
@@ -181,12 +248,12 @@ class Gathering:
         to["program"] += [turns[turn] for turn in programs_at(record, np.arange(record.count)).tolist()]
         storages = {key: self._storage(base, key) for key in np.unique(columns.storages).tolist()}
         layouts = {key: self._layout_of(key) for key in np.unique(columns.layouts).tolist()}
-        rows = zip(columns.storages.tolist(), columns.layouts.tolist(), columns.byte_offsets.tolist(), strict=True)
-        for storage, layout, offset in rows:
-            to["operands"] += (storages[storage], layouts[layout], offset)
+        to["storage"] += [storages[each] for each in columns.storages.tolist()]
+        to["layout"] += [layouts[each] for each in columns.layouts.tolist()]
+        to["offset"] += columns.byte_offsets.tolist()
 
-    def _flow(self) -> dict[str, Any]:
-        """Return the sources of operands, one operand after the other, and by position those by other ways."""
+    def _flow(self) -> None:
+        """Add the sources of operands, one operand after the other, and by position those by other ways."""
         found = self.run.dependences
         by_operand = found.by_operand
         counts = np.diff(by_operand.starts)
@@ -197,10 +264,11 @@ class Gathering:
             np.repeat(np.arange(len(found.flow)), np.diff(found.flow.starts)) * width + found.flow.sources + 2,
             readers * width + by_operand.sources + 2,
         )
-        besides: dict[int, list[int]] = {}
-        for position, source in zip(*(each.tolist() for each in np.divmod(others, width)), strict=True):
-            besides.setdefault(position, []).append(source - 2)
-        return {"counts": counts.tolist(), "sources": by_operand.sources.tolist(), "others": besides}
+        positions, sources = np.divmod(others, width)
+        self.columns["flow.counts"] = counts
+        self.columns["flow.sources"] = by_operand.sources
+        self.columns["others.position"] = positions
+        self.columns["others.source"] = sources - 2
 
     def _plan(self, plan: Any) -> int:
         # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
@@ -225,7 +293,7 @@ class Gathering:
             "dtype": one.dtype,
             "shape": list(one.shape),
             "masked": one.mask is not None,
-            "tile": None if one.is_text else self._tile(Shown(one.shape, value, hidden, one.reduced, _PRINT)),
+            "tile": None if one.is_text else self._tile(Shown(one.shape, value, hidden, one.reduced, _PRINT, line=(one.file, one.line))),
         }
 
     def _finding(self, finding: Any, *, expected: bool = False) -> dict[str, Any]:
@@ -305,7 +373,7 @@ class Gathering:
             "largest": number(float(found.distance[found.worst])) if found.worst else 0,
             "histogram": found.histogram(),
             "tiles": tiles,
-            "distance": self._tile(Shown(value.shape, found.distance.astype(np.float32), weight=_RESULT)),
+            "distance": self._tile(Shown(value.shape, found.distance.astype(np.float32), weight=_RESULT, is_rounded=True)),
             "wrong": self._tile(Shown(value.shape, found.wrong, weight=_RESULT)),
             "expected": self._tile(Shown(value.shape, np.array(expected), weight=_RESULT)),
         }
@@ -314,11 +382,11 @@ class Gathering:
         if not self._columns:
             return {}
         chip = generation_of(resolve_chip(self.run.chip or None))
-        memory: dict[str, Any] = {name: {**sizes, "lives": []} for name, sizes in capacities(chip).items()}
+        lives: dict[str, list[tuple[int, ...]]] = {name: [] for name in capacities(chip)}
         for base, columns in zip(self._bases, self._columns, strict=True):
-            for name, lives in lives_of(columns.record, columns, chip).items():
-                memory[name]["lives"] += [
-                    [
+            for name, found in lives_of(columns.record, columns, chip).items():
+                lives[name] += [
+                    (
                         self._storage(base, life.storage),
                         base + life.begin,
                         base + life.end,
@@ -327,10 +395,12 @@ class Gathering:
                         life.byte,
                         life.nbytes,
                         int(life.placed),
-                    ]
-                    for life in lives
+                    )
+                    for life in found
                 ]
-        return memory
+        for name, rows in lives.items():
+            self._add(name, Life._fields, rows)
+        return capacities(chip)
 
 
 def _short_names(files: list[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 
@@ -15,17 +15,13 @@ class Table:
         self._places: dict[Hashable, int] = {}
 
     def place(self, key: Hashable, row: Any = None) -> int:
-        """Return the place of a row (the key itself where nothing else is given), which is added where it is new."""
+        """Return the place of a row (or what it returns; without one the key), which is added where it is new."""
         known = self._places.get(key)
         if known is None:
+            made = row() if callable(row) else row
             known = self._places[key] = len(self.rows)
-            self.rows.append(key if row is None else row)
+            self.rows.append(key if made is None else made)
         return known
-
-
-def loops_row(loops: Mapping[str, int]) -> list[list[Any]]:
-    """Counters as JSON: an object's order would be lost where a name is a number."""
-    return [[name, value] for name, value in loops.items()]
 
 
 def number(value: float | None) -> float | int | None:

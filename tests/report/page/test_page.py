@@ -74,7 +74,7 @@ class TestText:
     def test_a_run_without_a_record_has_a_page(self) -> None:
         """Of a device only outputs are known."""
         run = nkitools.Run("kernel", "neuron", outputs=np.arange(4.0))
-        assert '"instructions":{"plan":[]' in nkitools.page(run)
+        assert '"instruction.plan":["i4",0,' in nkitools.page(run)
 
     def test_a_notebook_shows_it_in_a_frame_of_its_own(self) -> None:
         """The page is an attribute's text, in which no quote ends it; scripts run apart from the notebook's."""

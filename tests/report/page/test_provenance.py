@@ -15,11 +15,15 @@ from nkitools.report.page.page_data import Gathering
 
 def flow_of(run: Any) -> tuple[list[list[list[int]]], dict[int, list[int]]]:
     """Return for each instruction the sources of its operands, and the sources by other ways, as the page gets them."""
-    tables = Gathering(run, None).tables
-    counts, sources = tables["flow"]["counts"], iter(tables["flow"]["sources"])
+    found = Gathering(run, None)
+    tables, columns = found.tables, {name: column.tolist() for name, column in found.columns.items()}
+    counts, sources = columns["flow.counts"], iter(columns["flow.sources"])
     by_operand = iter([[next(sources) for _ in range(count)] for count in counts])
-    plans = [tables["plans"][plan] for plan in tables["instructions"]["plan"]]
-    return [[next(by_operand) for _ in plan[3]] for plan in plans], tables["flow"]["others"]
+    plans = [tables["plans"][plan] for plan in columns["instruction.plan"]]
+    others: dict[int, list[int]] = {}
+    for position, source in zip(columns["others.position"], columns["others.source"], strict=True):
+        others.setdefault(position, []).append(source)
+    return [[next(by_operand) for _ in plan[3]] for plan in plans], others
 
 
 def test_blocks_of_columns_in_hbm() -> None:

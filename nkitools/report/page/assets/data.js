@@ -1,99 +1,151 @@
 // The run: its tables, its tiles, and what follows from them. Places count from 0, positions are those of instructions.
-import { shown } from "./words.js";
+import { columns, head, unplaned } from "./bytes.js";
+import { bytes, grouped, shown } from "./words.js";
 
-export const run = JSON.parse(document.getElementById("data").textContent);
-const encoded = document.getElementById("tiles").textContent.trim();
+export const run = head;
 
 export const NAN = 1;
 export const INF = 2;
 export const UNWRITTEN = 3;
-const SIZES = { f4: 4, i4: 4, u4: 4, b2: 2, u1: 1, i1: 1 };
+
+// What the cells of a tile are.
+export const EXACT = 0;
+export const ROUNDED = 1;
+export const BLOCKS = 2;
+export const LEFT_OUT = 3;
+
+const FORMS = ["none", "f4", "b2", "i4", "u4", "u1", "i1", "f8", "m2"];
+const SIZES = { none: 0, f4: 4, i4: 4, u4: 4, b2: 2, u1: 1, i1: 1, f8: 8, m2: 4 };
+const KINDS = { i4: Int32Array, u4: Uint32Array, u1: Uint8Array, i1: Int8Array };
+const KEPT = 1 << 27; // bytes of unpacked tiles that are kept
 const decoded = new Map();
+let kept = 0;
 
 // A tile: `values` and the `states` of its cells, rows x columns of them; down x across are the elements it stands for.
+// Where a cell is a block of elements, `lows` and `highs` hold it, and its value is the one farther from the mean.
 export function tile(number) {
   if (decoded.has(number)) return decoded.get(number);
-  const [place, kind, rows, columns, down, across] = run.tiles[number];
-  const length = rows * columns * SIZES[kind];
-  const text = atob(encoded.slice((place / 3) * 4, Math.ceil((place + length) / 3) * 4));
-  const raw = new Uint8Array(length);
-  for (let at = 0; at < length; at++) raw[at] = text.charCodeAt(at);
-  const found = { rows, columns, down, across, exact: rows * columns === down * across, ...cells(raw, kind) };
-  if (decoded.size > 400) decoded.delete(decoded.keys().next().value);
+  const [place, form, quality, rows, across] = ["place", "form", "quality", "rows", "columns"].map((name) => columns[`tile.${name}`][number]);
+  const size = SIZES[FORMS[form]], raw = columns.tiles.subarray(place, place + rows * across * size);
+  const found = {
+    rows, columns: across, down: columns["tile.down"][number], across: columns["tile.across"][number], quality,
+    exact: quality === EXACT || quality === ROUNDED, ...cells(raw, FORMS[form], number),
+  };
+  kept += raw.length * 3;
+  while (kept > KEPT && decoded.size > 8) {
+    const [oldest, gone] = decoded.entries().next().value;
+    decoded.delete(oldest);
+    kept -= gone.values.byteLength * 3;
+  }
   decoded.set(number, found);
   return found;
 }
 
-function cells(raw, kind) {
-  const { buffer } = raw;
-  let values, bits, missing;
-  if (kind === "b2") {
-    const halves = new Uint16Array(buffer);
-    bits = new Uint32Array(halves.length);
-    for (let at = 0; at < halves.length; at++) bits[at] = halves[at] << 16;
-    values = new Float32Array(bits.buffer);
-    missing = 0x7fc10000;
-  } else if (kind === "f4") {
-    values = new Float32Array(buffer);
-    bits = new Uint32Array(buffer);
-    missing = 0x7fc00001;
-  } else {
-    const Kind = { i4: Int32Array, u4: Uint32Array, u1: Uint8Array, i1: Int8Array }[kind];
-    return { values: new Kind(buffer), states: new Uint8Array(buffer.byteLength / SIZES[kind]) };
+export const isLeftOut = (number) => columns["tile.quality"][number] === LEFT_OUT;
+
+// What the numbers of a tile are, in a sentence.
+export function qualityText({ quality, rows, columns: across, down, across: wide }) {
+  if (quality === EXACT) return "Every element as it is.";
+  if (quality === ROUNDED) return "Every element, rounded to float32.";
+  if (quality === LEFT_OUT) return leftOutText();
+  const each = `${grouped(Math.round((down * wide) / (rows * across)))} elements`;
+  return `Blocks of about ${each}: the least and the largest of each, rounded outwards to three digits; a block with a NaN counts them. ${moreText()}`;
+}
+
+const moreText = () => `A page has ${bytes(run.budget)} for values (option page_limit).`;
+export const leftOutText = () => `No picture: ${grouped(run.left_out)} values of this run have their numbers only. ${moreText()}`;
+
+function halves(raw) {
+  const plain = new Uint16Array(unplaned(raw, 2).slice().buffer);
+  const bits = new Uint32Array(plain.length);
+  for (let at = 0; at < plain.length; at++) bits[at] = plain[at] << 16;
+  return { plain, bits, values: new Float32Array(bits.buffer) };
+}
+
+function cells(raw, form, number) {
+  if (form === "none") return { values: new Float32Array(0), states: new Uint8Array(0) };
+  if (form === "m2") return blocks(halves(raw), number);
+  if (form in KINDS) {
+    const values = new KINDS[form](unplaned(raw, SIZES[form]).slice().buffer);
+    return { values, states: new Uint8Array(values.length) };
   }
+  if (form === "b2") {
+    const { values, bits } = halves(raw);
+    return { values, states: statesOf(values, (at) => bits[at] === 0x7fc10000) };
+  }
+  const { buffer } = unplaned(raw, SIZES[form]).slice();
+  const bits = new Uint32Array(buffer);
+  if (form === "f4") {
+    const values = new Float32Array(buffer);
+    return { values, states: statesOf(values, (at) => bits[at] === 0x7fc00001) };
+  }
+  const values = new Float64Array(buffer);
+  return { values, states: statesOf(values, (at) => bits[2 * at] === 1 && bits[2 * at + 1] === 0x7ff80000) };
+}
+
+function statesOf(values, isUnwritten) {
   const states = new Uint8Array(values.length);
   for (let at = 0; at < values.length; at++) {
     const value = values[at];
-    if (value !== value) states[at] = bits[at] === missing ? UNWRITTEN : NAN;
+    if (value !== value) states[at] = isUnwritten(at) ? UNWRITTEN : NAN;
     else if (value === Infinity || value === -Infinity) states[at] = INF;
   }
-  return { values, states };
+  return states;
 }
+
+function blocks({ plain, bits, values: both }, number) {
+  const count = both.length / 2, { mean } = numbers(number);
+  const lows = both.slice(0, count), highs = both.slice(count), values = lows.slice();
+  const states = statesOf(lows, (at) => bits[at] === 0x7fc10000);
+  for (let at = 0; at < count; at++) if (!states[at] && highs[at] - mean > mean - lows[at]) values[at] = highs[at];
+  return { values, states, lows, highs, nans: plain.subarray(count) };
+}
+
+const finite = (value) => (Number.isFinite(value) ? value : null);
 
 export function numbers(number) {
-  const [low, high, mean, nan, inf, unwritten, strange, largest] = run.numbers[number];
-  return { low, high, mean, nan, inf, unwritten, strange, largest };
+  const of = (name) => columns[`number.${name}`][number];
+  return {
+    low: finite(of("low")), high: finite(of("high")), mean: finite(of("mean")), nan: of("nan"), inf: of("inf"),
+    unwritten: of("unwritten"), strange: of("strange"), largest: of("largest"),
+  };
 }
 
-// The least and the most that a picture of the tile shows: of its cells, which may be means of many elements.
-const limits = new Map();
-export function limitsOf(number) {
-  if (!limits.has(number)) {
-    let low = Infinity, high = -Infinity;
-    const { values, states, exact } = tile(number);
-    if (exact) ({ low, high } = numbers(number));
-    else {
-      for (let at = 0; at < values.length; at++) {
-        if (states[at]) continue;
-        if (values[at] < low) low = values[at];
-        if (values[at] > high) high = values[at];
-      }
-      if (low > high) low = high = null;
-    }
-    limits.set(number, { low, high });
-  }
-  return limits.get(number);
+// --- counters and storages ----------------------------------------------------------------------------------------------
+
+const firstCounters = new Uint32Array(columns["loops.kind"].length + 1);
+columns["loops.kind"].forEach((kind, at) => (firstCounters[at + 1] = firstCounters[at] + run.loop_kinds[kind].length));
+
+// The counters of a turn: name and value of each, the outermost first.
+export function loopsOf(loops) {
+  return run.loop_kinds[columns["loops.kind"][loops]].map((name, at) => [name, columns["loops.value"][firstCounters[loops] + at]]);
 }
+
+export const storageOf = (storage) => run.storage_kinds[columns.storages[storage]];
 
 // --- writes and prints: what can be looked at ---------------------------------------------------------------------------
 
-const FIELDS = ["position", "storage", "layout", "offset", "place", "loops", "program", "dtype", "tile", "scattered"];
+class Write {
+  constructor(index) {
+    this.index = index;
+  }
 
-function asWrite(row, index) {
-  const write = { kind: "write", index };
-  FIELDS.forEach((name, at) => (write[name] = row[at]));
-  write.scattered = Boolean(write.scattered);
-  write.places = [write.place, ...(run.callers[row[10]] ?? [])];
-  return write;
+  get kind() { return "write"; }
+  get scattered() { return columns["write.scattered"][this.index] > 0; }
+  get places() { return [this.place, ...run.callers[columns["write.callers"][this.index]]]; }
+}
+for (const name of ["position", "storage", "layout", "offset", "place", "loops", "program", "dtype", "tile"]) {
+  const values = columns[`write.${name}`];
+  Object.defineProperty(Write.prototype, name, { get() { return values[this.index]; } });
 }
 
-export const writes = run.writes.map(asWrite);
+export const writes = Array.from({ length: columns["write.position"].length }, (_, index) => new Write(index));
 export const prints = run.prints.map((print, index) => ({
   ...print, kind: "print", index, position: print.issued, places: [print.place],
 }));
 
 export const tensorOf = (write) => {
-  const [name, memory, dtype, sizes] = run.storages[write.storage];
+  const [name, memory, dtype, sizes] = storageOf(write.storage);
   return { name, memory, dtype, shape: sizes };
 };
 
@@ -106,7 +158,9 @@ export function nameOf(item) {
 
 // --- instructions -------------------------------------------------------------------------------------------------------
 
-export const instructions = run.instructions;
+export const instructions = Object.fromEntries(
+  ["plan", "place", "loops", "program"].map((name) => [name, columns[`instruction.${name}`]]));
+run.instructions = instructions;
 export const count = instructions.plan.length;
 const firsts = new Uint32Array(count + 1);
 for (let at = 0; at < count; at++) firsts[at + 1] = firsts[at] + run.plans[instructions.plan[at]][3].length;
@@ -116,47 +170,61 @@ export function planOf(position) {
   return { name, engine, cycles, written };
 }
 
+const operands = ["storage", "layout", "offset"].map((name) => columns[`instruction.${name}`]);
+
 export function operandsOf(position) {
   const { written } = planOf(position);
   return written.map((isWritten, number) => {
     const at = firsts[position] + number;
-    const [storage, layout, offset] = instructions.operands.slice(3 * at, 3 * at + 3);
+    const [storage, layout, offset] = operands.map((each) => each[at]);
     return { storage, layout, offset, written: isWritten > 0, at };
   });
 }
 
 // What operands read: of each the instructions that wrote it, -1 for an argument, -2 for memory that was never written.
-const edges = new Uint32Array(run.flow.counts.length + 1);
-for (let at = 0; at < run.flow.counts.length; at++) edges[at + 1] = edges[at] + run.flow.counts[at];
+const counts = columns["flow.counts"], sources = columns["flow.sources"];
+const edges = new Uint32Array(counts.length + 1);
+for (let at = 0; at < counts.length; at++) edges[at + 1] = edges[at] + counts[at];
 
 export const GIVEN = -1;
 export const NEVER_WRITTEN = -2;
 
 export function sourcesOf({ at }) {
-  return run.flow.sources.slice(edges[at], edges[at + 1]);
+  return Array.from(sources.subarray(edges[at], edges[at + 1]));
 }
 
 // What an instruction depends on besides: by an index, a register, or what another core or rank has sent.
+const others = new Map();
+columns["others.position"].forEach((position, at) => {
+  if (!others.has(position)) others.set(position, []);
+  others.get(position).push(columns["others.source"][at]);
+});
+
 export function othersOf(position) {
-  return run.flow.others[position] ?? [];
+  return others.get(position) ?? [];
 }
 
-let readers = null; // by instruction: those that read what it has written
+let readers = null; // the instructions that read what each one has written, one after the other, and where each one's begin
+
+function readersOfAll() {
+  const starts = new Uint32Array(count + 2);
+  const each = (add) => {
+    for (let reader = 0; reader < count; reader++) {
+      for (let at = edges[firsts[reader]]; at < edges[firsts[reader + 1]]; at++) if (sources[at] >= 0) add(sources[at], reader);
+      for (const source of othersOf(reader)) if (source >= 0) add(source, reader);
+    }
+  };
+  each((source) => starts[source + 2]++);
+  for (let at = 1; at < starts.length; at++) starts[at] += starts[at - 1];
+  const found = new Uint32Array(starts[count + 1]);
+  each((source, reader) => (found[starts[source + 1]++] = reader));
+  return { starts, found };
+}
 
 export function consumersOf(position) {
-  if (!readers) {
-    readers = new Map();
-    const add = (source, reader) => {
-      if (source < 0) return;
-      if (!readers.has(source)) readers.set(source, []);
-      if (readers.get(source).at(-1) !== reader) readers.get(source).push(reader);
-    };
-    for (let reader = 0; reader < count; reader++) {
-      for (let at = edges[firsts[reader]]; at < edges[firsts[reader + 1]]; at++) add(run.flow.sources[at], reader);
-      for (const source of othersOf(reader)) add(source, reader);
-    }
-  }
-  return readers.get(position) ?? [];
+  readers ??= readersOfAll();
+  const { starts, found } = readers;
+  return [...new Set(found.subarray(starts[position], starts[position + 1]))];
 }
 
 const writesAt = new Map();
@@ -170,7 +238,7 @@ export const writeAt = (position) => writesAt.get(position);
 // `name[0:128, 512:1024]` where the view is made of slices, `tile (1, 2) of name, rows 128:256, columns 512:768` where
 // they are whole tiles of the author's grid; else the view's shape and where it begins.
 export function region({ storage, layout, offset }) {
-  const [name, memory, , sizes] = run.storages[storage];
+  const [name, memory, , sizes] = storageOf(storage);
   const [viewed, strides, itemsize] = run.layouts[layout];
   const label = name || "(unnamed)";
   const own = [];
@@ -179,7 +247,7 @@ export function region({ storage, layout, offset }) {
     own[axis] = step;
     step *= sizes[axis];
   }
-  if (["SBUF", "PSUM"].includes(memory) && run.storages[storage][5] && strides.length) own[0] = strides[0];
+  if (["SBUF", "PSUM"].includes(memory) && storageOf(storage)[5] && strides.length) own[0] = strides[0];
   const starts = [];
   let rest = offset;
   for (let axis = 0; axis < own.length; axis++) {
@@ -204,7 +272,7 @@ const sliceText = ([start, stop, every]) => (every ? `${start}:${stop}${every > 
 
 // The words of a grid for slices of a storage that are whole tiles and not all of them, "" for others.
 function inTiles(storage, label, slices) {
-  const [, , , sizes, , , tileShape, elements] = run.storages[storage];
+  const [, , , sizes, , , tileShape, elements] = storageOf(storage);
   if (!tileShape.length) return "";
   const extents = elements.length ? elements : sizes, untiled = extents.length - tileShape.length;
   const tileOf = (axis) => (axis < untiled ? 1 : tileShape[axis - untiled]);
@@ -246,7 +314,7 @@ export function placeText(place) {
 
 export function turnText(loops, program) {
   const [rank, index] = run.programs[program] ?? [null, []];
-  const parts = run.loops[loops].map(([name, value]) => `${name}=${value}`);
+  const parts = loopsOf(loops).map(([name, value]) => `${name}=${value}`);
   if (index.length && run.programs.length > 1) parts.unshift(`program ${index.join(", ")}`);
   if (rank !== null) parts.unshift(`rank ${rank}`);
   return parts.join(", ");

@@ -1,6 +1,7 @@
 // The picture of a tile: colours by value, hatching and marks for what is no number.
 import { canvas, color, h } from "./dom.js";
-import { INF, NAN, UNWRITTEN, tile } from "./data.js";
+import { INF, NAN, UNWRITTEN, numbers, tile } from "./data.js";
+import { cellText } from "./numbers.js";
 import { shown } from "./words.js";
 
 // Viridis and a blue-white-red, as few stops; what lies between is mixed.
@@ -14,15 +15,32 @@ function mixed(stops, share) {
   return stops[low].map((value, channel) => Math.round(value + (stops[high][channel] - value) * rest));
 }
 
-// How values become colours: `low` to `high`, around zero where values have both signs.
-export function scaleOf(low, high, kind = "") {
-  if (low === null || high === null || low === undefined) return { low: null, high: null, stops: SEQUENTIAL };
-  if (kind === "error") return { low: 0, high: high || 1, stops: ERRORS };
-  if (low < 0 && high > 0) {
+// How values become colours: `low` to `high`, around zero where values have both signs, by `way`: linear, by the logarithm of
+// the magnitude, or symmetric about zero. `share(value)` is between 0 and 1.
+export function scaleOf(low, high, kind = "", way = "linear") {
+  if (low === null || high === null || low === undefined) return { low: null, high: null, stops: SEQUENTIAL, share: () => 0 };
+  const limits = kind === "error" ? { low: 0, high: Math.max(high, 0), stops: ERRORS } : limitsOf(low, high, way);
+  const reach = limits.high > limits.low ? limits.high - limits.low : 0;
+  if (!reach) return { ...limits, share: () => 0 };
+  if (way !== "log") return { ...limits, share: (value) => (value - limits.low) / reach };
+  return { ...limits, way, share: logarithmic(limits) };
+}
+
+function limitsOf(low, high, way) {
+  if ((low < 0 && high > 0) || way === "symmetric") {
     const reach = Math.max(-low, high);
     return { low: -reach, high: reach, stops: DIVERGING };
   }
   return { low, high, stops: SEQUENTIAL };
+}
+
+const DECADES = 6; // that a logarithmic scale shows
+
+function logarithmic({ low, high }) {
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  const size = (value) => Math.max(0, 1 + Math.log10(Math.abs(value) / most) / DECADES) || 0;
+  if (low < 0 && high > 0) return (value) => 0.5 + (Math.sign(value) * size(value)) / 2;
+  return (value) => (high <= 0 ? 1 - size(value) : size(value));
 }
 
 const table = new Map();
@@ -34,14 +52,14 @@ function paletteOf(stops) {
 export function picture(shownTile, scale) {
   const { rows, columns, values, states } = shownTile;
   const image = new ImageData(columns, rows);
-  const palette = paletteOf(scale.stops), reach = scale.high > scale.low ? 255 / (scale.high - scale.low) : 0;
+  const palette = paletteOf(scale.stops);
   for (let at = 0; at < values.length; at++) {
     const state = states[at];
     let rgb;
     if (state === NAN) rgb = [255, 0, 200];
     else if (state === UNWRITTEN) rgb = [128, 128, 128];
     else if (state === INF) rgb = [255, 140, 0];
-    else rgb = palette[Math.min(255, Math.max(0, Math.round((values[at] - scale.low) * reach)))];
+    else rgb = palette[Math.min(255, Math.max(0, Math.round(scale.share(values[at]) * 255)))];
     image.data.set([rgb[0], rgb[1], rgb[2], 255], 4 * at);
   }
   return image;
@@ -49,14 +67,15 @@ export function picture(shownTile, scale) {
 
 // The heat map of a tile in at most so many pixels, with a cell that is marked; `point(row, column)` follows the mouse.
 export function heatMap(number, { width, height, scale, cell, point, label }) {
-  const found = tile(number);
-  const { rows, columns, down, across } = found;
+  const whole = tile(number), { down, across } = whole;
   // In about the tile's own proportions, but no cell becomes too narrow or too flat to be seen or hit.
   const ratio = down / across;
   let wide = width, high = wide * ratio;
   if (high > height) [wide, high] = [height / ratio, height];
   wide = Math.round(Math.min(width, Math.max(wide, Math.min(width * 0.75, across * 22), 30)));
   high = Math.round(Math.min(height, Math.max(high, Math.min(height * 0.6, down * 16), 24)));
+  const found = pooled(whole, Math.max(1, high), Math.max(1, wide), numbers(number).mean ?? 0);
+  const { rows, columns } = found;
   const source = document.createElement("canvas");
   [source.width, source.height] = [columns, rows];
   source.getContext("2d").putImageData(picture(found, scale), 0, 0);
@@ -64,21 +83,41 @@ export function heatMap(number, { width, height, scale, cell, point, label }) {
     context.imageSmoothingEnabled = false;
     context.drawImage(source, 0, 0, wide, high);
     hatch(context, found, wide / columns, high / rows);
-    if (cell) outline(context, cell, wide / columns, high / rows);
+    if (cell) outline(context, cell, wide / whole.columns, high / whole.rows);
   });
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", label ?? "heat map");
   if (point) {
     const told = (event) => {
       const box = element.getBoundingClientRect();
-      const column = Math.floor(((event.clientX - box.left) / box.width) * columns);
-      const row = Math.floor(((event.clientY - box.top) / box.height) * rows);
-      if (row >= 0 && column >= 0 && row < rows && column < columns) point(row, column);
+      const column = Math.floor(((event.clientX - box.left) / box.width) * whole.columns);
+      const row = Math.floor(((event.clientY - box.top) / box.height) * whole.rows);
+      return row >= 0 && column >= 0 && row < whole.rows && column < whole.columns ? [row, column] : null;
     };
-    element.addEventListener("click", told);
+    element.addEventListener("click", (event) => told(event) && point(...told(event)));
+    element.addEventListener("mousemove", (event) => (element.title = told(event) ? cellText(whole, told(event)) : ""));
     element.style.cursor = "crosshair";
   }
   return element;
+}
+
+const ORDER = [0, 2, 3, 1]; // of states, the one that is shown of several: NaN before unwritten before infinite
+
+// At most so many rows and columns of cells: of several together the one that is no number, else the one farthest from the mean.
+function pooled(found, most, widest, mean) {
+  if (found.rows <= most && found.columns <= widest) return found;
+  const rows = Math.min(found.rows, most), columns = Math.min(found.columns, widest);
+  const values = new Float64Array(rows * columns).fill(mean), states = new Uint8Array(rows * columns);
+  const across = Uint32Array.from({ length: found.columns }, (_, at) => Math.floor((at * columns) / found.columns));
+  for (let row = 0, at = 0; row < found.rows; row++) {
+    const first = Math.floor((row * rows) / found.rows) * columns;
+    for (let column = 0; column < found.columns; column++, at++) {
+      const to = first + across[column], state = found.states[at];
+      if (state) states[to] = ORDER[state] > ORDER[states[to]] ? state : states[to];
+      else if (Math.abs(found.values[at] - mean) >= Math.abs(values[to] - mean)) values[to] = found.values[at];
+    }
+  }
+  return { rows, columns, values, states };
 }
 
 // Not by colour alone: NaN crossed, infinite with a bar, unwritten hatched.
@@ -126,7 +165,7 @@ export function legend(scale, { nan, inf, unwritten }, hidden = "unwritten") {
   });
   const mark = (kind, text) => h("span.mark", {}, h(`i.swatch.${kind}`), text);
   return h("div.legend", {},
-    scale.low !== null && [h("span", {}, shown(scale.low, 4)), scale.high > scale.low && [bar, h("span", {}, shown(scale.high, 4))]],
+    scale.low !== null && [h("span", {}, shown(scale.low, 4)), scale.high > scale.low && [bar, h("span", {}, shown(scale.high, 4)), scale.way === "log" && h("span", {}, `(${DECADES} decades)`)]],
     nan > 0 && mark("nan", `NaN ${nan}`), inf > 0 && mark("inf", `inf ${inf}`),
     unwritten > 0 && mark("unwritten", `${hidden} ${unwritten}`));
 }

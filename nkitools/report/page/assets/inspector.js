@@ -1,8 +1,8 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  GIVEN, NEVER_WRITTEN, consumersOf, count, dtypeOf, limitsOf, nameOf, numbers, numbersText, operandsOf, othersOf, placeText, planOf,
-  region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, wrong,
+  GIVEN, NEVER_WRITTEN, consumersOf, count, dtypeOf, isLeftOut, nameOf, leftOutText, numbers, numbersText, operandsOf, othersOf, placeText, planOf, prints,
+  region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, writes, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
 import { grid, span } from "./numbers.js";
@@ -77,7 +77,7 @@ function redraw() {
 }
 
 function empty() {
-  const some = run.writes.length + run.prints.length > 0;
+  const some = writes.length + prints.length > 0;
   return h("div.empty", {},
     h("h2", {}, "Select a line of the source"),
     h("p", {}, some
@@ -119,7 +119,14 @@ function steppers() {
   return h("div.steppers", {}, series.axes.length ? series.axes.map(one) : h("span.hint", {}, "written once"),
     h("label.same", {}, h("input", {
       type: "checkbox", checked: state.sameScale || undefined, onchange: (event) => set({ sameScale: event.target.checked }),
-    }), "one colour scale"));
+    }), "one colour scale"), scales());
+}
+
+const SCALES = { linear: "linear colours", log: "logarithmic", symmetric: "symmetric" };
+
+function scales() {
+  return h("select", { "aria-label": "Colour scale", onchange: (event) => set({ scale: event.target.value }) },
+    Object.entries(SCALES).map(([name, text]) => h("option", { value: name, selected: state.scale === name || undefined }, text)));
 }
 
 // The same place of every turn, in order.
@@ -134,29 +141,28 @@ function strip() {
   const shownItems = alike();
   if (shownItems.length < 2) return null;
   const width = Math.max(120, (element.clientWidth || 600) - 28), height = 46;
-  const limits = shownItems.map(([item]) => numbers(item.tile)).filter((each) => each.low !== null);
-  const low = Math.min(...limits.map((each) => each.low)), high = Math.max(...limits.map((each) => each.high));
+  const bars = barsOf(shownItems, Math.floor(width / 2));
+  const { low, high } = limitsOf(shownItems);
   const reach = high > low ? high - low : 1;
-  const wide = width / shownItems.length;
+  const wide = width / bars.length;
   const y = (value) => 4 + (height - 10) * (1 - (value - low) / reach);
   const picture = canvas(width, height, (context) => {
-    shownItems.forEach(([item], index) => {
-      const { low: least, high: most, mean } = numbers(item.tile);
+    bars.forEach((bar, index) => {
       const x = index * wide, gap = wide > 4 ? 1 : 0;
-      if (item === state.item) {
+      if (bar.current) {
         context.fillStyle = color("selected");
         context.fillRect(x, 0, Math.max(2, wide), height);
       }
-      context.fillStyle = isWrong(item) ? color("bad") : isStrange(item) ? color("nan") : color("accent");
-      if (least === null) context.fillRect(x + gap, 4, Math.max(1, wide - 2 * gap), height - 10);
+      context.fillStyle = bar.wrong ? color("bad") : bar.strange ? color("nan") : color("accent");
+      if (bar.low === null) context.fillRect(x + gap, 4, Math.max(1, wide - 2 * gap), height - 10);
       else {
-        const top = y(most), bottom = Math.max(top + 2, y(least));
+        const top = y(bar.high), bottom = Math.max(top + 2, y(bar.low));
         context.globalAlpha = 0.55;
         context.fillRect(x + gap, top, Math.max(1, wide - 2 * gap), bottom - top);
         context.globalAlpha = 1;
-        context.fillRect(x + gap, y(mean) - 1, Math.max(1, wide - 2 * gap), 2);
+        if (bar.mean !== null) context.fillRect(x + gap, y(bar.mean) - 1, Math.max(1, wide - 2 * gap), 2);
       }
-      if (isWrong(item) || isStrange(item)) context.fillRect(x + gap, height - 4, Math.max(2, wide - 2 * gap), 4);
+      if (bar.wrong || bar.strange) context.fillRect(x + gap, height - 4, Math.max(2, wide - 2 * gap), 4);
     });
   });
   picture.setAttribute("role", "img");
@@ -168,31 +174,62 @@ function strip() {
     showItem(found[0], { keepLine: true });
   });
   return h("div.strip", {}, picture, h("p.hint", {},
-    `${counted(shownItems.length, "turn")}: smallest to largest element of each (line: mean)`,
+    `${counted(shownItems.length, "turn")}: smallest to largest element of ${bars.length < shownItems.length ? "several together" : "each (line: mean)"}`,
     shownItems.some(([item]) => isWrong(item)) && [" · ", h("span.wrongtext", {}, "red: differs from the reference")],
     shownItems.some(([item]) => isStrange(item)) && [" · ", h("span.nantext", {}, "pink: NaN or infinite")]));
 }
 
+// A bar for each turn, for several together where there are more of them than room.
+function barsOf(items, most) {
+  const together = Math.ceil(items.length / Math.max(1, most)), bars = [];
+  for (let from = 0; from < items.length; from += together) {
+    const some = items.slice(from, from + together).map(([item]) => item);
+    const { low, high } = limitsOf(some.map((item) => [item]));
+    bars.push({
+      low, high, mean: together === 1 ? numbers(some[0].tile).mean : null, current: some.includes(state.item),
+      wrong: some.some(isWrong), strange: some.some(isStrange),
+    });
+  }
+  return bars;
+}
+
+// The least and the largest element of some turns, null where none is finite.
+function limitsOf(items) {
+  let low = null, high = null;
+  for (const [item] of items) {
+    const each = numbers(item.tile);
+    if (each.low === null) continue;
+    if (low === null || each.low < low) low = each.low;
+    if (high === null || each.high > high) high = each.high;
+  }
+  return { low, high };
+}
+
+const turnLimits = new WeakMap(); // by series and place in a turn: the limits of all turns
+
+function limitsOfTurns() {
+  if (!turnLimits.has(series)) turnLimits.set(series, new Map());
+  const found = turnLimits.get(series), key = `${series.coordinates[at].nth}|${state.item.kind}`;
+  if (!found.has(key)) found.set(key, limitsOf(alike()));
+  return found.get(key);
+}
+
 function scale(item) {
-  const own = limitsOf(item.tile);
-  if (!state.sameScale || !series || at < 0) return scaleOf(own.low, own.high, item.value?.scale);
-  const others = alike();
-  const few = others.length <= 64 ? others : others.slice(Math.max(0, others.findIndex(([each]) => each === item) - 32)).slice(0, 64);
-  const limits = few.map(([each]) => limitsOf(each.tile)).filter((each) => each.low !== null);
-  if (!limits.length) return scaleOf(own.low, own.high);
-  return scaleOf(Math.min(...limits.map((each) => each.low)), Math.max(...limits.map((each) => each.high)));
+  const { low, high } = !state.sameScale || !series || at < 0 ? numbers(item.tile) : limitsOfTurns();
+  return scaleOf(low, high, item.value?.scale, state.scale);
 }
 
 function body(item) {
   if (item.tile === null) return h("p.hint", {}, "Text only.");
   const found = tile(item.tile), told = numbers(item.tile), colours = scale(item);
+  if (isLeftOut(item.tile)) return h("div.tile", {}, h("div.left", {}, h("p.hint", {}, leftOutText()), flow(item)), h("div.beside", {}, facts(item, told, found, [0, 0])));
   const cell = state.cell ?? firstCell(item.tile);
   const choose = (next) => set({ cell: next });
   const room = (element.clientWidth || 640) - 46, roomy = room > 570;
   const half = Math.floor(roomy ? room * 0.46 : room);
   const map = heatMap(item.tile, {
     width: half - 24,
-    height: 200, scale: colours, cell, point: (row, column) => choose([row, column]),
+    height: Math.max(200, Math.floor(window.innerHeight * 0.3)), scale: colours, cell, point: (row, column) => choose([row, column]),
     label: `heat map of ${item.title ?? nameOf(item)}: ${numbersText(item.tile)}`,
   });
   const onChip = item.kind === "write" && ["SBUF", "PSUM"].includes(tensorOf(item).memory);
@@ -223,7 +260,8 @@ function facts(item, told, found, [row, column]) {
     fact("NaN", told.nan ? h("button.link", { onclick: () => told.strange >= 0 && jump(told.strange) }, grouped(told.nan)) : "0", told.nan ? "nan" : "ok"),
     fact("infinite", grouped(told.inf), told.inf ? "inf" : "ok"),
     fact(item.masked ? "masked" : "unwritten", grouped(told.unwritten), told.unwritten ? "unwritten" : "ok"),
-    fact("cell", `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`));
+    found.rows > 0 && fact("cell", `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`),
+    told.largest >= 0 && h("div", {}, h("dt", {}, "go to"), h("dd", {}, h("button.link", { onclick: () => jump(told.largest) }, "largest"))));
 }
 
 // Where what was read came from, and who read what was written.
@@ -308,7 +346,7 @@ function link(position) {
 }
 
 listen((changed) => {
-  if (["item", "line", "cell", "sameScale"].some((key) => changed.has(key))) draw();
+  if (["item", "line", "cell", "sameScale", "scale"].some((key) => changed.has(key))) draw();
 });
 let width = 0;
 new ResizeObserver(() => {

@@ -1,6 +1,6 @@
 // The page: its parts put together.
 import { fill, h } from "./dom.js";
-import { count, numbers, prints, run } from "./data.js";
+import { count, numbers, prints, run, tile, writes } from "./data.js";
 import * as findings from "./findings.js";
 import * as inspector from "./inspector.js";
 import * as instructions from "./instructions.js";
@@ -84,6 +84,7 @@ listenToKeys(PANES, (found) => set({ tab: found.name }));
 showPane();
 inspector.begin();
 source.begin();
+window.nkitools = { run, tile, numbers, writes }; // for those who open the console
 document.documentElement.dataset.ready = "yes";
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   drawn.clear(); // what is drawn on a canvas has the colours of the other one

@@ -1,6 +1,7 @@
 // SBUF and PSUM: how full over the run, and which tensors lie there at the moment that is selected.
+import { columns } from "./bytes.js";
 import { canvas, color, fill, h } from "./dom.js";
-import { count, instructions, planOf, placeText, run, turnText } from "./data.js";
+import { count, instructions, planOf, placeText, run, storageOf, turnText } from "./data.js";
 import { showPosition } from "./choose.js";
 import { listen, state } from "./state.js";
 import { bytes, shape } from "./words.js";
@@ -8,11 +9,22 @@ import { bytes, shape } from "./words.js";
 export const element = h("div.memory");
 const HUES = [212, 28, 150, 280, 350, 90, 190, 55, 320, 240];
 const STORAGE = 0, BEGIN = 1, END = 2, PARTITION = 3, PARTITIONS = 4, BYTE = 5, BYTES = 6, PLACED = 7;
+const FIELDS = ["storage", "begin", "end", "partition", "partitions", "byte", "nbytes", "placed"];
+const rows = new Map();
+
+function livesOf(name) {
+  if (!rows.has(name)) {
+    const fields = FIELDS.map((field) => columns[`${name}.${field}`]);
+    rows.set(name, Array.from(fields[BEGIN], (_, at) => fields.map((field) => field[at])));
+  }
+  return rows.get(name);
+}
 
 // The bytes of each partition in use, by position: a tensor of few partitions counts for its share of them.
-function curves(memory) {
+function curves(name) {
+  const memory = run.memory[name];
   const found = new Map();
-  for (const life of memory.lives) {
+  for (const life of livesOf(name)) {
     const program = instructions.program[life[BEGIN]] ?? 0;
     if (!found.has(program)) found.set(program, new Float64Array(count + 1));
     const curve = found.get(program), share = (Math.ceil(life[PARTITIONS] / 32) / (memory.partitions / 32)) * life[BYTES];
@@ -25,7 +37,7 @@ function curves(memory) {
 
 const known = new Map();
 function curveOf(name) {
-  if (!known.has(name)) known.set(name, curves(run.memory[name]));
+  if (!known.has(name)) known.set(name, curves(name));
   return known.get(name);
 }
 
@@ -78,9 +90,9 @@ function timeline(name, width) {
     found.size > 1 && `; each of the ${found.size} programs has a memory of its own`)), picture);
 }
 
-function aliveNow(memory) {
+function aliveNow(name) {
   const program = instructions.program[state.position];
-  return memory.lives.filter((life) => life[BEGIN] <= state.position && state.position <= life[END]
+  return livesOf(name).filter((life) => life[BEGIN] <= state.position && state.position <= life[END]
     && instructions.program[life[BEGIN]] === program);
 }
 
@@ -88,7 +100,7 @@ const hue = (storage) => HUES[storage % HUES.length];
 
 // Across: the bytes of a partition; down: the partitions.
 function map(name, width) {
-  const memory = run.memory[name], lives = aliveNow(memory), height = 150;
+  const memory = run.memory[name], lives = aliveNow(name), height = 150;
   if (!lives.length) return h("div", {}, h("h4", {}, `${name} now`, h("span.sub", {}, " empty")));
   const used = Math.max(1, ...lives.map((life) => life[BYTE] + life[BYTES]));
   const across = Math.min(Math.max(memory.bytes, used), Math.max(used * 1.15, 1024));
@@ -102,7 +114,7 @@ function map(name, width) {
       context.fillRect(x, y, w, t);
       context.strokeStyle = `hsl(${hue(life[STORAGE])} 60% 40%)`;
       context.strokeRect(x + 0.5, y + 0.5, Math.max(1, w - 1), Math.max(1, t - 1));
-      const label = run.storages[life[STORAGE]][0];
+      const label = storageOf(life[STORAGE])[0];
       context.font = "12px system-ui, sans-serif";
       if (label && context.measureText(label).width < w - 6 && t > 14) {
         context.fillStyle = color("text");
@@ -121,7 +133,7 @@ function table(lives) {
   const ranked = [...lives].sort((a, b) => b[BYTES] * b[PARTITIONS] - a[BYTES] * a[PARTITIONS]).slice(0, 12);
   if (!ranked.length) return h("p.hint", {}, "empty");
   return h("table.plain.tensors", {}, h("tbody", {}, ranked.map((life) => {
-    const [name, , dtype, sizes, place] = run.storages[life[STORAGE]];
+    const [name, , dtype, sizes, place] = storageOf(life[STORAGE]);
     return h("tr", {}, h("td", {}, h("i.dot", { style: `background: hsl(${hue(life[STORAGE])} 60% 55%)` })),
       h("td", {}, h("b", {}, name || "(unnamed)")), h("td", {}, `${dtype} ${shape(sizes)}`), h("td", {}, bytes(life[BYTES])),
       h("td", {}, placeText(place)), h("td", {}, life[PLACED] ? "address given" : ""),

@@ -1,6 +1,6 @@
 // The numbers of a tile around one of its cells.
 import { h } from "./dom.js";
-import { INF, NAN, UNWRITTEN, tile } from "./data.js";
+import { BLOCKS, INF, NAN, UNWRITTEN, qualityText, tile } from "./data.js";
 import { shown } from "./words.js";
 
 const ROWS = 9;
@@ -13,17 +13,25 @@ export function span(cell, cells, elements) {
 
 function text(found, at) {
   const state = found.states[at];
-  if (state === NAN) return "NaN";
+  if (state === NAN) return found.nans?.[at] ? `NaN \u00d7${found.nans[at]}` : "NaN";
   if (state === UNWRITTEN) return "·";
   if (state === INF) return found.values[at] > 0 ? "inf" : "-inf";
-  return shown(found.values[at], found.exact ? 6 : 4);
+  if (found.quality !== BLOCKS) return shown(found.values[at], 9);
+  const [low, high] = [found.lows[at], found.highs[at]].map((each) => shown(each, 3));
+  return low === high ? low : `${low} \u2026 ${high}`;
+}
+
+// A cell in words: its indices and what it holds.
+export function cellText(found, [row, column]) {
+  const indices = `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`;
+  return `${indices}: ${text(found, row * found.columns + column)}`;
 }
 
 const CLASSES = { [NAN]: "nan", [UNWRITTEN]: "unwritten", [INF]: "inf" };
 
 export function grid(number, [row, column], choose, room) {
-  const COLUMNS = Math.max(2, room);
   const found = tile(number);
+  const COLUMNS = Math.max(2, found.quality === BLOCKS ? Math.floor(room / 2) : room);
   const top = around(row, ROWS, found.rows), left = around(column, COLUMNS, found.columns);
   const rows = range(top, Math.min(found.rows, top + ROWS)), columns = range(left, Math.min(found.columns, left + COLUMNS));
   const head = h("tr", {}, h("th"), columns.map((each) => h("th", { scope: "col" }, span(each, found.columns, found.across))));
@@ -35,9 +43,9 @@ export function grid(number, [row, column], choose, room) {
       return h(`td${CLASSES[found.states[at]] ? `.${CLASSES[found.states[at]]}` : ""}`,
         { "aria-current": here || undefined, onclick: () => choose([down, across]) }, text(found, at));
     })));
-  const told = found.exact ? "elements" : "means of blocks of elements";
+  const told = found.exact ? "elements" : "least and largest of blocks of elements";
   return h("div.numbers", {}, h("table", { "aria-label": told }, h("thead", {}, head), h("tbody", {}, body)),
-    h("p.hint", {}, found.exact ? "Every element as it is." : "Too many elements to keep each: a cell is the mean of a block; a block with a NaN is NaN."));
+    h("p.hint.quality", {}, qualityText(found)));
 }
 
 function around(at, size, all) {

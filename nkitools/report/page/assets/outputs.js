@@ -1,23 +1,32 @@
 // Arguments and results; each result beside what it should be, with the difference and who wrote it.
 import { canvas, color, fill, h } from "./dom.js";
-import { limitsOf, numbers, numbersText, placeText, run, turnText, writeAt } from "./data.js";
+import { numbers, numbersText, placeText, run, tile, turnText, writeAt } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
 import { showArray, showPosition } from "./choose.js";
 import { nameOfOutput, toleranceText } from "./overview.js";
+import { set } from "./state.js";
 import { counted, grouped, shape, shown } from "./words.js";
 
 export const outputs = h("div.arrays");
 export const inputs = h("div.arrays");
 
-function figure(title, array, number, kind = "", low = null, high = null) {
+function figure(title, array, number, kind = "", low = null, high = null, at = null) {
   const told = numbers(number);
-  const own = limitsOf(number);
+  const own = numbers(number);
   const scale = low === null ? scaleOf(own.low, own.high, kind) : scaleOf(low, high);
   const shownValue = { ...array, tile: number };
-  return h("figure", {}, h("figcaption", {}, h("button.link", {
-    onclick: () => showArray({ ...shownValue, scale: kind }, title),
-  }, title)), heatMap(number, { width: 250, height: 170, scale, label: `${title}: ${numbersText(number)}`,
-    point: () => showArray({ ...shownValue, scale: kind }, title) }), legend(scale, told));
+  const open = (flat) => {
+    showArray({ ...shownValue, scale: kind }, title);
+    if (flat !== null) set({ cell: cellOf(number, flat) });
+  };
+  return h("figure", {}, h("figcaption", {}, h("button.link", { onclick: () => open(at) }, title)), heatMap(number, { width: 250, height: 170, scale, cell: at === null ? null : cellOf(number, at), label: `${title}: ${numbersText(number)}`,
+    point: () => open(at) }), legend(scale, told));
+}
+
+// The cell of a tile that holds an element, by its place in the flattened array.
+function cellOf(number, flat) {
+  const { rows, columns, down, across } = tile(number);
+  return [Math.floor((Math.floor(flat / across) * rows) / down), Math.floor(((flat % across) * columns) / across)];
 }
 
 function output(each) {
@@ -29,14 +38,18 @@ function output(each) {
       "No reference was given: pass reference= to run_kernel, or compare the outputs with numpy.testing in the test."),
     h("div.figures", {}, figure(name, each, each.tile)));
   }
-  const ours = limitsOf(each.tile), theirs = limitsOf(comparison.expected);
-  const low = Math.min(ours.low ?? 0, theirs.low ?? 0), high = Math.max(ours.high ?? 0, theirs.high ?? 0);
+  const ours = numbers(each.tile), theirs = numbers(comparison.expected);
+  const lows = [ours.low, theirs.low].filter((each) => each !== null), highs = [ours.high, theirs.high].filter((each) => each !== null);
+  const low = lows.length ? Math.min(...lows) : null, high = highs.length ? Math.max(...highs) : null;
   const wrong = comparison.count;
+  const at = comparison.worst.length ? comparison.worst.reduce((flat, index, axis) => flat * each.shape[axis] + index, 0) : null;
   return h("article", {}, head,
     h("p", {}, h(`span.pill.${wrong ? "bad" : "good"}`, {}, wrong ? `${grouped(wrong)} of ${grouped(comparison.size)} differ` : comparison.tolerance === "none" ? "not judged" : "agrees"),
       ` ${toleranceText(comparison)}`),
-    h("div.figures", {}, figure(name, each, each.tile, "", low, high), figure("Reference", each, comparison.expected, "", low, high),
-      figure("Absolute difference", each, comparison.distance, "error"), wrong > 0 && figure("Wrong elements", each, comparison.wrong, "error")),
+    h("div.figures", {}, figure(name, each, each.tile, "", low, high, at), figure("Reference", each, comparison.expected, "", low, high, at),
+      figure("Absolute difference", each, comparison.distance, "error", null, null, at),
+      wrong > 0 && figure("Wrong elements", each, comparison.wrong, "error", null, null, at)),
+    at !== null && h("p.hint", {}, `Marked: the ${wrong ? "worst element" : "largest difference"}, [${comparison.worst.join(", ")}]. A picture leads to it.`),
     wrong > 0 && h("div.details", {}, worst(each, comparison), histogram(comparison), tiles(comparison)));
 }
 

@@ -1,6 +1,6 @@
 // The first look: what is wrong with this run, gravest first, each with a way to where it happened.
 import { fill, h } from "./dom.js";
-import { count, nameOf, numbers, placeText, run, turnText, writeAt, writes } from "./data.js";
+import { count, nameOf, numbers, placeText, run, storageOf, turnText, writeAt, writes } from "./data.js";
 import { showItem, showPosition } from "./choose.js";
 import { firstStrange } from "./series.js";
 import { showFinding } from "./source.js";
@@ -33,7 +33,7 @@ function differences() {
     const turn = first === undefined ? "" : turnOf(first);
     return card("error", `${name} differs from the reference`,
       [`${grouped(count)} of ${counted(size, "element")}; the worst at [${worst.join(", ")}]: ${ours}, where the reference has ${theirs}`,
-        largest === null ? "." : ` (off by ${shown(largest)}).`, ` The tolerance is ${within}.`,
+        largest === null ? "." : ` (off by ${shown(largest)}).`, ` The tolerance: ${within}.`,
         first !== undefined && [" The first wrong tile was written by ", h("b", {}, placeText(run.instructions.place[first])),
           turn && [" in the turn ", h("b", {}, turn)], "."]],
       h("p", {}, first !== undefined && go("Show the first wrong tile", () => showPosition(first)),
@@ -44,12 +44,12 @@ function differences() {
 // The tolerance of a comparison, and where it comes from.
 export function toleranceText({ rtol, atol, tolerance }) {
   if (tolerance === "none") return "no tolerance";
-  return tolerance === "stated" ? `the stated tolerance: ${shown(atol)} + ${shown(rtol)} * |reference|`
+  return tolerance === "stated" ? `${shown(atol)} + ${shown(rtol)} * |reference|, as stated`
     : `what the dtype rounds: ${shown(rtol)} relative (no tolerance was stated)`;
 }
 
 export function nameOfOutput(output) {
-  const tensor = output.storage === undefined ? "" : run.storages[output.storage][0];
+  const tensor = output.storage === undefined ? "" : storageOf(output.storage)[0];
   const rank = typeof output.rank === "number" ? ` of rank ${output.rank}` : "";
   return `${tensor ? `Output ${tensor}` : output.name === "outputs" ? "The output" : `Output ${output.name.replace(/^outputs/, "")}`}${rank}`;
 }
@@ -65,7 +65,7 @@ function strangeOutputs() {
 function strange() {
   if (!firstStrange) return null;
   const place = placeText(firstStrange.place), turn = turnText(firstStrange.loops, firstStrange.program);
-  const [, , , nan] = run.numbers[firstStrange.tile];
+  const { nan } = numbers(firstStrange.tile);
   return card("warning", nan ? "The first NaN" : "The first infinite element",
     [`is in ${nameOf(firstStrange)}, written by `, h("b", {}, place), turn && [" in the turn ", h("b", {}, turn)], "."],
     go(nan ? "Show the NaN" : "Show it", () => showItem(firstStrange)));

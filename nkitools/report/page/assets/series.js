@@ -1,49 +1,64 @@
 // What was written (or printed) at a line, turn by turn: which turns there are, and how to step from one to the next.
-import { numbers, prints, run, wrong, writes } from "./data.js";
+import { loopsOf, numbers, prints, run, wrong, writes } from "./data.js";
 
-const byPlace = new Map(); // [file, line] as text: the items
-for (const item of [...writes, ...prints]) {
-  for (const place of new Set(item.places)) {
-    const key = run.places[place].join("\n");
-    if (!byPlace.has(key)) byPlace.set(key, []);
-    byPlace.get(key).push(item);
+const byPlace = new Map(); // by the number of a place: the items
+for (const items of [writes, prints]) {
+  for (const item of items) {
+    for (const place of new Set(item.places)) {
+      if (!byPlace.has(place)) byPlace.set(place, []);
+      byPlace.get(place).push(item);
+    }
   }
 }
 for (const items of byPlace.values()) {
-  items.sort((a, b) => a.position - b.position || a.index - b.index);
+  if (items.some((each) => each.kind === "print")) items.sort((a, b) => a.position - b.position || a.index - b.index);
 }
+const placeAt = new Map(run.places.map(([file, line], place) => [`${file}\n${line}`, place]));
 
 export function itemsAt({ file, line }) {
-  return byPlace.get(`${run.files[file]?.path}\n${line}`) ?? [];
+  return byPlace.get(placeAt.get(`${run.files[file]?.path}\n${line}`)) ?? [];
 }
 
 // Lines of a file at which something was written or printed, in order.
 export function busyLines(file) {
   const path = run.files[file]?.path;
   const found = new Set();
-  for (const key of byPlace.keys()) {
-    const [where, line] = key.split("\n");
-    if (where === path) found.add(Number(line));
+  for (const place of byPlace.keys()) {
+    const [where, line] = run.places[place];
+    if (where === path) found.add(line);
   }
   return [...found].sort((a, b) => a - b);
 }
 
 // Of each item the program, the counters, and which of its turn it is.
+const known = new WeakMap();
+
 export function seriesOf(items) {
+  if (!known.has(items)) known.set(items, seriesMade(items));
+  return known.get(items);
+}
+
+const counters = new Map();
+function countersOf(loops) {
+  if (!counters.has(loops)) counters.set(loops, Object.fromEntries(loopsOf(loops)));
+  return counters.get(loops);
+}
+
+function seriesMade(items) {
   const turns = new Map(), names = [];
   const coordinates = items.map((item) => {
-    const loops = run.loops[item.loops];
-    for (const [name] of loops) if (!names.includes(name)) names.push(name);
-    const key = `${item.program}|${item.loops}`;
+    const loops = countersOf(item.loops);
+    for (const name in loops) if (!names.includes(name)) names.push(name);
+    const key = item.loops * run.programs.length + item.program;
     turns.set(key, (turns.get(key) ?? 0) + 1);
-    return { program: item.program, nth: turns.get(key) - 1, loops: Object.fromEntries(loops) };
+    return { program: item.program, nth: turns.get(key) - 1, loops };
   });
   const axes = [];
   const programs = new Set(coordinates.map((each) => each.program));
   const kind = run.programs.every(([, index]) => !index.length) ? "rank" : "program";
   if (programs.size > 1) axes.push({ name: kind, of: (each) => each.program, text: programText });
   for (const name of names) axes.push({ name, of: (each) => each.loops[name], text: String });
-  const most = Math.max(0, ...coordinates.map((each) => each.nth));
+  const most = coordinates.reduce((found, each) => Math.max(found, each.nth), 0);
   if (most > 0) axes.push({ name: "write", of: (each) => each.nth, text: (nth) => `${nth + 1} of ${most + 1}` });
   return { items, coordinates, axes, turns: turns.size };
 }
@@ -74,10 +89,9 @@ export function step(series, at, axis, direction) {
 // The next (or previous) turn, with the same place in it.
 export function turn(series, at, direction) {
   const { nth, program, loops } = series.coordinates[at];
-  const here = JSON.stringify([program, loops]);
   for (let next = at + direction; next >= 0 && next < series.items.length; next += direction) {
     const each = series.coordinates[next];
-    if (each.nth === nth && JSON.stringify([each.program, each.loops]) !== here) return next;
+    if (each.nth === nth && (each.program !== program || each.loops !== loops)) return next;
   }
   return -1;
 }

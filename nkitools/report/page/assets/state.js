@@ -11,6 +11,7 @@ export const state = {
   finding: null, // the finding that is marked
   cell: null, // [row, column] of the cells of the tile that is shown
   sameScale: true,
+  scale: "linear", // how values become colours
 };
 
 export function listen(listener) {
