@@ -34,6 +34,7 @@ def test_the_default_holds_when_nothing_else_speaks() -> None:
         "prints": False,
         "findings": "all",
         "print_limit": "64",
+        "page_limit": "9",
         "memory": None,
         "watch": None,
         "pallas_modes": "interpret,tpu_interpret,lower,aot",

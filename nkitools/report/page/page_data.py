@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from nkitools.chip.chosen_chip import resolve_chip
 from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.generations import generation_of
 from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.columns import Columns, programs_at
 from nkitools.record.expected_outputs import Reference
@@ -26,6 +26,7 @@ from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
 from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
+from nkitools.report.page.shown_files import excerpt, short_names
 from nkitools.report.page.tables import Table, number
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 
@@ -34,7 +35,10 @@ SCHEMA = 2
 _NAMED = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes")  # tables
 _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
 _MOST_FIRST = 16  # wrong tiles that are exact before others are
-_WRITE = ("position", "storage", "layout", "offset", "place", "loops", "program", "dtype", "tile", "scattered", "callers")
+_WRITE = (
+    *("position", "storage", "layout", "offset", "place", "loops", "program", "dtype"),
+    *("tile", "scattered", "callers"),
+)
 _INSTRUCTION = ("plan", "place", "loops", "program", "storage", "layout", "offset")
 _TILE = ("place", "form", "quality", "rows", "columns", "down", "across")
 _NUMBERS = ("low", "high", "mean", "nan", "inf", "unwritten", "strange", "largest")
@@ -48,13 +52,7 @@ class Gathering:
     """
 
     def __init__(
-        self,
-        run: Run,
-        reference: Reference | None,
-        title: str = "",
-        *,
-        passed: bool = False,
-        budget: int | None = None,
+        self, run: Run, reference: Reference | None, title: str = "", *, passed: bool = False, budget: int | None = None
     ) -> None:
         self.run = run
         self.reference = reference
@@ -139,7 +137,8 @@ class Gathering:
         wrong = [position for each in compared for position, _ in each["tiles"]]
         by_position = {write[0]: write[8] for write in reversed(writes)}
         first = [by_position[each] for each in wrong[:_MOST_FIRST] if each in by_position]
-        first += [each["comparison"][name] for each in outputs for name in ("expected", "wrong") if "wrong" in each.get("comparison", {})]
+        beside = [each["comparison"] for each in outputs if "wrong" in each.get("comparison", {})]
+        first += [each[name] for each in beside for name in ("expected", "wrong")]
         for tile in [*(each["tile"] for each in outputs), *first]:
             self._shown[tile].comes_first = True
 
@@ -203,9 +202,9 @@ class Gathering:
         """Return the author's files, that of the first instruction first, as far as they are at hand."""
         sources = self.run.sources
         named = dict.fromkeys(file for file, _ in self._named["places"].rows if file != UNKNOWN.file)
-        short = _short_names(list(named))
+        short = short_names(list(named))
         lines = {file: [line for other, line in self._named["places"].rows if other == file] for file in named}
-        return [{"path": file, "name": short[file], **_excerpt(sources.get(file, ""), lines[file])} for file in named]
+        return [{"path": file, "name": short[file], **excerpt(sources.get(file, ""), lines[file])} for file in named]
 
     def _write(self, base: int, write: Written) -> list[Any]:
         itemsize = as_dtype(write.dtype).itemsize
@@ -264,10 +263,10 @@ class Gathering:
             np.repeat(np.arange(len(found.flow)), np.diff(found.flow.starts)) * width + found.flow.sources + 2,
             readers * width + by_operand.sources + 2,
         )
-        positions, sources = np.divmod(others, width)
+        others_at, sources = np.divmod(others, width)
         self.columns["flow.counts"] = counts
         self.columns["flow.sources"] = by_operand.sources
-        self.columns["others.position"] = positions
+        self.columns["others.position"] = others_at
         self.columns["others.source"] = sources - 2
 
     def _plan(self, plan: Any) -> int:
@@ -293,7 +292,9 @@ class Gathering:
             "dtype": one.dtype,
             "shape": list(one.shape),
             "masked": one.mask is not None,
-            "tile": None if one.is_text else self._tile(Shown(one.shape, value, hidden, one.reduced, _PRINT, line=(one.file, one.line))),
+            "tile": None
+            if one.is_text
+            else self._tile(Shown(one.shape, value, hidden, one.reduced, _PRINT, line=(one.file, one.line))),
         }
 
     def _finding(self, finding: Any, *, expected: bool = False) -> dict[str, Any]:
@@ -373,7 +374,9 @@ class Gathering:
             "largest": number(float(found.distance[found.worst])) if found.worst else 0,
             "histogram": found.histogram(),
             "tiles": tiles,
-            "distance": self._tile(Shown(value.shape, found.distance.astype(np.float32), weight=_RESULT, is_rounded=True)),
+            "distance": self._tile(
+                Shown(value.shape, found.distance.astype(np.float32), weight=_RESULT, is_rounded=True)
+            ),
             "wrong": self._tile(Shown(value.shape, found.wrong, weight=_RESULT)),
             "expected": self._tile(Shown(value.shape, np.array(expected), weight=_RESULT)),
         }
@@ -401,29 +404,3 @@ class Gathering:
         for name, rows in lives.items():
             self._add(name, Life._fields, rows)
         return capacities(chip)
-
-
-def _short_names(files: list[str]) -> dict[str, str]:
-    """Return the last part of each path, and as many parts before it as make the paths distinct."""
-    short = {file: os.path.basename(file) or file for file in files}
-    for depth in range(2, 6):
-        names = list(short.values())
-        for file, name in short.items():
-            if names.count(name) > 1:
-                short[file] = "/".join(file.replace(os.sep, "/").split("/")[-depth:])
-    return short
-
-
-_WHOLE, _AROUND = 2000, 60  # lines of a file that is shown whole; of a longer one, around those that matter
-
-
-def _excerpt(text: str, lines: list[int]) -> dict[str, Any]:
-    """Return the lines of a file from the first on that the page shows."""
-    found = text.split("\n")
-    if found and not found[-1]:
-        found.pop()
-    if len(found) <= _WHOLE:
-        return {"first": 1, "lines": found}
-    first = max(1, min(lines) - _AROUND)
-    last = max(lines) + _AROUND
-    return {"first": first, "lines": found[first - 1 : last]}

@@ -219,7 +219,7 @@ def _outwards(values: Array, *, up: bool) -> Array:
     """Return float32 as bfloat16 bits, rounded up or down."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     away = (bits >> 31 == 0) if up else (bits >> 31 == 1)
-    return ((bits >> 16) + (((bits & 0xFFFF) != 0) & away)).astype(np.uint16)
+    return np.asarray(((bits >> 16) + (((bits & 0xFFFF) != 0) & away)).astype(np.uint16))
 
 
 def _cells(blocks: Blocks, nans: Array | None) -> Array:

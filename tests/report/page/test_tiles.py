@@ -101,7 +101,8 @@ def test_a_picture_keeps_to_its_share_and_hides_nothing(rows: int, columns: int,
         return
     (down, across), counts = cells.shape[1:], cells[1].view("<u4") >> 16
     begins = [np.arange(count) * size // count for count, size in ((down, rows), (across, columns))]
-    at = tuple(int(np.searchsorted(begin, place, "right")) - 1 for begin, place in zip(begins, (row, column), strict=True))
+    places = zip(begins, (row, column), strict=True)
+    at = tuple(int(np.searchsorted(begin, place, "right")) - 1 for begin, place in places)
     assert states[at] == NAN
     assert counts[at] == 1
     assert np.count_nonzero(states) == 1
