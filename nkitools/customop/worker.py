@@ -125,7 +125,7 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl
 
 
 def _adopt() -> None:
-    """Become the parent of what an operator's processes leave behind, whatever session they are in (Linux)."""
+    """Become the parent of all processes that an operator leaves behind, in other sessions too (Linux)."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
