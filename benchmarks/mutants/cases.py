@@ -148,6 +148,23 @@ def _paged_attention(tests: ModuleType) -> Calls:
         yield "test_paged_attention", {"size": size}
 
 
+def _of_gallery(*names: str) -> Callable[[ModuleType], Calls]:
+    """Return the calls of the kernels of these names among the shapes of the gallery."""
+
+    def calls(tests: ModuleType) -> Calls:
+        for kernel, reference, shapes in tests.CASES:
+            if kernel.__name__ in names:
+                arguments = {"kernel": getattr(tests, kernel.__name__), "reference": reference, "shapes": shapes}
+                yield "test_a_kernel_agrees", arguments
+
+    return calls
+
+
+def _reduce_scatter_matmul(tests: ModuleType) -> Calls:
+    for ranks, rows in ((2, 260), (3, 9)):
+        yield "test_ranks_share_the_rows_of_a_sum", {"ranks": ranks, "rows": rows}
+
+
 def _legacy_vector_add(tests: ModuleType) -> Calls:
     yield "test_vector_add_is_exact", {"length": 65_537}
 
@@ -186,20 +203,24 @@ _NKI = "tests.kernels.nki."
 CASES = {
     "all_gather_matmul": Case(_NKI + "test_all_gather_matmul", _all_gather_matmul),
     "attention": Case(_NKI + "test_linear", _attention),
+    "conv": Case(_NKI + "test_gallery_shapes", _of_gallery("conv1d", "max_pool2d")),
     "cross_entropy": Case(_NKI + "test_cross_entropy", _cross_entropy),
     "depthwise_conv": Case(_NKI + "test_depthwise_conv", _depthwise_conv),
     "flash_attention": Case(_NKI + "test_flash_attention", _flash_attention),
     "gather_scatter": Case(_NKI + "test_gather_scatter", _gather_scatter),
     "giou": Case(_NKI + "test_giou", _giou),
+    "layer_norm": Case(_NKI + "test_gallery_shapes", _of_gallery("layer_norm")),
     "linear_layer": Case(_NKI + "test_linear_layer", _linear_layer),
     "matmul": Case(_NKI + "test_linear", _matmul),
     "moe": Case(_NKI + "test_moe", _moe),
     "mxfp8_matmul": Case(_NKI + "test_mxfp8_matmul", _mxfp8_matmul),
     "paged_attention": Case(_NKI + "test_paged_attention", _paged_attention),
+    "reduce_scatter_matmul": Case(_NKI + "test_gallery_shapes", _reduce_scatter_matmul),
     "ring_all_gather": Case(_NKI + "test_ring_all_gather", _ring_all_gather),
     "rmsnorm_quant": Case(_NKI + "test_rmsnorm_quant", _rmsnorm_quant),
     "rotary": Case(_NKI + "test_rotary", _rotary),
     "softmax": Case(_NKI + "test_linear", _softmax),
+    "state_space_scan": Case(_NKI + "test_gallery_shapes", _of_gallery("state_space_scan")),
     "top_k": Case(_NKI + "test_top_k", _top_k),
     "legacy.conv2d": Case(_NKI + "legacy.test_conv2d", _legacy_conv2d),
     "legacy.giou": Case(_NKI + "legacy.test_giou", _giou),

@@ -105,6 +105,7 @@ class Generation:
     dma_priority: bool = False  # dma_copy takes a priority
     indirect_transpose: bool = False  # dma_transpose of a gather: "TRN2+ only" (DMA Indirect Transpose Constraints)
     dma_compute_passes: int  # times that dma_compute moves its elements
+    native_torch: bool = False  # torch-neuronx 2.10 and later, torch's own backend: Trn2 and Trn3 (SDK 2.33)
     core_exchange: bool = False  # core_barrier and sendrecv: "Available only on NeuronCore-v3 or newer"
     neuron_switch: bool = False  # ranks are joined by a NeuronSwitch ("trn3 today", all_to_all_v)
 
@@ -206,6 +207,7 @@ V3 = replace(
     hardware_dge=True,
     indirect_transpose=True,
     core_exchange=True,
+    native_torch=True,
 )
 
 V4 = replace(

@@ -124,7 +124,7 @@ def _device(device: Device, name: str, enables: str) -> Part:
 def _known_bugs() -> Iterator[Part]:
     """Yield what is known to go wrong with the versions of AWS's packages that are here, on the chip that is here."""
     for bug in known_bugs(NeuronDevice().chip()):
-        yield Part(KNOWN, bug.package, False, f"{bug.version}: {bug.what}", f"AWS Neuron documentation, {bug.source}")
+        yield Part(KNOWN, bug.package, False, f"{bug.installed}: {bug.what}", f"AWS Neuron documentation, {bug.source}")
 
 
 def _compilers() -> Iterator[Part]:

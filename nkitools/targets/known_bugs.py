@@ -21,7 +21,7 @@ class KnownBug(NamedTuple):
 
     package: str
     """The distribution, as pip has it."""
-    version: str
+    installed: str
     """The installed version."""
     what: str
     """What goes wrong."""
@@ -30,7 +30,7 @@ class KnownBug(NamedTuple):
 
     def sentence(self) -> str:
         """Return package, version, what and source in one line."""
-        return f"{self.package} {self.version}: {self.what} ({self.source})"
+        return f"{self.package} {self.installed}: {self.what} ({self.source})"
 
 
 def known_bugs(chip: str, version: Callable[[str], str | None] = version_of) -> Iterator[KnownBug]:

@@ -30,7 +30,7 @@ _JOINED_VARIABLE = "NEURON_LOGICAL_NC_CONFIG"
 # The driver's words, lower case: instance_type (trn1, inf2...) and arch_type (NCv2...), as the Sysfs guide has them.
 _ARCHITECTURES = {f"ncv{generation.version}": generation.products[0] for generation in TABLES}
 _LAST_LEGACY = (2, 24)  # neuronx-cc of SDK 2.29.1; from NKI 0.4 (SDK 2.30) its release notes call it an error
-_PRODUCTS = {"trainium1": "trn1", "inferentia2": "inf2", "trainium2": "trn2", "trainium3": "trn3"}
+_PRODUCTS = {"trainium": "trn", "inferentia": "inf"}  # what the driver calls a product, and what we do
 _PACKAGES = ("nki", "neuronxcc", "neuronx-cc", "torch-neuronx", "torch-xla", "libneuronxla", "jax", "jaxlib")
 
 
@@ -81,8 +81,10 @@ class NeuronDevice(Device):
             if instance.startswith(chip):
                 return chip
         product = re.sub(r"\W", "", (machine.said(_SYSFS, "device_name") or "").lower())
-        if product in _PRODUCTS:
-            return _PRODUCTS[product]
+        for word, short in _PRODUCTS.items():
+            product = product.replace(word, short)
+        if product in CHIPS:
+            return product
         # A core's file: that of the device has another name for the same, in which inf2 is as new as trn2.
         return _ARCHITECTURES.get((machine.said(_CORE, "arch_type") or "").lower(), "")
 

@@ -58,4 +58,4 @@ def ways(chip: str) -> str:
 
 
 def _takes_native(chip: str) -> bool:
-    return generation_of(chip).version >= 3
+    return generation_of(chip).native_torch

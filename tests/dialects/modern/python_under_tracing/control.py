@@ -174,7 +174,7 @@ CONTROL = {
         def kernel(x):
             tile = nl.load(x)
             factor = 1
-            if tile > 0:  # 0.6: NK601; 0.7: NK601
+            if tile > 0:  # 0.6: NK602; 0.7: NK602
                 factor = 2
         """,
         1,
