@@ -42,12 +42,13 @@ _WRITE = (
 _INSTRUCTION = ("plan", "place", "loops", "program", "storage", "layout", "offset")
 _TILE = ("place", "form", "quality", "rows", "columns", "down", "across")
 _NUMBERS = ("low", "high", "mean", "nan", "inf", "unwritten", "strange", "largest")
-_MANY = 200_000  # values of which no more digits than float32 has are kept
+_MANY = 200_000  # from so many values on their numbers are kept in float32
 
 
 class Gathering:
-    """A run as the page's data. ``tables`` are for JSON, ``columns`` by name for what is many, ``tiles`` among them.
+    """A run as the page's data.
 
+    ``tables``: what is JSON. ``columns``: the long ones, by name; the bytes of tiles are one of them.
     ``budget``: the bytes of columns and tiles, those of tiles before they are compressed.
     """
 
