@@ -1,6 +1,7 @@
 """Full precision (``NKI_PRECISE_FP=0``): float32 values beside storages of narrower floating-point dtypes.
 
-Such a storage gets a twin, a storage of float32 elements of the same shape, and a view of the one has its like on the
+In a shadow run (`nkitools.chip.twin_storage.in_float64`) they are float64 values, beside those of float32, too.
+Such a storage gets a twin, a storage of such elements of the same shape, and a view of the one has its like on the
 other. The bytes of the declared dtype are kept current, so that a view of another dtype reads what the chip would hold.
 An element of the twin counts for as long as it rounds to those bytes. Where it does not, they were changed by another
 way (another tensor at that address, an argument that shares the memory, a constant), and what they say is right.
@@ -13,15 +14,15 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.chip.column_gather import ColumnTensor
-from nkitools.chip.dtypes import DType, float32
+from nkitools.chip.dtypes import DType
 from nkitools.chip.masked_tensor import MaskedTensor
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array, cast
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.twin_storage import (
-    LOW_PRECISION,
     is_reinterpreting,
+    is_widened,
     scaled_distance,
     twin_of,
     wide_storage,
@@ -34,7 +35,7 @@ def wide_of(tensor: NkiTensor) -> NkiTensor | None:
 
     None for a view of another dtype.
     """
-    if tensor.dtype not in LOW_PRECISION:
+    if not is_widened(tensor.dtype):
         return None
     twin = None if is_reinterpreting(tensor) else twin_of(tensor.storage)
     if isinstance(tensor, VectorTensor):
@@ -116,15 +117,16 @@ def _like(tensor: NkiTensor, twin: Storage | None) -> NkiTensor:
         return NkiTensor.whole(wide_storage(tensor.storage, tensor.array, tensor.layout.start_partition))
     view = NkiTensor.__new__(NkiTensor)
     array, offset = wide_window(tensor, twin)
-    view._set(twin, array, float32, offset)
+    view._set(twin, array, twin.dtype, offset)
     return view
 
 
 def _columns_like(tensor: ColumnTensor, twin: Storage | None) -> ColumnTensor:
     """Return the same columns, lined up alike."""
     view, columns = ColumnTensor.__new__(ColumnTensor), _like(tensor.columns, twin)
-    shown = columns.storage.window(tensor.shape, float32, columns.byte_offset, (columns.array.strides[0], 0))
-    view._set(columns.storage, shown, float32, columns.byte_offset)
+    dtype = columns.dtype
+    shown = columns.storage.window(tensor.shape, dtype, columns.byte_offset, (columns.array.strides[0], 0))
+    view._set(columns.storage, shown, dtype, columns.byte_offset)
     view.columns = columns
     view.index, view.offsets = tensor.index, tensor.offsets
     return view

@@ -21,6 +21,7 @@ from nkitools.rules.finding import refuse
 Array = npt.NDArray[Any]
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+_FLOAT64 = np.dtype(np.float64)
 
 # The floats that float32 values leave in earnest: bfloat16 and tfloat32 lack only its last binade's last numbers.
 _LARGEST = {
@@ -137,11 +138,22 @@ def cast(values: Array, dtype: DType) -> Array:
 
 
 def to_float32(values: Array) -> Array:
-    """``values`` as an engine sees them in float32 (int32 beyond 2**24 loses low bits, as on the chip)."""
-    if values.dtype == np.float32:
+    """``values`` as an engine sees them in float32 (int32 beyond 2**24 loses low bits, as on the chip).
+
+    Those in float64 stay as they are: they are of a shadow run, which rounds nothing.
+    """
+    if values.dtype == np.float32 or values.dtype == np.float64:
         return values
     _refuse_packed(values, "float32")
     return values.astype(np.float32)
+
+
+def working(*arrays: Array | Any) -> type[np.floating[Any]]:
+    """Return what an engine computes in: float32, or float64 where an operand is of a shadow run, which has that."""
+    for each in arrays:
+        if each.__class__ is np.ndarray and each.dtype is _FLOAT64:
+            return np.float64
+    return np.float32
 
 
 def through_float32(values: Array, dtype: DType) -> Array:

@@ -1,15 +1,41 @@
-"""The float32 twin of a storage, in which full precision keeps the digits that a narrower dtype cannot hold."""
+"""The twin of a storage, in which full precision keeps the digits that a narrower dtype cannot hold.
+
+It is of float32, as AWS documents full precision; in a shadow run (`in_float64`) of float64, also for float32 itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import numpy as np
 
-from nkitools.chip.dtypes import DTYPES, float32
+from nkitools.chip.dtypes import DTYPES, DType, float32, float32_in_float64
 from nkitools.chip.memory import Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.strided_view import StridedView
 
 LOW_PRECISION = frozenset(dtype for dtype in DTYPES.values() if dtype.is_float and dtype is not float32)
+
+
+WIDE: ContextVar[DType] = ContextVar("wide floats", default=float32)
+"""What the elements of twins are held in."""
+
+
+@contextmanager
+def in_float64() -> Iterator[None]:
+    """Make the twins of what runs inside of float64, and give float32 tensors twins, too."""
+    token = WIDE.set(float32_in_float64)
+    try:
+        yield
+    finally:
+        WIDE.reset(token)
+
+
+def is_widened(dtype: DType) -> bool:
+    """Return whether full precision keeps more digits of a dtype than it has."""
+    return dtype in LOW_PRECISION or (dtype is float32 and WIDE.get() is not float32)
 
 
 def is_reinterpreting(tensor: StridedView) -> bool:
@@ -25,9 +51,10 @@ def twin_of(storage: Storage) -> Storage:
 
 
 def wide_storage(storage: Storage, elements: Array, partition: int) -> Storage:
-    """Return a storage that holds ``elements`` of ``storage`` in float32."""
-    wide = np.array(elements, np.float32, order="C")
-    made = Storage(wide.shape, float32, storage.memory, array=wide, name=storage.name, start_partition=partition)
+    """Return a storage that holds ``elements`` of ``storage`` in float32, or in float64."""
+    dtype = WIDE.get()
+    wide = np.array(elements, dtype.dtype, order="C")
+    made = Storage(wide.shape, dtype, storage.memory, array=wide, name=storage.name, start_partition=partition)
     made.id = storage.id  # so that messages have the author's name for it
     return made
 
@@ -40,10 +67,10 @@ def wide_window(tensor: StridedView, twin: Storage) -> tuple[Array, int]:
     itemsize, partition = tensor.dtype.itemsize, tensor.storage.partition_bytes
 
     def scaled(distance: int) -> int:
-        return scaled_distance(distance, partition, twin.partition_bytes, itemsize, float32.itemsize)
+        return scaled_distance(distance, partition, twin.partition_bytes, itemsize, twin.dtype.itemsize)
 
     offset = scaled(tensor.byte_offset)
-    return twin.window(tensor.shape, float32, offset, tuple(map(scaled, tensor.array.strides))), offset
+    return twin.window(tensor.shape, twin.dtype, offset, tuple(map(scaled, tensor.array.strides))), offset
 
 
 def scaled_distance(distance: int, partition: int, other: int, itemsize: int = 1, other_itemsize: int = 1) -> int:

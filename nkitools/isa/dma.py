@@ -8,7 +8,7 @@ import numpy as np
 
 from nkitools.chip.dtypes import uint32
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -190,7 +190,7 @@ def dma_compute(
     shape, dtype = dst.shape, dst.dtype
 
     def compute(destination: Array, first: Array, *others: Array) -> None:
-        total = np.array(first, np.float32).reshape(shape)
+        total = np.array(first, working(destination, first, *others)).reshape(shape)
         for other in others:
             np.add(total, to_float32(other).reshape(shape), out=total)
         put(destination, total, dtype)

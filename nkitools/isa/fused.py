@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype, float32
-from nkitools.chip.numerics import Array, cast, to_float32
+from nkitools.chip.numerics import Array, cast, to_float32, working
 from nkitools.chip.tensor import NkiTensor
 from nkitools.engines import lost_integers
 from nkitools.engines.arithmetic import Step, broadcast, steps_in_float64, steps_of
@@ -120,7 +120,7 @@ def _two_steps(
     def compute(
         destination: Array, values: Array, operand0: Value, operand1: Array, result: Array | None = None
     ) -> Array:
-        first_results = np.empty(shape, np.float32)
+        first_results = np.empty(shape, working(destination, values, operand1))
         out = destination if direct else first_results
         first(to_float32(values), broadcast(operand0, len(shape)), first_results)
         second(first_results, like(to_float32(operand1), shape), out)
@@ -220,7 +220,7 @@ def _reducing(
 
     def compute(destination: Array, values: Array, operand: Value, result: Array | None, initial: Value) -> None:
         start = initial.copy() if isinstance(initial, np.ndarray) else initial  # it may lie in the destination
-        out = destination if direct else np.empty(shape, np.float32)
+        out = destination if direct else np.empty(shape, working(destination, values))
         step(to_float32(values), broadcast(operand, len(shape)), out)
         if not direct:
             put(destination, out, dtype)
@@ -283,7 +283,7 @@ def tensor_scalar_cumulative(
 
     def compute(destination: Array, values: Array, operand: Value, initial: Value) -> None:
         registers = lanes.begin(reduce_cmd, identity, initial)
-        out = np.empty(shape, np.float32)
+        out = np.empty(shape, working(destination, values))
         step(to_float32(values), broadcast(operand, len(shape)), out)
         rows = out.reshape(shape[0], -1)
         accumulate(rows, registers)
@@ -375,8 +375,8 @@ def _scanning(
     first, second = steps
 
     def compute(destination: Array, left: Array, right: Array, initial: Value) -> None:
-        state = np.empty(partitions, np.float32)
-        state[:] = np.asarray(initial).astype(np.float32).reshape(-1)
+        state = np.empty(partitions, working(destination, left, right))
+        state[:] = to_float32(np.asarray(initial)).reshape(-1)
         factors, terms = to_float32(left).reshape(partitions, -1), to_float32(right).reshape(partitions, -1)
         if running is not None and (factors == 1).all():
             out = np.array(terms)
@@ -385,7 +385,7 @@ def _scanning(
             return
         # Partitions last: each step is then one operation on contiguous elements.
         factors, terms = np.ascontiguousarray(factors.T), np.ascontiguousarray(terms.T)
-        results = np.empty(terms.shape, np.float32)
+        results = np.empty(terms.shape, state.dtype)
         for factor, term, result in zip(factors, terms, results, strict=True):
             first(factor, state, out=result)
             second(result, term, out=result)

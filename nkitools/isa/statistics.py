@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import GPSIMD_START, streaming
@@ -53,7 +53,7 @@ def bn_stats(check: Check, dst: Dst, data: Src, name: str | None = None) -> Plan
 def _moments(rows: Array) -> Array:
     """Count, mean and sum of squared deviations of each row, as columns."""
     count = rows.shape[1]
-    moments = np.zeros((rows.shape[0], TRIPLE), np.float32)
+    moments = np.zeros((rows.shape[0], TRIPLE), working(rows))
     if count:
         moments[:, 0] = count
         np.mean(rows, axis=1, out=moments[:, 1])

@@ -15,10 +15,10 @@ from nkitools.chip.core import Core, current_core
 from nkitools.chip.dtypes import float32
 from nkitools.chip.full_precision_shadow import wide_of
 from nkitools.chip.memory import MemoryRegion
-from nkitools.chip.numerics import Array, to_float32
+from nkitools.chip.numerics import Array, to_float32, working
 from nkitools.chip.runtime_views import DynamicTensor, OutOfBounds
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.twin_storage import LOW_PRECISION
+from nkitools.chip.twin_storage import is_widened
 from nkitools.chip.view_checks import describe
 from nkitools.engines.cast_on_write import put
 from nkitools.engines.costs import DMA_COMPLETION_NS
@@ -171,7 +171,7 @@ class Collective:
 
     def put(self, destination: Array, total: Array, dst: NkiTensor) -> None:
         """Write a reduction's result, cast once into its destination (which full precision has in float32)."""
-        wide = self.core.full_plans is not None and destination.dtype == np.float32
+        wide = self.core.full_plans is not None and destination.dtype in (np.float32, np.float64)
         put(destination, total, float32 if wide else dst.dtype)
 
     def exchange(
@@ -256,7 +256,7 @@ class Collective:
         packed = any(tensor.dtype.kind == "packed" for tensor in operands)
         likes = {} if packed else {id(tensor): wide_of(tensor) for tensor in operands}
         wide = {number: like for number, like in likes.items() if like is not None}
-        if any(tensor.dtype in LOW_PRECISION and id(tensor) not in wide for tensor in operands):
+        if any(is_widened(tensor.dtype) and id(tensor) not in wide for tensor in operands):
             self.core.record.rounded[self.name] += 1
         return FullPrecision(plan, tuple(wide.get(id(each), each) for each in operands), wide, operands)
 
@@ -276,7 +276,7 @@ def call_form(function: Callable[..., object]) -> str:
 
 def reduced(operator: Operator, sources: Sequence[Array]) -> Array:
     """Return the sources reduced in float32, in their order."""
-    total = np.array(to_float32(sources[0]), np.float32)
+    total = np.array(to_float32(sources[0]), working(*sources))
     for each in sources[1:]:
         operator.compute(total, to_float32(each), out=total)
     return total

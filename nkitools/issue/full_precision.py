@@ -16,7 +16,7 @@ from nkitools.chip.core import Core
 from nkitools.chip.full_precision_shadow import forget, renew, round_off, wide_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.twin_storage import LOW_PRECISION, is_reinterpreting
+from nkitools.chip.twin_storage import is_reinterpreting, is_widened
 from nkitools.issue.form import InstructionForm
 from nkitools.issue.plan import SOURCES, Check, Plan
 from nkitools.rules.catalogue import Rule
@@ -60,7 +60,7 @@ def in_full_precision(
     """
     operands, _ = instruction.flat(values)
     tensors = [each for each in operands if isinstance(each, NkiTensor)]
-    if not any(each.dtype in LOW_PRECISION or is_reinterpreting(each) for each in tensors):
+    if not any(is_widened(each.dtype) or is_reinterpreting(each) for each in tensors):
         if check is None or check.keeps_plan:
             core.plans[key] = plan
         return None
@@ -85,7 +85,7 @@ def _likes(tensors: Sequence[NkiTensor]) -> dict[int, NkiTensor]:
 
 def _count(instruction: InstructionForm, core: Core, rounded: Iterable[NkiTensor]) -> None:
     """Remember an instruction that takes low-precision operands as rounded."""
-    if any(tensor.dtype in LOW_PRECISION for tensor in rounded):
+    if any(is_widened(tensor.dtype) for tensor in rounded):
         core.record.rounded[instruction.name] += 1
 
 

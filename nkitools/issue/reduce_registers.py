@@ -14,6 +14,7 @@ from nkitools.chip.core import current_core
 from nkitools.chip.dtypes import float32
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.twin_storage import WIDE
 from nkitools.chip.view_checks import describe
 from nkitools.engines import lost_integers
 from nkitools.engines.cast_on_write import put
@@ -43,7 +44,12 @@ IDENTITY = {
     "abs_min": np.inf,
 }
 
-_NOTHING = np.uint32(0x7FC01DEA)
+_NOTHING = {4: 0x7FC01DEA, 8: 0x7FF8000000001DEA}
+"""The bits of a register that holds nothing, by its bytes: a NaN."""
+
+
+def _bits(registers: Array) -> Array:
+    return registers.view(f"u{registers.itemsize}")
 
 
 def lanes_of(operand: NkiTensor) -> slice:
@@ -82,7 +88,7 @@ class Lanes:
 
     def forget(self) -> None:
         """Leave the registers in an unknown state."""
-        self.registers().view(np.uint32)[:] = _NOTHING
+        _bits(self.registers())[:] = _NOTHING[self.registers().itemsize]
         self._use(reads=False, writes=True)
 
     def _use(self, *, reads: bool, writes: bool) -> None:
@@ -95,7 +101,8 @@ class Lanes:
         every = core.reduce_registers.get(self.engine)
         if every is None or every.size < self.lanes.stop:
             # More lanes than partitions only where NK101 was reported already.
-            grown = np.full(max(self.lanes.stop, core.generation.partitions), _NOTHING).view(np.float32)
+            grown = np.empty(max(self.lanes.stop, core.generation.partitions), WIDE.get().dtype)
+            _bits(grown)[:] = _NOTHING[grown.itemsize]
             if every is not None:
                 grown[: every.size] = every
             core.reduce_registers[self.engine] = every = grown
@@ -103,7 +110,7 @@ class Lanes:
 
     def _settle(self, registers: Array, what: str) -> None:
         """NK507 once for registers that hold nothing; from then on they hold NaN."""
-        nothing = registers.view(np.uint32) == _NOTHING
+        nothing = _bits(registers) == _NOTHING[registers.itemsize]
         if nothing.any():
             report(
                 "NK507",
@@ -171,7 +178,7 @@ def combine(registers: Array, operator: Operator, values: Array) -> None:
     rows = values.reshape(values.shape[0], -1)
     reduced = _folded(operator, rows) if operator.reduce is None else operator.reduce(rows, (1,), False)
     # Into an array of its own: an operator may read its operands after it has begun to write.
-    registers[:] = operator.compute(registers, reduced, out=np.empty_like(reduced))
+    registers[:] = operator.compute(registers, reduced, out=np.empty(reduced.shape, registers.dtype))
 
 
 def _folded(operator: Operator, rows: Array) -> Array:
@@ -179,7 +186,7 @@ def _folded(operator: Operator, rows: Array) -> Array:
     while rows.shape[1] > 1:
         odd = rows[:, -1:] if rows.shape[1] % 2 else rows[:, :0]
         left, right = rows[:, 0 : rows.shape[1] - 1 : 2], rows[:, 1::2]
-        rows = np.concatenate([operator.compute(left, right, out=np.empty(left.shape, np.float32)), odd], axis=1)
+        rows = np.concatenate([operator.compute(left, right, out=np.empty_like(left)), odd], axis=1)
     return rows[:, 0]
 
 

@@ -14,7 +14,7 @@ from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.memory import MemoryRegion, Storage
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
-from nkitools.chip.twin_storage import LOW_PRECISION
+from nkitools.chip.twin_storage import WIDE, is_widened
 from nkitools.dialects.versions import LanguageVersion, by_full_name, language_of
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of, from_jax_dtype
 from nkitools.launch.nested_arguments import Objects, mapped, mapped_by_name
@@ -167,8 +167,8 @@ class Arguments:
 
     def _array(self, tensor: NkiTensor) -> Any:
         storage = tensor.storage
-        if self.widens_results and tensor.dtype in LOW_PRECISION:
-            return self.framework.from_numpy(np.array(digits_of(tensor), np.float32, order="C"), float32)
+        if self.widens_results and is_widened(tensor.dtype):
+            return self.framework.from_numpy(np.array(digits_of(tensor), WIDE.get().dtype, order="C"), float32)
         if storage.origin is None:
             return self.framework.from_numpy(np.ascontiguousarray(tensor.read()), tensor.dtype)
         if tensor.array is storage.array:

@@ -155,7 +155,7 @@ class Programs:
         self.language = language
         self.record = record
         self.reporter = reporter
-        self.full_precision = precision == "full"
+        self.precision, self.full_precision = precision, precision != "precise"
         self.is_shared = is_shared
         self.arguments = self._new_arguments()
         self.recording: Recording | None = None
@@ -251,7 +251,7 @@ class Programs:
     def _core(self, program: tuple[int, ...], baton: Baton) -> Core:
         where = (self.generation.name, self.reporter.level, self.language)
         config = self.launch.specialization_config
-        plans = _plans_of(*where, "as wide as declared" if self.full_precision else "precise")
+        plans = _plans_of(*where, f"{self.precision} as declared" if self.full_precision else "precise")
         return Core(
             self.generation,
             self.record,
@@ -260,7 +260,7 @@ class Programs:
             program,
             self.shared,
             dialect=self.launch.dialect,
-            full_plans=_plans_of(*where, "full") if self.full_precision else None,
+            full_plans=_plans_of(*where, self.precision) if self.full_precision else None,
             input_ids=frozenset(storage.id for storage in self.arguments.storages),
             baton=baton,
             team=tuple(range(self.first, self.first + len(self.programs))),

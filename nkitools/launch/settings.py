@@ -45,8 +45,11 @@ def resolve_seed() -> int | None:
 def resolve_precision(precision: str | None, default: str = "precise") -> str:
     """``precise`` or ``full``: the argument, else the option (``--nki-precision``, ``NKITOOLS_PRECISION``), else AWS's.
 
-    That is ``NKI_PRECISE_FP``, 1 or 0; nothing said, it is ``default``. Raises ValueError for anything else.
+    ``float64`` as an argument is that of a shadow run (`nkitools.precision.runs`), which no option asks for.
+    AWS's is ``NKI_PRECISE_FP``, 1 or 0; nothing said, it is ``default``. Raises ValueError for anything else.
     """
+    if precision == "float64":
+        return precision
     if precision is None and options.value("precision") is None:
         said = os.environ.get("NKI_PRECISE_FP", "")
         if said not in _AWS_PRECISION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from nkitools.chip.argument_types import Argument
 from nkitools.chip.full_precision_shadow import digits_of
 from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
+from nkitools.chip.twin_storage import in_float64 as with_float64_twins
 from nkitools.launch.frameworks import NUMPY, Framework, framework_of
 from nkitools.launch.launch import Launch
 from nkitools.launch.nested_arguments import mapped, parts_of
@@ -41,7 +43,16 @@ class Half:
 
 
 def run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Half:
-    """Run on copies of the arrays, so that nothing that the kernel writes reaches the caller's."""
+    """Run on copies of the arrays, so that nothing that the kernel writes reaches the caller's.
+
+    ``precision``: ``precise``, ``full``, or ``float64``, a shadow run, in which all floats are float64 and none is
+    rounded, whatever their dtypes say.
+    """
+    with with_float64_twins() if precision == "float64" else nullcontext():
+        return _run_half(launch, precision, args, kwargs)
+
+
+def _run_half(launch: Launch, precision: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Half:
     tensors: dict[str, NkiTensor] = {}
     before: dict[str, Array] = {}
 

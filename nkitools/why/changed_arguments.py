@@ -14,7 +14,7 @@ from nkitools.why.targets import Expected, Target
 from nkitools.why.traced_calls import Call, Trace, Write
 
 _NONE = 1e-6  # parts of the largest value of a target, below which a change is none
-_NOISE = 2e-5  # the same of a kernel, which computes in float32
+_NOISE = 1e-6  # the same of a kernel
 _ALIKE = 0.02  # parts of a change, within which two are the same
 _PARTS = 32  # an axis is looked at in parts of so many
 

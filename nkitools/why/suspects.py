@@ -19,7 +19,6 @@ from nkitools.why.ways_back import Leaf, Made, Ways
 
 _MOST_LEAVES = 48  # reads of arguments whose influence is looked at
 _MOST_PARTS = 24  # parts of such reads that the kernel is run with
-_WAYS = 3  # elements of a target that are looked at
 _MOVES = ("dma", "tensor_copy", "load", "store")
 """The beginnings of the names of instructions that put values elsewhere."""
 
@@ -145,8 +144,10 @@ class Suspects:
         change = self._changes.both(leaf.name, leaf.where, keeps_writes=True)
         moved = self._ways.changed_writes(self._changes.base.writes, change.writes)
         theirs: dict[Node, Array] = {}
-        for way in self._legitimate(leaf, change.reference):
+        for way, is_right in self._legitimate(leaf, change.reference):
             for node, mask in self._ways.made_in(way, moved).items():
+                if not is_right and not self._ways.reads_argument(node):
+                    continue
                 known = theirs.get(node)
                 theirs[node] = mask | known if known is not None and known.shape == mask.shape else mask
         mine = self._ways.made_in(whole, moved)
@@ -156,10 +157,10 @@ class Suspects:
                 return Suspect(node, f"{what} should not be made of {boxes_text(leaf.name, leaf.where)}")
         return None
 
-    def _legitimate(self, leaf: Leaf, needed: Array) -> Iterator[Backward]:
+    def _legitimate(self, leaf: Leaf, needed: Array) -> Iterator[tuple[Backward, bool]]:
         """Yield the ways back from elements that should be made of a read, and are made by the reader.
 
-        Those of other targets are right.
+        Beside a way: whether the elements of another target are right; else the way shows only that it may be read.
         """
         for target in (self._target, *self._others):
             if target is not self._target:
@@ -169,14 +170,12 @@ class Suspects:
             far = np.abs(needed)
             if needed.shape != target.got.shape or far.max(initial=0.0) <= 1e-6 * target.scale:
                 continue
-            for at in np.argsort(-far.reshape(-1), kind="stable")[:_WAYS].tolist():
-                index = tuple(int(each) for each in np.unravel_index(at, far.shape))
-                if target is not self._target and target.wrong[index]:
-                    continue
-                back = self._ways.back(target, index)
-                if any(node in back.visits for node in leaf.nodes):
-                    yield back
-                    break
+            wanted = far > 1e-6 * target.scale
+            parts = [(wanted, True)] if target is self._target else [(wanted & ~target.wrong, True), (wanted, False)]
+            for part, is_right in parts:
+                back = self._ways.back_of(target, part) if part.any() else None
+                if back is not None and any(node in back.visits for node in leaf.nodes):
+                    yield back, is_right
 
     def _reads_lost(self, node: Node, lost: dict[str, Array], losses: Losses) -> bool:
         """Return whether a load reads what was lost, too, so that it is what comes after that chooses wrongly."""

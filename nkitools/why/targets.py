@@ -20,8 +20,8 @@ from nkitools.why.traced_calls import Held, Trace
 Function = Callable[..., Any]
 """A function of the kernel's arguments that returns what should be there."""
 
-RELATIVE = 1e-3
-"""The largest error that full precision may explain, in parts of the largest value of a tensor."""
+RELATIVE = 1e-5
+"""The largest error of a reference that computes in float32, in parts of the largest value of a tensor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _target(held: Held, want: Array, wrong: Array) -> Target:
 
 
 def differing(got: Array, want: Array, relative: float = RELATIVE) -> Array:
-    """Return the elements that differ by more than full precision explains."""
+    """Return the elements that differ by more than a reference in float32 explains."""
     finite = np.abs(want[np.isfinite(want)])
     limit = relative * float(finite.max(initial=0.0))
     with np.errstate(all="ignore"):

@@ -196,7 +196,7 @@ class Call:
         self,
         trace: Observer | None = None,
         *,
-        precision: str = "full",
+        precision: str = "float64",
         rules: str = "off",
         values: Mapping[str, Array] | None = None,
     ) -> Half:

@@ -52,12 +52,16 @@ class Ways:
 
     def back(self, target: Target, element: tuple[int, ...], *, ends: bool = False) -> Backward:
         """Return the way back from an element of a target; ``ends``: to what is right."""
+        wanted = np.zeros(target.access.layout.shape, np.bool_)
+        wanted[element] = True
+        return self.back_of(target, wanted, ends=ends)
+
+    def back_of(self, target: Target, wanted: Array, *, ends: bool = False) -> Backward:
+        """Return the way back from some elements of a target; ``ends``: to what is right."""
         back = Backward(self.run)
         if ends:
             for each in self._right:
                 back.right.setdefault((each.number, each.access.storage), []).append(each.before - 1)
-        wanted = np.zeros(target.access.layout.shape, np.bool_)
-        wanted[element] = True
         back.start(target.number, target.access, wanted, before=target.before)
         return back
 
