@@ -10,6 +10,7 @@ from nkitools.dialects.stand_in import install_stand_in, remove_stand_in
 from nkitools.record.notebook import offer_notebook_frame
 from nkitools.record.slice_offer import offer_slices
 from nkitools.record.time_estimate import offer_estimate
+from nkitools.record.tolerance_offer import offer_tolerance
 
 if TYPE_CHECKING:
     from nkitools import customop, mx, pallas, strategies
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from nkitools.precision.split import precision_split
     from nkitools.record.allowed_rules import allow_findings
     from nkitools.record.element_slice import Slice
+    from nkitools.record.explained_errors import ExplainedErrors
     from nkitools.record.prints.device_print import Print
     from nkitools.record.prints.print_listeners import capture_prints
     from nkitools.record.prints.print_sequence import Prints
@@ -113,3 +115,13 @@ def _estimate(run: Run) -> Estimate:
 
 
 offer_estimate(_estimate)
+
+
+def _tolerance(run: Run) -> ExplainedErrors:
+    """Return the errors that a run explains, with the room of precision imported when they are first asked for."""
+    from nkitools.precision.explained import explained_errors
+
+    return explained_errors(run)
+
+
+offer_tolerance(_tolerance)

@@ -25,7 +25,7 @@ WIDE: ContextVar[DType] = ContextVar("wide floats", default=float32)
 
 @contextmanager
 def in_float64() -> Iterator[None]:
-    """Make the twins of what runs inside of float64, and give float32 tensors twins, too."""
+    """Give tensors twins of float64 in runs inside, those of float32 too."""
     token = WIDE.set(float32_in_float64)
     try:
         yield

@@ -23,6 +23,7 @@ from nkitools.cli.terminal import console
 from nkitools.rules.top_level import bound_names
 
 if TYPE_CHECKING:
+    from nkitools.record.explained_errors import ExplainedErrors
     from nkitools.record.run import Run
 
 _DUMP_SECONDS = 0.5
@@ -37,6 +38,7 @@ _DUMP_SECONDS = 0.5
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep arguments, runs and outputs here.")
 @click.option("--rtol", type=click.FloatRange(0), help="Allowed: so much of the larger value.  [default: by dtype]")
 @click.option("--atol", type=click.FloatRange(0), help="Allowed: so much.  [default: by dtype]")
+@click.option("--tolerance", type=click.Choice(["auto"]), help="auto: what the kernel's dtypes and sums explain.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
 def compare_targets(
@@ -47,6 +49,7 @@ def compare_targets(
     keep: Path | None,
     rtol: float | None,
     atol: float | None,
+    tolerance: str | None,
     form: str,
 ) -> None:
     """Run KERNEL of FILE on two targets and compare its results.
@@ -67,18 +70,41 @@ def compare_targets(
         place.mkdir(parents=True, exist_ok=True)
         runs = [_run_of(side, file, name, inputs, place, keeps=keep is not None) for side in sides]
         full = place / "sim.run.full"
+        explained = None if tolerance is None else _explained(file, name, inputs)
+        sentences = []
+        if explained is not None and rtol is None and atol is None:
+            rtol, atol = explained.rtol, explained.atol
+        elif explained is not None:
+            sentences = explained.sentences(rtol or 0.0, atol or 0.0)
         found = agreement(runs[0], runs[1], read_run(str(full)) if full.exists() else None, rtol=rtol, atol=atol)
     if keep is not None:
         _keep_outputs(keep, sides, runs)
     if form == "json":
-        click.echo(json.dumps({"kernel": kernel, "between": sides, **found.as_plain()}, indent=2, allow_nan=False))
+        plain = {"kernel": kernel, "between": sides, **found.as_plain()}
+        plain |= {} if explained is None else {"rtol": rtol, "atol": atol, "tolerance": sentences}
+        click.echo(json.dumps(plain, indent=2, allow_nan=False))
     else:
         terminal = console()
         verdict = "agree" if found.is_same else "differ"
         terminal.print(f"{name}: {sides[0]} and {sides[1]} {verdict}", style="green" if found.is_same else "bold red")
-        for line in found.lines():
-            terminal.print(line)
+        for line in [*found.lines(), *([] if explained is None else str(explained).splitlines()), *sentences]:
+            terminal.print(line, highlight=False, markup=False)
     context.exit(int(not found.is_same))
+
+
+def _explained(file: str, name: str, inputs: str | None) -> ExplainedErrors:
+    """Return the errors that the kernel's run on nkitools' simulator explains."""
+    from nkitools.launch.simulate import simulate
+    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
+    from nkitools.targets.imports import stand_in
+
+    with stand_in("always"):
+        try:
+            module = load(file)
+            args, kwargs = inputs_of(module, inputs)
+            return simulate(kernel_of(module, name), *args, rules="off", **kwargs).tolerance()
+        except (BadRequest, ValueError) as error:
+            raise click.UsageError(str(error)) from None
 
 
 def file_and_kernel(kernel: str, inputs: str | None) -> tuple[str, str]:

@@ -93,6 +93,11 @@ class Again:
         args, kwargs = mapped(self._given, lambda each: fresh.get(id(each), each))
         return tuple(args), dict(kwargs)
 
+    def arguments_now(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments as they are, which the caller must not change."""
+        args, kwargs = self._given
+        return tuple(args), dict(kwargs)
+
     def _remember(self) -> None:
         code = getattr(self._launch.function, "__code__", None)
         if code is not None:

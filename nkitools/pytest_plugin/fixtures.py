@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import pytest
@@ -108,6 +109,7 @@ class KernelRunner:
         rtol: float | None = None,
         atol: float | None = None,
         equal_nan: bool | None = None,
+        tolerance: str | None = None,
         expect: Mapping[str, Callable[..., Any]] | None = None,
         **kwargs: Argument,
     ) -> Any:
@@ -116,11 +118,13 @@ class KernelRunner:
         Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
         the same arguments that returns it (it is called before the kernel, which may write into them): the run keeps
         it (``run_kernel.run.reference``) and its page shows the difference; asserting is the test's own. ``rtol``,
-        ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's. Where
-        an assertion on the outputs fails, the report names the line and turn that is wrong first. ``expect``: functions
-        that return what tensors of the kernel hold at the end of a turn, by their names; each takes the kernel's
-        arguments and, by keyword, the loop counters that it names; without ``reference`` it is the kernel's. Raises
-        what the kernel raises, ``KernelError`` for a broken rule among it; ValueError where ``allow`` names no rule.
+        ``atol`` and ``equal_nan`` are the tolerance of that page; without ``reference`` they are the kernel's.
+        ``tolerance="auto"``, of simulations: that which the run explains (``run_kernel.run.tolerance()``); beside
+        ``rtol`` and ``atol`` a warning where they lie below it or far above it. Where an assertion on the outputs
+        fails, the report names the line and turn that is wrong first. ``expect``: functions that return what tensors
+        of the kernel hold at the end of a turn, by their names; each takes the kernel's arguments and, by keyword, the
+        loop counters that it names; without ``reference`` it is the kernel's. Raises what the kernel raises,
+        ``KernelError`` for a broken rule among it; ValueError where ``allow`` names no rule.
         """
         __tracebackhide__ = True
         from nkitools.record.allowed_rules import allow_findings, set_aside
@@ -131,6 +135,8 @@ class KernelRunner:
         if self._target == "hw":
             kwargs = {name: value for name, value in kwargs.items() if name not in _OF_SIMULATION}
             _refuse_unfit(target, kernel, args, kwargs, self._recorder.asked_devices())
+        if tolerance not in (None, "auto"):
+            raise ValueError(f"tolerance: it may be 'auto', it is {tolerance!r}")
         stated = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
         stated = {name: value for name, value in stated.items() if value is not None}
         if reference is None:
@@ -151,6 +157,8 @@ class KernelRunner:
         self._recorder.last_run = run
         self._recorder.asked_for.append((run, full))
         run.reference = expected
+        if tolerance == "auto" and self._target == "sim":
+            _explain_tolerance(run, rtol, atol)
         return run.outputs
 
     @property
@@ -276,6 +284,16 @@ def _requires_gradient(value: Any, torch: Any) -> bool:
         return bool(value.requires_grad)
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return any(_requires_gradient(each, torch) for each in parts)
+
+
+def _explain_tolerance(run: Run, rtol: float | None, atol: float | None) -> None:
+    """Give the reference of a run the tolerance that the run explains, or say what is wrong with the stated one."""
+    explained = run.tolerance()
+    if rtol is not None or atol is not None:
+        for sentence in explained.sentences(rtol or 0.0, atol or 0.0):
+            warnings.warn(sentence, stacklevel=3)
+    elif run.reference is not None:
+        run.reference = replace(run.reference, rtol=explained.rtol, atol=explained.atol)
 
 
 def _expected(

@@ -47,6 +47,7 @@ class _Difference:
     actual: Array
     expected: Array
     apart: Array
+    stated: tuple[float | None, float | None]  # the relative and the absolute tolerance of the test
 
 
 def wrong_elements(config: pytest.Config, nodeid: str, failure: BaseException, runs: Sequence[Run]) -> list[str]:
@@ -75,9 +76,10 @@ def _differences(traceback: TracebackType | None, runs: Sequence[Run]) -> Iterat
         for actual, expected in _compared(frame, line):
             for run, place, result in results:
                 if _is_same(result, actual):
-                    apart = _apart(frame, result, expected)
+                    stated = _tolerance(frame)
+                    apart = _apart(stated, result, expected)
                     if apart.any():
-                        yield _Difference(run, place, result, expected, apart)
+                        yield _Difference(run, place, result, expected, apart, stated)
 
 
 def _compared(frame: FrameType, line: int) -> Iterator[tuple[Array, Array]]:
@@ -112,12 +114,17 @@ def _is_same(result: Array, seen: Array) -> bool:
     return is_view or bool(np.array_equal(numbers_of(result), numbers_of(seen), equal_nan=True))
 
 
-def _apart(frame: FrameType, result: Array, expected: Array) -> Array:
-    """Return which elements differ, within the tolerances that the frame has, else by dtype."""
-    names = [each.dtype.name for each in (result, expected)]
+def _tolerance(frame: FrameType) -> tuple[float | None, float | None]:
+    """Return the tolerances that a frame has."""
     limits = [frame.f_locals.get(name) for name in ("rtol", "atol")]
-    known = [float(each) if isinstance(each, (int, float)) else None for each in limits]
-    return diverging(numbers_of(expected), numbers_of(result), *Tolerance(*known).of(names))
+    relative, absolute = (float(each) if isinstance(each, (int, float)) else None for each in limits)
+    return relative, absolute
+
+
+def _apart(stated: tuple[float | None, float | None], result: Array, expected: Array) -> Array:
+    """Return which elements differ, within the stated tolerances, else by dtype."""
+    names = [each.dtype.name for each in (result, expected)]
+    return diverging(numbers_of(expected), numbers_of(result), *Tolerance(*stated).of(names))
 
 
 # --- what is said of it ---------------------------------------------------------------------------------------------
@@ -144,7 +151,19 @@ def _lines(config: pytest.Config, nodeid: str, found: _Difference) -> list[str]:
     ]
     if len(steps) > 1:
         lines.append(f"made from what {', '.join(_place(each) for each in steps[1:])} wrote")
-    return [*lines, *_bisected(found.run), f"more: {_command(config, nodeid, found, first)}"]
+    return [*lines, *_too_close(found), *_bisected(found.run), f"more: {_command(config, nodeid, found, first)}"]
+
+
+def _too_close(found: _Difference) -> list[str]:
+    """Return a sentence where the test allows less than its run's dtypes and sums explain."""
+    if found.stated == (None, None) or len(found.run.instructions) > _MOST_BISECTED:
+        return []
+    try:
+        explained = found.run.tolerance()[found.place]
+    except (ValueError, IndexError):  # the run cannot be repeated
+        return []
+    sentence = explained.sentence(found.stated[0] or 0.0, found.stated[1] or 0.0)
+    return [f"tolerance: {sentence}"] if "flake" in sentence else []
 
 
 def _bisected(run: Run) -> list[str]:

@@ -11,10 +11,12 @@ from nkitools.record.notebook import notebook_frame
 from nkitools.record.run_contents import RunContents
 from nkitools.record.slice_offer import Index, Output, slice_of_run
 from nkitools.record.time_estimate import estimate_of_run
+from nkitools.record.tolerance_offer import errors_of_run
 
 if TYPE_CHECKING:
     from nkitools.record.dependences import Dependences
     from nkitools.record.element_slice import Slice
+    from nkitools.record.explained_errors import ExplainedErrors
     from nkitools.record.time_estimate import Estimate
 
 
@@ -57,6 +59,15 @@ class Run(RunContents):
         It is computed when it is asked for, and no part of a run. ValueError for a run without instructions.
         """
         return estimate_of_run(self)
+
+    def tolerance(self) -> ExplainedErrors:
+        """Return the error of each output that this run's dtypes, sums and functions explain.
+
+        ``rtol`` and ``atol`` of each output; ``sentences(rtol, atol)`` says whether a test's own tolerance lies below
+        that, so that it will flake, or far above it, so that it would not see a lost tile. The kernel runs five times
+        more on the arguments as they were. ValueError where that cannot be: a run of ranks, out of a file, of a device.
+        """
+        return errors_of_run(self)
 
     def to_json(self, *, compress: bool = True) -> str:
         """Return everything of the run as one line of JSON, which `Run.from_json` reads again; arrays keep every bit.

@@ -82,7 +82,7 @@ class Bisection:
             if number == 0:
                 lines.append(f"{place.text()}")
                 if self.kind == "algorithm":
-                    lines.append("  the values are wrong in full precision too, so the fault is in the algorithm")
+                    lines.append("  the values are wrong in float64 too, so the fault is in the algorithm")
             else:
                 lines.append(f"or {place.text()}")
             lines.append(f"  {place.reason}")
@@ -231,7 +231,7 @@ def _missing(expected: Expected, trace: Trace) -> str:
 
 
 def _of_precision(call: Call, expected: Expected, full: Half, note: str) -> Bisection:
-    """Return where digits are lost, of a call that is right in full precision."""
+    """Return where digits are lost, of a call that is right in float64."""
     wide, narrow = Trace(keeps_writes=True), Trace(keeps_writes=True)
     call.run(wide)
     precise = call.run(narrow, precision="precise")

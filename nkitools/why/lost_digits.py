@@ -1,4 +1,4 @@
-"""The line where low precision loses digits: every write of a run against that of the run in full precision."""
+"""The line where low precision loses digits: every write of a run against that of the run in float64."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LostDigits:
     @property
     def reason(self) -> str:
         """Return one sentence."""
-        return f"its error is {self.error:.1e} of the largest value; the values are right in full precision"
+        return f"its error is {self.error:.1e} of the largest value; the values are right in float64"
 
     def text(self) -> str:
         """Return ``bfloat16 tensor_tensor at line 120 loses 3 digits``."""

@@ -92,6 +92,16 @@ def test_low_precision_is_an_explanation(author: Author) -> None:
     assert said.startswith("low precision explains it: with float32 in the place of narrower dtypes")
 
 
+def test_what_dtypes_explain_is_allowed(author: Author) -> None:
+    """With --tolerance auto the same two targets agree, and what is allowed is printed."""
+    asked = ("--between", "sim,official", "--tolerance", "auto")
+    done = author.run("square.py::square", *asked, FAKE_NEURON="wide")
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "square: sim and official agree"
+    assert second.startswith("output (float32): rtol=")
+
+
 def test_arguments_come_from_a_file(author: Author, tmp_path: Path) -> None:
     """An .npz file by the names of the parameters."""
     np.savez(tmp_path / "given.npz", x=np.ones((2, 2), np.float32))

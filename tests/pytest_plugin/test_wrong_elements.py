@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
+from textwrap import dedent
 from typing import Any
 
 # pytester forgets what a session in this process imported, and classes would be there twice.
@@ -99,3 +100,37 @@ def test_nothing_is_said(author: Any, args: tuple[str, ...], assertion: str) -> 
     result = author.run(*args, test=test)
     result.assert_outcomes(failed=1)
     result.stdout.no_fnmatch_line("*nki why*")
+
+
+SUMS = """
+import numpy as np
+import nki.isa as nisa
+import nki.language as nl
+
+def summed(x):
+    out = nl.ndarray((x.shape[0], 1), nl.float32, buffer=nl.shared_hbm)
+    total = nl.ndarray((x.shape[0], 1), nl.bfloat16)
+    nisa.tensor_reduce(total, nl.add, nl.load(x), axis=1)
+    nisa.dma_copy(out, total)
+    return out
+
+X = np.linspace(0, 1, 400, dtype=np.float32).reshape(4, 100)
+def right(x):
+    return x.sum(axis=1, keepdims=True)
+"""
+
+
+def test_a_tolerance_that_is_too_small(author: Any) -> None:
+    """A failed comparison says that rounding alone explains the difference."""
+    author.write(summing=SUMS)
+    test = """
+        import nkitools
+        from summing import *
+
+        def test_fails():
+            np.testing.assert_allclose(nkitools.simulate(summed, X).outputs, right(X), rtol=1e-4)
+    """
+    result = author.run(test=dedent(test))
+    result.assert_outcomes(failed=1)
+    (line,) = [each for each in block(result, "nki why") if each.startswith("tolerance: ")]
+    assert "rtol=0.0001, atol=0 lies below the error that this run's dtypes and sums explain" in line

@@ -1,0 +1,91 @@
+"""``run.tolerance()``: the error of each output that the dtypes, sums and functions of a run explain.
+
+The run is shadowed in float64 without casts, once as it is, and some times with errors drawn at random: each cast errs
+by a rounding of its dtype, each sum by what float32 loses in so many terms, each function by a few steps of float32.
+How far these errors spread, cancel and grow is then what the instructions make of them, element by element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.chip.rounding_noise import with_noise
+from nkitools.launch.second_run import Again
+from nkitools.precision.runs import Half, Values, arrays_in, run_half
+from nkitools.record.explained_errors import ExplainedError, ExplainedErrors
+from nkitools.record.run import Run
+
+_TIMES = 3  # runs with errors at random
+_SAFETY = 2.0  # times the largest error that was seen
+_MOST = 0.9  # of the elements, whose error is taken for relative
+
+
+def explained_errors(run: Run) -> ExplainedErrors:
+    """Return the errors that a run of this process explains.
+
+    ValueError for a run that cannot be repeated: of ranks, out of a file or of a device, with other arguments by now.
+    """
+    again = run.again
+    if not isinstance(again, Again) or run.records:
+        raise ValueError(f"{run.kernel}: a tolerance is known of runs that this process has simulated, without ranks")
+    args, kwargs = again.arguments() or again.arguments_now()
+    launch = replace(again.launch, chip=run.chip, rules="off")
+    half = run_half(launch, "precise", args, kwargs)
+    given = _arrays(half)
+    if not _is_repeated(run, half):
+        raise ValueError(f"{run.kernel}: the arguments have changed since, so that its tolerance is not known")
+    right = _arrays(run_half(launch, "float64", args, kwargs))
+    drawn = []
+    for seed in range(_TIMES):
+        with with_noise(seed):
+            drawn.append(_arrays(run_half(launch, "float64", args, kwargs)))
+    return ExplainedErrors(
+        tuple(
+            _explained(name, values.dtype, right[name].array, [values.array, *(each[name].array for each in drawn)])
+            for name, values in given.items()
+            if name in right and right[name].array.shape == values.array.shape
+        )
+    )
+
+
+def _arrays(half: Half) -> dict[str, Values]:
+    """Return the outputs of a run, and the arguments that it has written, by name."""
+    written = sorted(half.changed - half.returned)
+    return {**half.outputs, **{name: half.arguments[name] for name in written}}
+
+
+def _is_repeated(run: Run, half: Half) -> bool:
+    """Return whether another run has the results of a run."""
+    first = [array for _, (_, array) in arrays_in("output", run.outputs)]
+    second = [array for _, (_, array) in arrays_in("output", half.run.outputs)]
+    return len(first) == len(second) and all(
+        one.tobytes() == other.tobytes() for one, other in zip(first, second, strict=True)
+    )
+
+
+def _explained(name: str, dtype: str, right: Array, others: list[Array]) -> ExplainedError:
+    with np.errstate(all="ignore"):
+        errors = [np.abs(each - right) for each in others]
+        seen = np.maximum.reduce([np.where(np.isfinite(each), each, 0) for each in errors])
+        relative = seen / np.abs(right)
+    known = relative[np.isfinite(relative) & (right != 0)]
+    step = _step(dtype)
+    rtol = max(step, _SAFETY * float(np.quantile(known, _MOST))) if known.size and step else 0.0
+    with np.errstate(all="ignore"):
+        beyond = _SAFETY * seen - np.where(np.isfinite(right), rtol * np.abs(right), 0)
+    atol = max(0.0, float(beyond.max(initial=0.0)))
+    index = np.unravel_index(int(seen.argmax()), seen.shape) if seen.size else ()
+    largest = float(seen.max(initial=0.0))
+    return ExplainedError(name, dtype, rtol, atol, largest, tuple(int(axis) for axis in index), right, seen)
+
+
+def _step(dtype: str) -> float:
+    """Return the step of a dtype of floating-point numbers above 1; 0 for others."""
+    try:
+        return float(ml_dtypes.finfo(getattr(ml_dtypes, dtype, dtype)).eps)  # type: ignore[no-untyped-call]
+    except (TypeError, ValueError):
+        return 0.0

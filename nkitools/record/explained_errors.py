@@ -1,0 +1,91 @@
+"""The error of each output that a run's dtypes, sums and functions explain; the room of precision works it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+
+_MUCH = 10  # times the explained error: what a comparison allows beyond that hides mistakes
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedError:
+    """The error of one output.
+
+    An element may be off by ``atol + rtol * abs(right)``, as NumPy and torch have it; ``largest`` is the largest error
+    that was seen, at ``index``.
+    """
+
+    name: str
+    dtype: str
+    rtol: float
+    atol: float
+    largest: float
+    index: tuple[int, ...]
+    right: Array = field(repr=False)  # the values without any rounding, float64
+    seen: Array = field(repr=False)  # the largest error seen of each element
+
+    def sentence(self, rtol: float, atol: float) -> str:
+        """Return what is wrong with a tolerance for this output; nothing where it fits."""
+        with np.errstate(all="ignore"):
+            allowed = atol + rtol * np.abs(self.right)
+            explained = self.atol + self.rtol * np.abs(self.right)
+        finite = np.isfinite(allowed)
+        stated, right = f"rtol={rtol:g}, atol={atol:g}", f"rtol={self.rtol:.1g}, atol={self.atol:.1g}"
+        below = np.where(finite, self.seen - allowed, 0)
+        if below.size and below.max() > 0:
+            at = tuple(int(axis) for axis in np.unravel_index(int(below.argmax()), below.shape))
+            return (
+                f"{self.name}: {stated} lies below the error that this run's dtypes and sums explain, "
+                f"{self.seen[at]:.1g} at {list(at)} where {allowed[at]:.1g} is allowed: the comparison will flake. "
+                f"They explain {right}."
+            )
+        most, least = float(allowed[finite].sum()), float(explained[finite].sum())
+        if most > _MUCH * least:
+            much = f"{most / least:.0f} times" if least else "more than"
+            return (
+                f"{self.name}: {stated} allows {much} the error that this run's dtypes and sums explain: the "
+                f"comparison would not see a lost tile. They explain {right}."
+            )
+        return ""
+
+
+@dataclass(frozen=True)
+class ExplainedErrors:
+    """The errors of all outputs of a run, in their order."""
+
+    outputs: tuple[ExplainedError, ...]
+
+    @property
+    def rtol(self) -> float:
+        """Return the largest relative tolerance of an output."""
+        return max((each.rtol for each in self.outputs), default=0.0)
+
+    @property
+    def atol(self) -> float:
+        """Return the largest absolute tolerance of an output."""
+        return max((each.atol for each in self.outputs), default=0.0)
+
+    def __getitem__(self, output: int | str) -> ExplainedError:
+        """Return the error of an output by its number or its name. Raises IndexError and KeyError."""
+        if isinstance(output, int):
+            return self.outputs[output]
+        for each in self.outputs:
+            if each.name == output:
+                return each
+        raise KeyError(f"{output!r} is none of {', '.join(each.name for each in self.outputs)}")
+
+    def sentences(self, rtol: float, atol: float) -> list[str]:
+        """Return what is wrong with a tolerance: it will flake, or it would not see a lost tile."""
+        return [text for each in self.outputs if (text := each.sentence(rtol, atol))]
+
+    def __str__(self) -> str:
+        rows = [
+            f"{each.name} ({each.dtype}): rtol={each.rtol:.1g}, atol={each.atol:.1g}; largest error seen "
+            f"{each.largest:.1g} at {list(each.index)}"
+            for each in self.outputs
+        ]
+        return "\n".join(rows)

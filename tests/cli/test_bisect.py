@@ -1,0 +1,99 @@
+"""``nkitools bisect``: the first line and turn where a kernel goes wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nkitools.cli import main
+
+KERNEL = """
+import numpy as np
+import nki.isa as nisa
+import nki.language as nl
+
+def summed(x):
+    out = nl.ndarray((4, 1), nl.float32, buffer=nl.shared_hbm)
+    total = nl.ndarray((4, 1), DTYPE)
+    nisa.memset(dst=total, value=0.0)
+    for n in range(STEPS):
+        tile = nl.load(x[:, n : n + 1])
+        nisa.tensor_tensor(dst=total, data1=total, data2=tile, op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+def inputs():
+    return (np.linspace(0.1, 1, 64, dtype=np.float32).reshape(4, 16),)
+"""
+REFERENCE = """
+def reference(x):
+    return x.sum(axis=1, keepdims=True)
+"""
+EXPECT = """
+expect = {"total": lambda x, *, n: x[:, : n + 1].sum(axis=1, keepdims=True)}
+"""
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of files with kernels."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bisected(
+    directory: Path, *args: str, steps: str = "16", dtype: str = "nl.float32", more: str = REFERENCE
+) -> Result:
+    """The end of the command on a kernel."""
+    text = KERNEL.replace("STEPS", steps).replace("DTYPE", dtype)
+    (directory / "sums.py").write_text(text + more)
+    return CliRunner().invoke(main, ["bisect", "sums.py::summed", *args], catch_exceptions=False)
+
+
+def test_nothing_differs(directory: Path) -> None:
+    """Exit code 0."""
+    done = bisected(directory)
+    assert (done.exit_code, done.output) == (0, "summed: nothing differs\n")
+
+
+@pytest.mark.parametrize("more", [REFERENCE, REFERENCE + EXPECT])
+def test_the_algorithm(directory: Path, more: str) -> None:
+    """A loop that ends before is named, with what it has not read."""
+    done = bisected(directory, steps="15", more=more)
+    assert done.exit_code == 1
+    lines = done.output.splitlines()
+    assert lines[0] == "first wrong: output[0, 0] is 3, expected 3.31429; 4 of 4 differ"
+    assert "sums.py:10: for" in lines
+    assert "should be made of x[0, 15] too" in done.output
+
+
+def test_low_precision(directory: Path) -> None:
+    """The line that loses digits is named, and how many; also as JSON."""
+    done = bisected(directory, "--json", dtype="nl.bfloat16")
+    assert done.exit_code == 1
+    found = json.loads(done.output)
+    assert (found["kind"], found["places"][0]["line"]) == ("precision", 12)
+    assert found["lost"].startswith("bfloat16 tensor_tensor at sums.py:12 loses ")
+
+
+def test_against_another_kernel_and_an_earlier_run(directory: Path) -> None:
+    """The first different write is named with its turn; a kernel that is the same does not differ."""
+    (directory / "right.py").write_text(KERNEL.replace("STEPS", "16").replace("DTYPE", "nl.float32"))
+    done = bisected(directory, "--against", "right.py::summed")
+    assert (done.exit_code, done.output) == (0, "summed: nothing differs from right.py::summed\n")
+    done = bisected(directory, "--against", "right.py::summed", dtype="nl.bfloat16")
+    assert done.exit_code == 1
+    assert done.output.startswith("first different write: ")
+
+
+def test_mistakes_in_the_command(directory: Path) -> None:
+    """Exit code 2, and what is missing."""
+    done = bisected(directory, more="")
+    assert done.exit_code == 2
+    assert "has neither `reference`" in done.output
+    done = bisected(directory, "--against", "missing.json")
+    assert done.exit_code == 2
+    assert "missing.json is no file" in done.output

@@ -1,0 +1,99 @@
+"""``run.tolerance()``: the error of each output that a run's dtypes, sums and functions explain."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+import pytest
+
+import nkitools
+from tests.why.mistakes import right_kernels
+from tests.why.mistakes.planted import MISTAKES
+from tests.why.mistakes.references import CASES
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_orders_of_sums_are_explained(name: str) -> None:
+    """What NumPy computes in float32, in its own order, lies within; a tenth of that is too little somewhere."""
+    case = CASES[name]
+    explained = nkitools.simulate(getattr(right_kernels, name), *case.inputs()).tolerance()
+    np.testing.assert_allclose(case.reference(*case.inputs()), explained[0].right, explained.rtol, explained.atol)
+    assert explained.sentences(explained.rtol, explained.atol) == []
+    if name != "turned":  # which computes nothing
+        assert "will flake" in explained[0].sentence(explained.rtol / 100, explained.atol / 100)
+    (lost,) = explained.sentences(20 * explained.rtol, 20 * explained.atol)
+    assert "would not see a lost tile" in lost
+
+
+@pytest.mark.parametrize("number", range(0, len(MISTAKES), 7))
+def test_mistakes_are_not_explained(number: int, tmp_path: Any) -> None:
+    """The results of kernels with a mistake lie outside of what the right kernel explains."""
+    mistake = MISTAKES[number]
+    case, module = CASES[mistake.kernel], mistake.module(tmp_path)
+    explained = nkitools.simulate(getattr(right_kernels, mistake.kernel), *case.inputs()).tolerance()
+    wrong = nkitools.simulate(getattr(module, mistake.kernel), *case.inputs(), rules="off").outputs
+    assert not np.allclose(wrong, explained[0].right, explained.rtol, explained.atol)
+
+
+def rounded_sum(x: Any) -> Any:
+    """The sum of the elements of each row, one after the other, kept in bfloat16."""
+    tile = nl.load(x)
+    total = nl.ndarray((x.shape[0], 1), dtype=nl.bfloat16, buffer=nl.sbuf)
+    nisa.memset(dst=total, value=0.0)
+    for j in range(x.shape[1]):
+        nisa.tensor_tensor(dst=total, data1=total, data2=tile[:, j : j + 1], op=nl.add)
+    result = nl.ndarray((x.shape[0], 1), dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=result, src=total)
+    return result
+
+
+def test_rounding_on_the_way_is_explained() -> None:
+    """The error of 64 sums in bfloat16 is many times its step, though the result is of float32."""
+    x = np.random.default_rng(3).uniform(0, 1, (8, 64)).astype(np.float32)
+    run = nkitools.simulate(rounded_sum, x)
+    explained = run.tolerance()["output"]
+    assert explained.dtype == "float32"
+    np.testing.assert_allclose(run.outputs, x.sum(axis=1, keepdims=True), explained.rtol, explained.atol)
+    np.testing.assert_allclose(explained.right, x.astype(np.float64).sum(axis=1, keepdims=True), rtol=1e-14)
+    assert 4e-3 < explained.largest / 32 < 0.1
+    assert "will flake" in explained.sentence(1e-3, 0.0)
+
+
+def test_run_kernel_says_what_is_wrong_with_a_tolerance(run_kernel: Any) -> None:
+    """It warns of one that will flake or hides mistakes; with none the run's own is that of its reference."""
+    x = np.random.default_rng(3).uniform(0, 1, (8, 64)).astype(np.float32)
+    with pytest.warns(UserWarning, match="the comparison will flake"):
+        run_kernel(rounded_sum, x, rtol=1e-4, reference=_sum, tolerance="auto")
+    with pytest.warns(UserWarning, match="would not see a lost tile"):
+        run_kernel(rounded_sum, x, rtol=1.0, reference=_sum, tolerance="auto")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = run_kernel(rounded_sum, x, reference=_sum, tolerance="auto")
+    known = run_kernel.run.reference
+    np.testing.assert_allclose(found, _sum(x), known.rtol, known.atol)
+    assert 1e-3 < known.rtol < 0.1
+    with pytest.raises(ValueError, match="tolerance: it may be 'auto'"):
+        run_kernel(rounded_sum, x, tolerance="tight")
+
+
+def _sum(x: Any) -> Any:
+    return x.sum(axis=1, keepdims=True)
+
+
+def test_arguments_that_have_changed() -> None:
+    """Small ones were copied before; of large ones that are others now the tolerance is not known."""
+    x = np.ones((8, 64), np.float32)
+    run = nkitools.simulate(rounded_sum, x)
+    x[:] = 3
+    np.testing.assert_array_equal(run.tolerance()[0].right, np.full((8, 1), 64.0))
+    large = np.random.default_rng(4).standard_normal((128, 4096)).astype(np.float32)
+    run = nkitools.simulate(right_kernels.softmax, large)
+    large[:, 0] = 5
+    with pytest.raises(ValueError, match="the arguments have changed"):
+        run.tolerance()
+    with pytest.raises(ValueError, match="simulated"):
+        nkitools.Run.from_json(run.to_json()).tolerance()
