@@ -11,6 +11,7 @@ from nkitools.pytest_plugin.fixtures import KernelRunner as RunKernel
 from nkitools.pytest_plugin.fixtures import NegativeTest as ExpectFinding
 from nkitools.pytest_plugin.prints_fixture import DevicePrints
 from nkitools.record.element_slice import Slice
+from nkitools.record.outputs import Outputs
 from nkitools.record.prints.device_print import Print
 from nkitools.record.run import Run
 from nkitools.record.time_estimate import Estimate
@@ -18,5 +19,5 @@ from nkitools.rules.finding import Finding
 
 __all__ = [
     "DevicePrints", "Estimate", "ExpectFinding", "Finding", "GradientReminder", "KernelBenchmark", "KernelsRan",
-    "Print", "Run", "RunKernel", "Slice",
+    "Outputs", "Print", "Run", "RunKernel", "Slice",
 ]  # fmt: skip

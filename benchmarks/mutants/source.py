@@ -165,6 +165,8 @@ def sources(root: Path) -> list[Source]:
     """The NKI kernels of the repository, both dialects, by name."""
     found = []
     for path in sorted((root / "kernels" / "nki").rglob("*.py")):
+        if path.stem == "__init__":
+            continue
         name = ".".join(path.relative_to(root / "kernels" / "nki").with_suffix("").parts)
         found.append(Source(name, path.read_text(encoding="utf-8")))
     return found

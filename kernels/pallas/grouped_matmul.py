@@ -70,7 +70,7 @@ def _grouped_kernel(
 
     @pl.when(step == 0)
     def _clear() -> None:
-        accumulator[...] = jnp.zeros_like(accumulator)
+        accumulator[...] = jnp.zeros(accumulator.shape, accumulator.dtype)
 
     accumulator[...] += jnp.dot(x[...], weights[...], preferred_element_type=jnp.int32)
 

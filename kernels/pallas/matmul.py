@@ -136,7 +136,7 @@ def _accumulate(x: jax.Ref, y: jax.Ref, accumulator: jax.Ref) -> None:
 
     @pl.when(pl.program_id(2) == 0)
     def _clear() -> None:
-        accumulator[...] = jnp.zeros_like(accumulator)
+        accumulator[...] = jnp.zeros(accumulator.shape, accumulator.dtype)
 
     accumulator[...] += jnp.dot(x[...], y[...], preferred_element_type=accumulator.dtype)
 
@@ -169,7 +169,7 @@ def _product(
                 *[pl.BlockSpec((1, columns), lambda row, column, step: (0, column)) for _ in with_columns],
             ],
             out_specs=pl.BlockSpec((rows, columns), lambda row, column, step: (row, column)),
-            scratch_shapes=[pltpu.VMEM((rows, columns), accumulate)],
+            scratch_shapes=[pltpu.VMEM((rows, columns), jnp.dtype(accumulate))],
         ),
         compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary")),
     )

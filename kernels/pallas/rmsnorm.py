@@ -12,6 +12,7 @@ awaited before the kernel ends.
 from __future__ import annotations
 
 import functools
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,13 @@ BLOCK_ROWS = 64
 # The rows of a register of 4-byte elements, and its lanes.
 SUBLANES = 8
 LANES = 128
+
+
+class Copy(Protocol):
+    """A copy by the DMA engine; JAX's own class of it has no public name."""
+
+    def start(self) -> None: ...
+    def wait(self) -> None: ...
 
 
 @functools.partial(jax.jit, static_argnames=("epsilon",))
@@ -75,11 +83,11 @@ def _rmsnorm_kernel(
     block_rows = arriving.shape[1]
     blocks = x.shape[0] // block_rows
 
-    def load(block: jax.Array | int) -> pltpu.AsyncCopyDescriptor:
+    def load(block: jax.Array | int) -> Copy:
         source = x.at[pl.ds(block * block_rows, block_rows)]
         return pltpu.make_async_copy(source, arriving.at[block % 2], arrived.at[block % 2])
 
-    def store(block: jax.Array | int) -> pltpu.AsyncCopyDescriptor:
+    def store(block: jax.Array | int) -> Copy:
         target = out.at[pl.ds(block * block_rows, block_rows)]
         return pltpu.make_async_copy(leaving.at[block % 2], target, left.at[block % 2])
 

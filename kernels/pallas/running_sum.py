@@ -59,7 +59,7 @@ def _running_sum_kernel(x: jax.Ref, out: jax.Ref, carry: jax.Ref) -> None:
 
     @pl.when(pl.program_id(1) == 0)
     def _start() -> None:
-        carry[...] = jnp.zeros_like(carry)
+        carry[...] = jnp.zeros(carry.shape, carry.dtype)
 
     out[...] = _sum_within(x[...]) + carry[...]
     carry[...] = out[-1:, :]

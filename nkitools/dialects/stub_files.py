@@ -76,8 +76,11 @@ def write_stubs(folder: Path) -> list[Path]:
         path.write_text(stub_of(name, importlib.import_module(source)), encoding="utf-8")
         written.append(path)
     for package in ("nki-stubs", "neuronxcc-stubs"):
-        for folders in folder.joinpath(package).rglob("*/"):
-            folders.joinpath("__init__.pyi").touch()
+        for each in (folder / package, *folder.joinpath(package).rglob("*/")):
+            path = each / "__init__.pyi"
+            if path not in written:
+                path.touch()
+                written.append(path)
         marker = folder / package / "py.typed"
         marker.write_text("partial\n", encoding="utf-8")
         written.append(marker)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -103,12 +103,12 @@ def run_ranks(
         ]
         replays.look_up(language, (by_rank, kwargs))
         entering = [each.entering(args, kwargs) for each, args in zip(programs, by_rank, strict=True)]
-        run.outputs = replays.replay(findings, entering)
+        run.outputs = cast(Any, replays.replay(findings, entering))
         if run.replayed.done:
             return run
         with ready(launch, programs[0].reporter, language):
             try:
-                run.outputs = _Ranks(programs, seed, replays.recording).run(by_rank, kwargs)
+                run.outputs = cast(Any, _Ranks(programs, seed, replays.recording).run(by_rank, kwargs))
             finally:
                 run.peak_bytes = host.peak
         replays.keep([each.arguments for each in programs], [each.result for each in programs])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nkitools.expect import expect_finding as Expectation  # noqa: N812 - the fixture has the other name
     from nkitools.pytest_plugin.prints_fixture import DevicePrints
     from nkitools.record.expected_outputs import Reference
+    from nkitools.record.outputs import Outputs
     from nkitools.record.run import Run
     from nkitools.targets.target import Device, Target
 
@@ -112,7 +113,7 @@ class KernelRunner:
         tolerance: str | None = None,
         expect: Mapping[str, Callable[..., Any]] | None = None,
         **kwargs: Argument,
-    ) -> Any:
+    ) -> Outputs:
         """Run ``kernel`` and return its outputs; skips where the kernel's device is missing.
 
         Findings of the rules in ``allow`` are accepted. ``reference`` is what the outputs should be, or a function of
@@ -159,7 +160,8 @@ class KernelRunner:
         run.reference = expected
         if tolerance == "auto" and self._target == "sim":
             _explain_tolerance(run, rtol, atol)
-        return run.outputs
+        outputs: Outputs = run.outputs
+        return outputs
 
     @property
     def run(self) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from nkitools.record.instruction_sequence import Instructions
 from nkitools.record.prints.print_sequence import Prints, as_prints
@@ -13,6 +13,7 @@ from nkitools.rules.finding import Finding
 
 if TYPE_CHECKING:
     from nkitools.record.expected_outputs import Reference
+    from nkitools.record.outputs import Outputs
     from nkitools.record.record import Observer, Record
     from nkitools.record.watch.written import Written
 
@@ -49,7 +50,7 @@ class RunContents:
     target: str
     chip: str = ""
     precision: str = "precise"
-    outputs: Any = None
+    outputs: Outputs = field(default=cast(Any, None))  # None where `has_outputs` is false
     prints: Prints = field(default_factory=Prints)
     findings: list[Finding] = field(default_factory=list)
     expected: list[Finding] = field(default_factory=list)
@@ -69,6 +70,11 @@ class RunContents:
 
     def __post_init__(self) -> None:
         self.prints = as_prints(self.prints)
+
+    @property
+    def has_outputs(self) -> bool:
+        """Return whether the kernel returned something."""
+        return cast(Any, self.outputs) is not None
 
     @property
     def instructions(self) -> Instructions:

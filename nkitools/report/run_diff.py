@@ -105,7 +105,7 @@ def _ended(first: Run, second: Run) -> tuple[str, str] | None:
 
 def _end(run: Run) -> str:
     if run.error is None:
-        return "ended well" if run.outputs is not None or not run.findings else "ended without outputs"
+        return "ended well" if run.has_outputs or not run.findings else "ended without outputs"
     return f"ended by {type(run.error).__name__}: {str(run.error).partition(chr(10))[0]}"
 
 

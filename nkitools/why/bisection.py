@@ -143,7 +143,7 @@ def bisection_of(call: Call, expected: Expected) -> Bisection:
     """Return the first line and turn where a call goes wrong."""
     trace = Trace(expected.counters(len(call.args)))
     full = call.run(trace, rules="report")
-    if full.run.outputs is None and not full.changed:
+    if not full.run.has_outputs and not full.changed:
         said = [each.text() for each in full.run.findings if each.severity == "error"]
         return Bisection(call.name, "stopped", None, (), (), None, said[0] if said else "it has returned nothing")
     results = results_of(full, expected, call.args, call.kwargs)

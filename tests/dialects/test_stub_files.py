@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import shutil
 import subprocess
 import sys
@@ -48,20 +49,49 @@ def test_a_stub_says_what_an_instruction_takes(stubs: Path) -> None:
     assert "512" in (ast.get_docstring(found) or "")
 
 
+@pytest.fixture(scope="module")
+def authors_folder(stubs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example kernels and the tutorial outside of the checkout and its configuration, with one mistake."""
+    folder = tmp_path_factory.mktemp("author")
+    shutil.copytree(REPOSITORY / "kernels", folder / "kernels", ignore=shutil.ignore_patterns("pallas"))
+    shutil.copytree(REPOSITORY / "docs" / "tutorial" / "example", folder / "tutorial")
+    wrong = folder / "kernels" / "wrong.py"
+    wrong.write_text("import nki.isa as nisa\n\n\ndef wrong():\n    nisa.tensor_tenser()\n", encoding="utf-8")
+    for package in ("nki", "neuronxcc"):  # a search path has packages under their own names
+        (folder / package).symlink_to(stubs / f"{package}-stubs")
+    return folder
+
+
 @pytest.mark.process
-def test_mypy_takes_the_kernels(stubs: Path, tmp_path: Path) -> None:
-    """Outside of the checkout's configuration, bodies of functions without types included; strict finds no nki."""
+def test_mypy_takes_the_kernels(authors_folder: Path) -> None:
+    """Bodies of functions without types included; it finds the mistake."""
     if find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
-    shutil.copytree(REPOSITORY / "kernels" / "nki", tmp_path / "kernels")
-    for folder in (tmp_path / "kernels", tmp_path / "kernels" / "legacy"):
-        (folder / "__init__.py").touch()
-    for package in ("nki", "neuronxcc"):  # a search path has packages under their own names
-        (tmp_path / package).symlink_to(stubs / f"{package}-stubs")
-    wrong = tmp_path / "kernels" / "wrong.py"
-    wrong.write_text("import nki.isa as nisa\n\n\ndef wrong():\n    nisa.tensor_tenser()\n")
-    command = [sys.executable, "-m", "mypy", "--check-untyped-defs", "--no-incremental", "kernels"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    command = [sys.executable, "-m", "mypy", "--check-untyped-defs", "--no-incremental", "kernels", "tutorial"]
+    done = subprocess.run(command, cwd=authors_folder, capture_output=True, text=True)
     found, count = done.stdout.splitlines()
     assert found.startswith('kernels/wrong.py:5: error: Module has no attribute "tensor_tenser"')
     assert count.startswith("Found 1 error in 1 file")
+
+
+@pytest.mark.process
+def test_pyright_takes_the_kernels(authors_folder: Path) -> None:
+    """As mypy does."""
+    pyright = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    # Stubs without a package beside them are what a laptop has.
+    settings = {"include": ["kernels", "tutorial"], "reportMissingModuleSource": False}
+    (authors_folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done = subprocess.run(
+        [pyright, "--pythonpath", sys.executable, "--outputjson"], cwd=authors_folder, capture_output=True, text=True
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    assert [(Path(each["file"]).name, each["rule"]) for each in found] == [("wrong.py", "reportAttributeAccessIssue")]
+
+
+def test_every_package_of_the_stubs_is_written(tmp_path: Path) -> None:
+    """Also those that stand for nothing themselves: the wheel has what is named, and mypy needs them."""
+    written = write_stubs(tmp_path)
+    assert set(written) == {each for each in tmp_path.rglob("*") if each.is_file()}
+    assert tmp_path / "neuronxcc-stubs" / "__init__.pyi" in written

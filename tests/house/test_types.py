@@ -49,7 +49,6 @@ REFUSED = frozenset(
 # public place: why it has no type
 EXCEPTIONS = {
     "nkitools.language.grids.NkiGrid.__init__(kwargs)": "AWS's own signature of a class that kernels do not construct",
-    "nkitools.record.run_contents.RunContents.outputs": "a kernel's results, in kind: a union would refuse each use",
     "nkitools.record.open_instruction.OpenInstruction.plan": "the plan of a room above, which gets it back as it was",
 }
 

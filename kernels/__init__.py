@@ -1,0 +1,1 @@
+"""Example kernels, each with its reference in `gallery`."""

@@ -1,0 +1,1 @@
+"""Example kernels for NeuronCores, the legacy dialect."""
