@@ -134,6 +134,27 @@ def _hidden(random: np.random.Generator) -> Arguments:
     return normal((256, 1024), (1024,))(random)
 
 
+def _groups(random: np.random.Generator) -> Arguments:
+    tables = np.array([random.permutation(16)[:6] for _ in range(2)], np.int32)
+    tensors = normal((2, 2, 64, 4), (16, 2, 64, 32), (16, 2, 32, 64))(random)
+    return *tensors, tables, np.array([[6], [3]], np.int32)
+
+
+def packed(weights: Any) -> Arguments:
+    """A matrix as packed elements and scales of MXFP4."""
+    from nkitools import mx
+
+    return mx.quantize(mx.interleave(weights), "float4_e2m1fn_x4")
+
+
+def _packed_weights(random: np.random.Generator) -> Arguments:
+    return *normal((512, 256), dtype="bfloat16")(random), *packed(random.standard_normal((512, 512)))
+
+
+def _next_token(random: np.random.Generator) -> Arguments:
+    return 3 * random.standard_normal((256, 2048), np.float32), random.random((256, 1), np.float32), 0.8
+
+
 def _top(random: np.random.Generator) -> Arguments:
     return *normal((256, 512))(random), 16
 
@@ -273,6 +294,35 @@ def paged_attention(queries: Any, keys: Any, values: Any, tables: Any, counts: A
         pages = table[:count]
         found.append(softmax(query.T @ np.hstack(list(keys[pages]))) @ np.vstack(list(values[pages])))
     return np.array(found)
+
+
+def grouped_query_decode(queries: Any, keys: Any, values: Any, tables: Any, counts: Any) -> Any:
+    """The same for each head of the cache, which serves a group of queries."""
+    heads = range(keys.shape[1])
+    of_heads = [paged_attention(queries[:, h], keys[:, h], values[:, h], tables, counts) for h in heads]
+    return np.stack(of_heads, axis=1)
+
+
+def packed_product(left_transposed: Any, weights: Any, scales: Any) -> Any:
+    """The product with weights of MXFP4, whose groups are 8 rows of packed elements; the left operand unrounded."""
+    codes = weights.view(np.uint16)[..., None] >> np.array([0, 4, 8, 12], np.uint16) & 15
+    numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[codes & 7] * np.where(codes & 8, -1, 1)
+    exponents = np.repeat(scales.view(np.uint8).astype(np.int64) - 127, 8, axis=0)
+    wide = numbers * 2.0 ** exponents[..., None]
+    parts = [wide[start : start + 128].transpose(2, 0, 1) for start in range(0, len(wide), 128)]
+    return product(left_transposed, np.concatenate([part.reshape(-1, part.shape[2]) for part in parts]))
+
+
+def top_p(logits: Any, drawn: Any, p: float) -> Any:
+    """The token that the number draws from the nucleus, and the 64 largest probabilities, 0 where not kept."""
+    every = softmax(logits)
+    order = np.argsort(-every, axis=1, kind="stable")[:, :64]
+    best = np.take_along_axis(every, order, axis=1)
+    kept = np.where(np.cumsum(best, axis=1) - best < p, best, 0)
+    kept /= kept.sum(axis=1, keepdims=True)
+    places = (np.cumsum(kept, axis=1) <= drawn).sum(axis=1, keepdims=True)
+    last = (kept > 0).sum(axis=1, keepdims=True) - 1
+    return np.take_along_axis(order, np.minimum(places, last), axis=1), kept
 
 
 def rms_norm(hidden: Any, weight: Any) -> Any:
@@ -458,6 +508,20 @@ NKI = (
     Example(
         "state_space_scan", "nki.state_space_scan:state_space_scan", _decaying, state_space_scan, 1e-5, is_first=False
     ),
+    Example(
+        "mxfp4_matmul",
+        "nki.mxfp8_matmul:mxfp4_matmul",
+        _packed_weights,
+        packed_product,
+        0.05,
+        ("trn3",),
+        is_first=False,
+    ),
+    Example(
+        "grouped_query", "nki.paged_attention:grouped_query_decode", _groups, grouped_query_decode, 1e-5, is_first=False
+    ),
+    Example("top_p", "nki.top_p:top_p", _next_token, top_p, 1e-5, is_first=False),
+    Example("conv2d", "nki.conv:conv2d", normal((1, 64, 16, 18), (128, 64, 3, 3)), conv2d, 1e-5, is_first=False),
     Example("conv1d", "nki.conv:conv1d", normal((2, 64, 600), (128, 64, 5)), conv1d, 1e-5, is_first=False),
     Example("max_pool2d", "nki.conv:max_pool2d", normal((2, 128, 33, 34)), max_pool2d, 0.0, is_first=False),
     Example(

@@ -59,6 +59,11 @@ def _top_k(tests: ModuleType) -> Calls:
     yield "test_equal_values_come_by_column", {}
 
 
+def _top_p(tests: ModuleType) -> Calls:
+    yield "test_a_token_is_drawn_from_the_nucleus", {"shape": (130, 80), "p": 0.7}
+    yield "test_the_last_token_is_drawn_by_the_largest_number", {}
+
+
 def _gather_scatter(tests: ModuleType) -> Calls:
     for sizes in ((5, 257, 40), (5000, 300, 520)):
         yield "test_gather", {"sizes": sizes}
@@ -146,6 +151,7 @@ def _linear_layer(tests: ModuleType) -> Calls:
 def _paged_attention(tests: ModuleType) -> Calls:
     for size in tests.CASES[1:]:
         yield "test_paged_attention", {"size": size}
+    yield "test_groups_of_queries_share_a_head_of_the_cache", {"sizes": (2, 3, 192, 4, 16)}
 
 
 def _of_gallery(*names: str) -> Callable[[ModuleType], Calls]:
@@ -203,7 +209,7 @@ _NKI = "tests.kernels.nki."
 CASES = {
     "all_gather_matmul": Case(_NKI + "test_all_gather_matmul", _all_gather_matmul),
     "attention": Case(_NKI + "test_linear", _attention),
-    "conv": Case(_NKI + "test_gallery_shapes", _of_gallery("conv1d", "max_pool2d")),
+    "conv": Case(_NKI + "test_gallery_shapes", _of_gallery("conv1d", "conv2d", "max_pool2d")),
     "cross_entropy": Case(_NKI + "test_cross_entropy", _cross_entropy),
     "depthwise_conv": Case(_NKI + "test_depthwise_conv", _depthwise_conv),
     "flash_attention": Case(_NKI + "test_flash_attention", _flash_attention),
@@ -222,6 +228,7 @@ CASES = {
     "softmax": Case(_NKI + "test_linear", _softmax),
     "state_space_scan": Case(_NKI + "test_gallery_shapes", _of_gallery("state_space_scan")),
     "top_k": Case(_NKI + "test_top_k", _top_k),
+    "top_p": Case(_NKI + "test_top_p", _top_p),
     "legacy.conv2d": Case(_NKI + "legacy.test_conv2d", _legacy_conv2d),
     "legacy.giou": Case(_NKI + "legacy.test_giou", _giou),
     "legacy.matmul": Case(_NKI + "legacy.test_elementary", _legacy_matmul),

@@ -57,6 +57,37 @@ def _transposed_taps(filters, first, height, depth):
 
 
 @nki.jit
+def conv2d(images, filters):
+    """``result[b, o, y, x] = sum over c, i, j of filters[o, c, i, j] * images[b, c, y + i, x + j]``.
+
+    images: float32 [batch, channels, height, width]; filters: float32 [outputs, channels, taps, taps], of any sizes.
+    Returns float32 [batch, outputs, height less taps plus 1, width likewise].
+    """
+    batch, channels, height, width = images.shape
+    outputs, _, high, wide = filters.shape
+    down, across = height - high + 1, width - wide + 1
+    result = nl.ndarray((batch, outputs, down, across), dtype=nl.float32, buffer=nl.shared_hbm)
+    flat = filters.reshape((outputs, channels, high * wide))
+    depth = _tiles(channels, nl.tile_size.pmax)
+    for o, count in _tiles(outputs, nl.tile_size.gemm_stationary_fmax):
+        stationary = _transposed_taps(flat, o, count, depth)
+        for image in range(batch):
+            for y in range(down):
+                bands = [nl.load(images[image, c : c + size, y : y + high, :]) for c, size in depth]
+                for x, length in _tiles(across, nl.tile_size.psum_bank_fmax):
+                    total = nl.ndarray((count, length), dtype=nl.float32, buffer=nl.psum)
+                    for taps, band in zip(stationary, bands):
+                        for tap in range(high * wide):
+                            row, column = tap // wide, x + tap % wide
+                            moving = band[:, row, column : column + length]
+                            nisa.nc_matmul(dst=total, stationary=taps[tap], moving=moving)
+                    line = nl.copy(total)
+                    nl.device_print("line", line)
+                    nisa.dma_copy(dst=result[image, o : o + count, y, x : x + length], src=line)
+    return result
+
+
+@nki.jit
 def max_pool2d(data):
     """The largest of each square of 2 x 2 pixels; an odd last row or column is left out.
 

@@ -29,6 +29,7 @@ def layer_norm(hidden, weight, bias):
             nisa.bn_stats(dst=statistics[:, 6 * number : 6 * number + 6], data=tile[:, first : first + width])
         moments = nl.ndarray((height, 2), dtype=nl.float32, buffer=nl.sbuf)
         nisa.bn_aggr(dst=moments, data=statistics)
+        nl.device_print("moments", moments)
         normaliser = nl.rsqrt(nl.add(moments[:, 1:2], EPSILON))
         nisa.tensor_scalar(
             dst=tile, data=tile, op0=nl.subtract, operand0=moments[:, 0:1], op1=nl.multiply, operand1=normaliser

@@ -1,4 +1,4 @@
-"""Tiled matrix multiplication in MXFP8 on NeuronCore-v4: both operands are quantised on the device; modern NKI."""
+"""Tiled matrix multiplication in MXFP8 and MXFP4 on NeuronCore-v4, quantised on the device or the host; modern NKI."""
 
 import nki
 import nki.isa as nisa
@@ -67,4 +67,53 @@ def mxfp8_matmul(lhs_transposed, rhs, dtype=nl.float8_e4m3fn_x4):
                 )
             evicted = nl.copy(total)
             nisa.dma_copy(dst=result[row : row + height, column : column + width], src=evicted)
+    return result
+
+
+def _packed_weights(weights, scales, rows, columns):
+    """A part of packed weights [K / 4, N] with its scales [K / 32, N]: 4 of them in each quadrant of SBUF."""
+    (row, height), (column, width) = rows, columns
+    partitions = height // QUAD
+    packed = nl.ndarray((partitions, width), dtype=weights.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=packed, src=weights[row // QUAD : (row + height) // QUAD, column : column + width])
+    spread = nl.ndarray((partitions, width), dtype=scales.dtype, buffer=nl.sbuf)
+    first = row // QUADRANT
+    for quadrant in range(partitions // QUADRANT):
+        four = scales[first + 4 * quadrant : first + 4 * quadrant + 4, column : column + width]
+        nisa.dma_copy(dst=spread[QUADRANT * quadrant : QUADRANT * quadrant + 4, :], src=four)
+    return packed, spread
+
+
+@nki.jit
+def mxfp4_matmul(lhs_transposed, weights, scales):
+    """``lhs_transposed.T @ w`` as float32 [M, N], where the weights w [K, N] were quantised to MXFP4 on the host.
+
+    lhs_transposed: bfloat16 or float16 [K, M], which is quantised to MXFP8 on the device; weights: float4_e2m1fn_x4
+    [K / 4, N] and scales: float8_e8m0fnu [K / 32, N], as ``mx.quantize(mx.interleave(w), nl.float4_e2m1fn_x4)`` of
+    nkitools makes them. K: a multiple of 128; M: even; N: any.
+    """
+    contraction, rows = lhs_transposed.shape
+    columns = weights.shape[1]
+    assert weights.shape[0] * QUAD == contraction, "both operands must have one contraction size"
+    assert contraction % (QUAD * QUADRANT) == 0, "the contraction size must be a multiple of 128"
+    assert rows % 2 == 0, "the number of rows of the result must be even"
+    result = nl.ndarray((rows, columns), dtype=nl.float32, buffer=nl.shared_hbm)
+    parts = _tiles(contraction, QUAD * nl.tile_size.pmax)
+    heights = _tiles(rows, nl.tile_size.gemm_stationary_fmax)
+    left = [[_quantized(lhs_transposed, part, height, nl.float8_e4m3fn_x4) for part in parts] for height in heights]
+    for column, width in _tiles(columns, nl.tile_size.psum_bank_fmax):
+        right = [_packed_weights(weights, scales, part, (column, width)) for part in parts]
+        for (row, height), tiles in zip(heights, left):
+            total = nl.ndarray((height, width), dtype=nl.float32, buffer=nl.psum)
+            for (stationary, stationary_scale), (moving, scale) in zip(tiles, right):
+                nisa.nc_matmul_mx(
+                    dst=total,
+                    stationary=stationary,
+                    moving=moving,
+                    stationary_scale=stationary_scale,
+                    moving_scale=scale,
+                )
+            part = nl.copy(total)
+            nl.device_print("part", part)
+            nisa.dma_copy(dst=result[row : row + height, column : column + width], src=part)
     return result

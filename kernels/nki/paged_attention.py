@@ -10,10 +10,10 @@ import nki.isa as nisa
 import nki.language as nl
 
 
-def _page(pages, number):
-    """Return a page of [pages, rows, columns] as [rows, columns]; its number is a scalar on the device."""
-    _, rows, columns = pages.shape
-    return pages.ap([[columns, rows], [1, columns]], scalar_offset=number, indirect_dim=0)
+def _page(pages, number, head=0):
+    """Return a head's page of [pages, (heads,) rows, columns] as [rows, columns]; its number is a scalar."""
+    *_, rows, columns = pages.shape
+    return pages.ap([[columns, rows], [1, columns]], offset=head * rows * columns, scalar_offset=number, indirect_dim=0)
 
 
 def _loaded(matrix):
@@ -76,19 +76,19 @@ class _Softmax:
         return self.values
 
 
-def _attended(queries, key_pages, value_pages, table, count):
+def _attended(queries, key_pages, value_pages, table, count, of_head=0):
     """Return the attention of one sequence; ``table`` [slots, 1] and ``count`` [1, 1] are its own."""
     head, heads = queries.element_shape
-    tokens = key_pages.shape[2]
+    tokens = key_pages.shape[-1]
     attention = _Softmax(heads, head)
 
     def add_page(slot):
         page = nisa.scalar_load(table.ap([[1, 1], [1, 1]], scalar_offset=slot))
-        keys = _loaded(_page(key_pages, page))
+        keys = _loaded(_page(key_pages, page, of_head))
         scores = nl.ndarray((heads, tokens), dtype=nl.float32, buffer=nl.psum)
         for k in range(keys.shape[0]):
             nisa.nc_matmul(dst=scores, stationary=queries[k].data, moving=keys[k].data)
-        attention.include(scores, _loaded(_page(value_pages, page)).data)
+        attention.include(scores, _loaded(_page(value_pages, page, of_head)).data)
 
     nl.fori_loop(0, nisa.scalar_load(count), add_page)
     return attention.result()
@@ -112,4 +112,27 @@ def paged_attention(queries_transposed, key_pages, value_pages, tables, counts):
         queries = _loaded(queries_transposed[sequence])
         attention = _attended(queries, key_pages, value_pages, table, counts[sequence : sequence + 1, :])
         nisa.dma_copy(dst=result[sequence], src=attention)
+    return result
+
+
+@nki.jit
+def grouped_query_decode(queries_transposed, key_pages, value_pages, tables, counts):
+    """The same where each head of the cache serves a group of query heads (Ainslie et al., 2023).
+
+    queries_transposed: float32 [sequences, cache heads, head, group], scaled already; key_pages: float32 [pages, cache
+    heads, head, tokens]; value_pages: float32 [pages, cache heads, tokens, head]; tables and counts as above. group
+    and tokens up to 128, head up to 512. Returns float32 [sequences, cache heads, group, head].
+    """
+    sequences, cache_heads, head, group = queries_transposed.shape
+    assert group <= nl.tile_size.pmax, "a query head takes a partition"
+    assert key_pages.shape[3] <= nl.tile_size.pmax, "a token takes a partition"
+    result = nl.ndarray((sequences, cache_heads, group, head), dtype=nl.float32, buffer=nl.shared_hbm)
+    for sequence in range(sequences):
+        table = tables[sequence].reshape((tables.shape[1], 1))
+        for number in range(cache_heads):
+            queries = _loaded(queries_transposed[sequence, number])
+            count = counts[sequence : sequence + 1, :]
+            attention = _attended(queries, key_pages, value_pages, table, count, number)
+            nl.device_print("attention", attention)
+            nisa.dma_copy(dst=result[sequence, number], src=attention)
     return result

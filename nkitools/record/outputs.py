@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from nkitools.chip.argument_types import Argument
-    from nkitools.record.slice_offer import Index
+
+Position: TypeAlias = "slice | EllipsisType | Argument"  # of an element, a part or a name
 
 
 class Outputs(Protocol):
@@ -34,7 +36,7 @@ class Outputs(Protocol):
         """The number of dimensions."""
 
     def __array__(self, dtype: np.dtype[Any] | None = None, /) -> npt.NDArray[Any]: ...
-    def __getitem__(self, index: Index | Argument | tuple[Index | Argument, ...], /) -> Any: ...
+    def __getitem__(self, index: Position | tuple[Position, ...], /) -> Any: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __len__(self) -> int: ...
     def __add__(self, other: Argument, /) -> Any: ...

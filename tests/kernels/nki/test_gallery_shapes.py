@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nkitools
 from kernels import gallery
-from kernels.nki.conv import conv1d, max_pool2d
+from kernels.nki.conv import conv1d, conv2d, max_pool2d
 from kernels.nki.layer_norm import layer_norm
 from kernels.nki.reduce_scatter_matmul import reduce_scatter_matmul
 from kernels.nki.state_space_scan import state_space_scan
+from tests.cases import cases
 
 CASES = [
     (layer_norm, gallery.layer_norm, ((1, 2), (2,), (2,))),
@@ -22,6 +25,9 @@ CASES = [
     (state_space_scan, gallery.state_space_scan, ((130, 2049), (130, 2049))),
     (conv1d, gallery.conv1d, ((1, 1, 1), (1, 1, 1))),
     (conv1d, gallery.conv1d, ((2, 130, 520), (129, 130, 3))),
+    (conv2d, gallery.conv2d, ((1, 1, 1, 1), (1, 1, 1, 1))),
+    (conv2d, gallery.conv2d, ((2, 130, 4, 5), (129, 130, 3, 2))),
+    (conv2d, gallery.conv2d, ((1, 2, 2, 520), (3, 2, 1, 3))),
     (max_pool2d, gallery.max_pool2d, ((1, 1, 2, 2),)),
     (max_pool2d, gallery.max_pool2d, ((2, 129, 5, 7),)),
 ]
@@ -49,3 +55,48 @@ def test_ranks_share_the_rows_of_a_sum(ranks: int, rows: int) -> None:
     run = nkitools.simulate(reduce_scatter_matmul, *((*part, ranks) for part in parts), ranks=ranks)
     expected = sum(gallery.product(*part) for part in parts)
     assert gallery.relative_error(np.concatenate(run.outputs), expected) <= 1e-5
+
+
+SIZE = st.integers(1, 140)
+SMALL = st.integers(1, 5)
+
+
+def shapes_of(name: str, draw: Callable[[Any], int]) -> tuple[tuple[int, ...], ...]:
+    """Shapes that a kernel takes, small ones and some that pass the 128 partitions."""
+    if name == "layer_norm":
+        rows, size = draw(SIZE), draw(st.integers(2, 600))
+        return (rows, size), (size,), (size,)
+    if name == "state_space_scan":
+        return ((draw(SIZE), draw(SIZE)),) * 2
+    batch, channels, outputs, high, wide = draw(SMALL), draw(SIZE), draw(SIZE), draw(SMALL), draw(SMALL)
+    if name == "conv1d":
+        return (batch, channels, wide + draw(SIZE)), (outputs, channels, wide)
+    if name == "conv2d":
+        return (1, channels, high + draw(SMALL), wide + draw(SMALL)), (outputs, channels, high, wide)
+    return ((batch, channels, 2 + high, 2 + wide),)
+
+
+@settings(max_examples=cases(100))
+@given(data=st.data())
+@pytest.mark.parametrize("kernel", [layer_norm, state_space_scan, conv1d, conv2d, max_pool2d], ids=lambda k: k.__name__)
+def test_a_kernel_takes_any_shape(data: Any, kernel: Any) -> None:
+    """The same for drawn shapes, on a drawn chip."""
+    shapes = shapes_of(kernel.__name__, data.draw)
+    random = np.random.default_rng(data.draw(st.integers(0, 9)))
+    arrays = [random.uniform(-0.9, 0.9, shape).astype(np.float32) for shape in shapes]
+    run = nkitools.simulate(kernel, *arrays, chip=data.draw(st.sampled_from(["trn1", "trn2", "trn3"])))
+    assert gallery.relative_error(run.outputs, getattr(gallery, kernel.__name__)(*arrays)) <= 2e-5
+
+
+def test_prints_show_what_lies_between() -> None:
+    """The moments of each tile of rows, the last state of each piece, and lines of an image."""
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((130, 64), np.float32)
+    prints = nkitools.simulate(layer_norm, rows, np.ones(64, np.float32), np.zeros(64, np.float32)).prints
+    moments = np.concatenate([each.value for each in prints])
+    np.testing.assert_allclose(moments, np.stack([rows.mean(1), rows.var(1)], axis=1), rtol=1e-4, atol=1e-6)
+    decay, drive = random.random((2, 4100), np.float32), random.random((2, 4100), np.float32)
+    run = nkitools.simulate(state_space_scan, decay, drive)
+    for number, each in enumerate(run.prints, 1):
+        np.testing.assert_array_equal(each.value[:, 0], run.outputs[:, 2048 * number - 1])
+    assert len(run.prints) == 2

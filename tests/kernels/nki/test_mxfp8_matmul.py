@@ -9,10 +9,14 @@ import nki.language as nl
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nkitools
+from kernels import gallery
 from kernels.nki import mxfp8_matmul as kernel_module
-from kernels.nki.mxfp8_matmul import mxfp8_matmul
+from kernels.nki.mxfp8_matmul import mxfp4_matmul, mxfp8_matmul
+from tests.cases import cases
 from tests.kernels.mutants import mutant
 
 Wide = npt.NDArray[np.float64]
@@ -74,6 +78,19 @@ def test_it_is_near_the_plain_product(source: Any, dtype: Any) -> None:
     largest = (sides[0] + changes[0]).T @ (sides[1] + changes[1])
     bound = largest - sides[0].T @ sides[1] + 640 * 2.0**-24 * largest
     assert (np.abs(got - left.T @ right) <= bound).all()
+
+
+@settings(max_examples=cases(200))
+@given(st.integers(1, 7), st.integers(1, 70), st.integers(1, 540))
+def test_packed_weights_are_multiplied(deep: int, pairs: int, columns: int) -> None:
+    """Weights that the host has quantised to MXFP4, as they are read from their bits; prints are its parts."""
+    left, right = case(128 * deep, 2 * pairs, columns)
+    weights, scales = gallery.packed(right.astype(np.float64))
+    run = nkitools.simulate(mxfp4_matmul, left, weights, scales, chip="trn3")
+    assert run.findings == []
+    wide = gallery.packed_product(np.eye(128 * deep), weights, scales)
+    assert agrees(run.outputs, quantised(left, nl.float8_e4m3fn_x4), wide)
+    np.testing.assert_array_equal(run.prints[0].value, run.outputs[:128, :512])
 
 
 MISTAKES = {

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nkitools
 from kernels.nki import paged_attention as kernel_module
-from kernels.nki.paged_attention import paged_attention
+from kernels.nki.paged_attention import grouped_query_decode, paged_attention
+from tests.cases import cases
 from tests.kernels.mutants import mutant
 
 VERSIONS = ("0.7",)
@@ -53,6 +56,39 @@ def test_paged_attention(run_kernel: Callable[..., Any], size: tuple[Any, ...]) 
     np.testing.assert_allclose(run_kernel(paged_attention, *arguments), reference(*arguments), rtol=2e-5, atol=2e-5)
 
 
+def grouped(sizes: tuple[int, ...]) -> tuple[Any, ...]:
+    """Arguments of sequences, heads of the cache, a head's length, queries of a group and tokens of a page."""
+    sequences, heads, head, group, tokens = sizes
+    _, _, _, tables, counts = case((sequences, head, group, tokens, 7, 3, [3, 2, 1][:sequences]))
+    random = np.random.default_rng(sum(sizes))
+    queries = random.standard_normal((sequences, heads, head, group), np.float32) / np.float32(head**0.5)
+    keys, values = (random.standard_normal((7, heads, *each), np.float32) for each in ((head, tokens), (tokens, head)))
+    return queries, keys, values, tables, counts
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 64, 1, 16), (2, 3, 192, 4, 16)], ids=str)
+def test_groups_of_queries_share_a_head_of_the_cache(run_kernel: Callable[..., Any], sizes: tuple[int, ...]) -> None:
+    """Each head of the cache as a cache of its own; the prints are the results."""
+    queries, keys, values, tables, counts = grouped(sizes)
+    outputs = run_kernel(grouped_query_decode, queries, keys, values, tables, counts)
+    for head in range(sizes[1]):
+        expected = reference(queries[:, head], keys[:, head], values[:, head], tables, counts)
+        np.testing.assert_allclose(outputs[:, head], expected, rtol=2e-5, atol=2e-5)
+    prints = np.array([each.value for each in run_kernel.run.prints])  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(prints.reshape(outputs.shape), outputs)
+
+
+@settings(max_examples=cases(100))
+@given(st.tuples(*(st.integers(1, most) for most in (3, 4, 160, 8, 128))))
+def test_groups_of_any_size(sizes: tuple[int, ...]) -> None:
+    """No rule is broken, and the first head of the cache is right."""
+    arguments = grouped(sizes)
+    run = nkitools.simulate(grouped_query_decode, *arguments)
+    assert run.findings == []
+    expected = reference(arguments[0][:, 0], arguments[1][:, 0], arguments[2][:, 0], *arguments[3:])
+    np.testing.assert_allclose(run.outputs[:, 0], expected, rtol=2e-5, atol=2e-5)
+
+
 def test_no_rule_is_broken() -> None:
     """Under a said version too."""
     run = nkitools.simulate(paged_attention, *case(CASES[1]), nki_version="0.7")
@@ -65,8 +101,8 @@ MISTAKES = {
         "self._scale(self.values, 1.0, summed)",
     ),
     "keys of a page are taken as the page's number": (
-        "_loaded(_page(key_pages, page))",
-        "_loaded(_page(key_pages, slot))",
+        "_loaded(_page(key_pages, page, of_head))",
+        "_loaded(_page(key_pages, slot, of_head))",
     ),
     "every page is read": ("nisa.scalar_load(count)", "table.shape[0]"),
 }
