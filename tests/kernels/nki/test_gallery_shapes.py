@@ -37,12 +37,11 @@ CASES = [
     ("kernel", "reference", "shapes"), CASES, ids=lambda value: getattr(value, "__name__", str(value))
 )
 def test_a_kernel_agrees(run_kernel: Callable[..., Any], kernel: Any, reference: Any, shapes: Any) -> None:
-    """To five digits of the largest value, with no finding."""
+    """To five digits of the largest value."""
     random = np.random.default_rng(len(shapes))
     arrays = [random.uniform(-0.9, 0.9, shape).astype(np.float32) for shape in shapes]
     outputs = run_kernel(kernel, *arrays)
     assert gallery.relative_error(outputs, reference(*arrays)) <= 1e-5
-    assert [each.rule for each in run_kernel.run.findings if each.severity != "hint"] == []  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("ranks", "rows"), [(2, 2), (2, 260), (3, 9)])
@@ -86,6 +85,7 @@ def test_a_kernel_takes_any_shape(data: Any, kernel: Any) -> None:
     arrays = [random.uniform(-0.9, 0.9, shape).astype(np.float32) for shape in shapes]
     run = nkitools.simulate(kernel, *arrays, chip=data.draw(st.sampled_from(["trn1", "trn2", "trn3"])))
     assert gallery.relative_error(run.outputs, getattr(gallery, kernel.__name__)(*arrays)) <= 2e-5
+    assert [each.rule for each in run.findings if each.severity != "hint"] == []
 
 
 def test_prints_show_what_lies_between() -> None:
