@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from nkitools.cli.terminal import say
 
 if TYPE_CHECKING:
     from nkitools.chip.argument_types import Kernel, Setting
-    from nkitools.record.time_estimate import Estimate
+    from nkitools.record.run import Run
 
 
 @click.command("estimate")
@@ -25,31 +27,71 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A keyword of KERNEL, or a constant of FILE."
 )
+@click.option(
+    "--measured",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A profile of Neuron Explorer, as Parquet, to show beside the estimate.",
+)
+@click.option(
+    "--join",
+    "calibration",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --measured: keep the latency in this calibration file.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each chip, in a list.")
-def estimate_kernel(kernel: str, chip: str, inputs: str | None, settings: tuple[str, ...], as_json: bool) -> None:
+def estimate_kernel(
+    kernel: str,
+    chip: str,
+    inputs: str | None,
+    settings: tuple[str, ...],
+    measured: Path | None,
+    calibration: Path | None,
+    as_json: bool,
+) -> None:
     """Estimate how long KERNEL of FILE takes, which engine bounds it, and which lines the time goes to.
 
     The kernel runs in simulation, and its instructions are scheduled by their costs and dependences. FILE says the
     arguments as for `nkitools compare`: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns
     one. ``--set BLOCK=512`` estimates a variant: with a keyword of the kernel, else with a constant of the file of this
-    name. Several chips are shown side by side, after the page of the first one.
+    name. Several chips are shown side by side, after the page of the first one. With ``--measured`` the chip is that of
+    the profile, where the profile says its instance.
     """
-    from nkitools.report.estimate_text import estimate_text, side_by_side
+    from nkitools.report.estimate_text import estimate_text, measured_text, side_by_side
 
     file, name = file_and_kernel(kernel, inputs)
-    chips = [each.strip() for each in chip.split(",") if each.strip()]
-    estimates = _estimates(file, name, inputs, chips or [None], settings)
+    if calibration is not None and measured is None:
+        raise click.UsageError("--join keeps a measured latency: name its profile, --measured DIR")
+    chips: list[str | None] = [each.strip() for each in chip.split(",") if each.strip()]
+    if measured is None:
+        runs = _runs(file, name, inputs, chips or [None], settings)
+        estimates = [run.estimate() for run in runs]
+        plain, pages = [each.as_plain() for each in estimates], [estimate_text(estimates[0])]
+        if len(estimates) > 1:
+            pages.append("\n" + side_by_side(estimates))
+    else:
+        from nkitools.cli.measured import chip_of, joined, profile_of
+        from nkitools.timing.measured import beside
+
+        profile = profile_of(measured)
+        (run,) = _runs(file, name, inputs, [chip_of(profile, [each for each in chips if each])], settings)
+        estimate = run.estimate()
+        found = beside(run, estimate, profile)
+        plain = [{**estimate.as_plain(), "measured": found.as_plain()}]
+        pages = [estimate_text(estimate), "\n" + measured_text(found)]
+        if calibration is not None:
+            pages.append(joined(calibration, run, estimate, profile, _settings(settings), measured))
     if as_json:
-        click.echo(json.dumps([each.as_plain() for each in estimates], indent=2, allow_nan=False))
+        click.echo(json.dumps(plain, indent=2, allow_nan=False))
         return
-    say(estimate_text(estimates[0]))
-    if len(estimates) > 1:
-        say("\n" + side_by_side(estimates))
+    for page in pages:
+        say(page)
 
 
-def _estimates(
-    file: str, name: str, inputs: str | None, chips: list[str] | list[None], settings: tuple[str, ...]
-) -> list[Estimate]:
+def _runs(
+    file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: tuple[str, ...]
+) -> list[Run]:
     from nkitools.launch.simulate import simulate
     from nkitools.precision.runs import copied
     from nkitools.sweeps.variants import keywords_of
@@ -69,9 +111,11 @@ def _estimates(
         for chip in chips:
             own, named = copied((args, kwargs))  # a kernel may write into its arguments
             try:
-                found.append(simulate(function, *own, chip=chip, rules="report", **named).estimate())
+                found.append(simulate(function, *own, chip=chip, rules="report", **named))
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
+            if not any(record.count for record in found[-1].all_records):
+                raise click.UsageError(f"{name} has no instructions whose time could be estimated")
         return found
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nkitools.record.time_estimate import EngineUse, Estimate
+    from nkitools.timing.measured import Beside, Measured
 
 _BAR = 30  # characters of an engine that is always busy
 _LINES = 8  # of the critical path that are shown
 _TENSORS = 6  # whose traffic is shown
+_MEASURED_LINES = 20  # with an engine each, that stand beside their measured times
 _LEAST = 0.005  # of the latency, which a line of the critical path must have to be shown
 
 
@@ -94,6 +96,30 @@ def side_by_side(estimates: Sequence[Estimate]) -> str:
             rows[engine] = [f"{share:.0%}" for share in shares]
     lines += [f"{name:22}" + "".join(f"{value:>14}" for value in values) for name, values in rows.items()]
     return "\n".join(lines)
+
+
+def measured_text(measured: Measured) -> str:
+    """Return measured figures beside the estimated ones."""
+    instance = f", {measured.instance}" * bool(measured.instance)
+    kind = "simulated by the compiler, nothing was measured" if measured.is_simulated else "measured"
+    lines = [f"{kind} (Neuron Explorer, schema {measured.schema}{instance}), beside the estimate:"]
+    lines.append(f"  {'':34}{'measured':>14}{'estimated':>14}")
+    known = [each for each in measured.lines if each.measured is not None]
+    rows = [measured.latency, *measured.engines, *measured.traffic, *measured.lines[:_MEASURED_LINES]]
+    lines += [_beside(each) for each in rows]
+    lines.append(f"  the latency lies {'inside' if measured.is_within_band else 'outside'} the band of the estimate")
+    if not known:
+        lines.append("  the profile names no source lines: compile with NKI_DEBUG_INFO=True")
+    return "\n".join(lines)
+
+
+def _beside(each: Beside) -> str:
+    shown = [
+        "-" if value is None else us(value) if each.unit == "us" else f"{value:,.0f}"
+        for value in (each.measured, each.estimated)
+    ]
+    error = "" if each.error is None else f"{each.error:+8.0%}"
+    return f"  {each.name:34}{shown[0]:>14}{shown[1]:>14}{error}"
 
 
 def us(value: float) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
 from math import ceil
+from pathlib import Path
 from statistics import median
 
 from nkitools.chip.generations import Generation
+from nkitools.record.whole_file import write_whole
 from nkitools.timing.knobs import is_calibrated
 
 UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
@@ -61,7 +64,30 @@ class Quality:
 @cache
 def calibration_rows() -> tuple[CalibrationRow, ...]:
     """Return all rows of the calibration."""
-    text = files("nkitools.timing").joinpath("calibration.tsv").read_text()
+    return _rows_of(files("nkitools.timing").joinpath("calibration.tsv").read_text())
+
+
+def local_rows(file: Path) -> tuple[CalibrationRow, ...]:
+    """Return the rows of a calibration file of the user's own; ValueError for a file of another form."""
+    try:
+        return _rows_of(file.read_text())
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{file} is no calibration file of `nkitools estimate --measured`: {error}") from None
+
+
+def join(file: Path, row: CalibrationRow) -> tuple[CalibrationRow, ...]:
+    """Write a row into a calibration file, in place of one with its id, and return all rows of the file."""
+    rows = [each for each in (local_rows(file) if file.exists() else ()) if each.id != row.id]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*vars(row)], delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    for each in (*rows, row):
+        writer.writerow({**vars(each), "counts": "yes" if each.counts else "no"})
+    write_whole(file, text.getvalue().encode())
+    return (*rows, row)
+
+
+def _rows_of(text: str) -> tuple[CalibrationRow, ...]:
     return tuple(
         CalibrationRow(
             id=row["id"],
