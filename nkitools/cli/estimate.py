@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +17,7 @@ from nkitools.cli.compare import file_and_kernel
 from nkitools.cli.terminal import say
 
 if TYPE_CHECKING:
-    from nkitools.chip.argument_types import Kernel, Setting
+    from nkitools.chip.argument_types import Argument, Kernel, Setting
     from nkitools.record.run import Run
 
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="With --measured: keep the latency in this calibration file.",
 )
+@click.option("--tune", is_flag=True, help="Rank the variants of FILE's `space` instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each chip, in a list.")
 def estimate_kernel(
     kernel: str,
@@ -48,6 +50,7 @@ def estimate_kernel(
     settings: tuple[str, ...],
     measured: Path | None,
     calibration: Path | None,
+    tune: bool,
     as_json: bool,
 ) -> None:
     """Estimate how long KERNEL of FILE takes, which engine bounds it, and which lines the time goes to.
@@ -56,13 +59,17 @@ def estimate_kernel(
     arguments as for `nkitools compare`: `inputs`, a tuple of arrays, a dictionary by name, or a function that returns
     one. ``--set BLOCK=512`` estimates a variant: with a keyword of the kernel, else with a constant of the file of this
     name. Several chips are shown side by side, after the page of the first one. With ``--measured`` the chip is that of
-    the profile, where the profile says its instance.
+    the profile, where the profile says its instance. ``--tune`` ranks the variants of FILE's ``space``, a dictionary of
+    lists by name or a TOML file beside FILE, and marks the five to measure on a device.
     """
     from nkitools.report.estimate_text import estimate_text, measured_text, side_by_side
 
     file, name = file_and_kernel(kernel, inputs)
     if calibration is not None and measured is None:
         raise click.UsageError("--join keeps a measured latency: name its profile, --measured DIR")
+    if tune:
+        _tune(file, name, inputs, chip, settings, as_json=as_json, is_measured=measured is not None)
+        return
     chips: list[str | None] = [each.strip() for each in chip.split(",") if each.strip()]
     if measured is None:
         runs = _runs(file, name, inputs, chips or [None], settings)
@@ -89,24 +96,69 @@ def estimate_kernel(
         say(page)
 
 
+def _tune(
+    file: str, name: str, inputs: str | None, chip: str, settings: tuple[str, ...], *, as_json: bool, is_measured: bool
+) -> None:
+    """Print the variants of the file's ``space``, the least estimate first; UsageError for what cannot be ranked."""
+    from nkitools.sweeps.tune import tune
+    from nkitools.targets.imports import stand_in
+
+    if is_measured or "," in chip:
+        raise click.UsageError("--tune ranks variants on one chip, without --measured")
+    with stand_in("always"):
+        module, function, args, kwargs = _loaded(file, name, inputs, settings)
+        space = getattr(module, "space", None)
+        if space is None:
+            raise click.UsageError(
+                f"{file} says no space: give it `space`, {{'BLOCK': [256, 512]}} say, or a TOML file"
+            )
+        if isinstance(space, (str, os.PathLike)):
+            space = Path(file).parent / space
+        try:
+            found = tune(function, args, space=space, chip=chip or None, **kwargs)
+        except (OSError, ValueError) as error:
+            raise click.UsageError(str(error)) from None
+    if not as_json:
+        say(str(found))
+        return
+    plain = [
+        {
+            "values": each.values,
+            "latency_us": None if each.estimate is None else each.latency_us,
+            "is_proposed": each in found.proposed,
+            "refused": each.refused,
+        }
+        for each in found.variants
+    ]
+    click.echo(json.dumps(plain, indent=2, allow_nan=False, default=str))
+
+
+def _loaded(
+    file: str, name: str, inputs: str | None, settings: tuple[str, ...]
+) -> tuple[ModuleType, Kernel, tuple[Argument, ...], dict[str, Any]]:
+    """Return the module of a file with its constants set, a kernel of it, and the kernel's arguments."""
+    from nkitools.sweeps.variants import keywords_of
+    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
+
+    try:
+        module = load(file)
+        function = kernel_of(module, name)
+        _set(module, function, settings)
+        args, kwargs = inputs_of(module, inputs)
+    except BadRequest as error:
+        raise click.UsageError(str(error)) from None
+    return module, function, args, {**kwargs, **keywords_of(function, _settings(settings))}
+
+
 def _runs(
     file: str, name: str, inputs: str | None, chips: Sequence[str | None], settings: tuple[str, ...]
 ) -> list[Run]:
     from nkitools.launch.simulate import simulate
     from nkitools.precision.runs import copied
-    from nkitools.sweeps.variants import keywords_of
-    from nkitools.targets.comparison_worker import BadRequest, inputs_of, kernel_of, load
     from nkitools.targets.imports import stand_in
 
     with stand_in("always"):
-        try:
-            module = load(file)
-            function = kernel_of(module, name)
-            _set(module, function, settings)
-            args, kwargs = inputs_of(module, inputs)
-            kwargs |= keywords_of(function, _settings(settings))
-        except BadRequest as error:
-            raise click.UsageError(str(error)) from None
+        _, function, args, kwargs = _loaded(file, name, inputs, settings)
         found = []
         for chip in chips:
             own, named = copied((args, kwargs))  # a kernel may write into its arguments

@@ -108,3 +108,22 @@ def test_a_setting_that_means_nothing_is_refused(file: str, setting: str, said: 
     result = estimated(f"{file}::square", "--set", setting)
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
+
+
+def test_the_variants_of_the_file_are_ranked(file: str) -> None:
+    """Wider tiles first; the same by a TOML file beside it; a file without `space` is refused by name."""
+    assert "says no space" in " ".join(estimated(f"{file}::square", "--tune").output.split())
+    path = Path(file)
+    path.write_text(KERNEL + 'space = {"WIDTH": [512, 4096], "times": [1, 10]}\n')
+    ranked = json.loads(estimated(f"{file}::square", "--tune", "--chip", "trn2", "--json").output)
+    (alone,) = json.loads(
+        estimated(f"{file}::square", "--chip", "trn2", "--json", "--set", "WIDTH=4096", "--set", "times=10").output
+    )
+    latencies = {(each["values"]["WIDTH"], each["values"]["times"]): each["latency_us"] for each in ranked}
+    assert list(latencies.values()) == sorted(latencies.values())
+    assert latencies[4096, 10] == alone["latency_us"] > latencies[4096, 1]
+    assert all(each["is_proposed"] for each in ranked)
+    path.with_name("widths.toml").write_text("WIDTH = [512, 4096]\n")
+    path.write_text(KERNEL + 'space = "widths.toml"\n')
+    page = estimated(f"{file}::square", "--tune", "--chip", "trn2").output.splitlines()
+    assert sorted(line.partition(":")[0] for line in page) == ["* WIDTH=4096", "* WIDTH=512"]
