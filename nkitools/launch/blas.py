@@ -31,11 +31,11 @@ def _libraries(loaded: frozenset[str]) -> tuple[Any, ...]:
 def one_thread() -> Iterator[None]:
     """BLAS uses one thread inside, and afterwards as many as before, once no run is left."""
     global _running
+    # Three look-ups: frozenset.intersection would go through all modules of the process.
+    loaded = frozenset(name for name in _WITH_BLAS if name in sys.modules)
     with _lock:
         if not _running:
-            _before[:] = [
-                (library, library.get_num_threads()) for library in _libraries(_WITH_BLAS.intersection(sys.modules))
-            ]
+            _before[:] = [(library, library.get_num_threads()) for library in _libraries(loaded)]
         _running += 1
         for library, _ in _before:
             _limit(library, 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.house.sources import nodes_of
 
 REPOSITORY = Path(__file__).parents[2]
@@ -118,7 +119,7 @@ def is_ours(module: str) -> bool:
     return module.partition(".")[0] == "nkitools"
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each("module", MODULES)
 def test_a_room_names_only_rooms_below_it(module: str) -> None:
     """Every import inside the package follows the table of arrows."""
     room = room_of(module)

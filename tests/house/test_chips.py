@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nkitools.chip.generations import GENERATIONS, TABLES
+from tests.cases import each
 from tests.house.sources import nodes_under, tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
@@ -68,7 +69,7 @@ def named_chips(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("file", FILES)
+@each("file", FILES)
 def test_no_version_of_a_chip_is_compared(file: str) -> None:
     """What a generation can do is asked of its table, not told from its number."""
     tree = tree_of(FILES[file])
@@ -77,7 +78,7 @@ def test_no_version_of_a_chip_is_compared(file: str) -> None:
         assert list(read_versions(tree)) == []
 
 
-@pytest.mark.parametrize("file", FILES)
+@each("file", FILES)
 def test_no_list_of_chips_is_kept(file: str) -> None:
     """The name of a chip stands in its table only, so that a new chip is known everywhere."""
     assert list(named_chips(tree_of(FILES[file]))) == []

@@ -12,6 +12,7 @@ import pytest
 
 from nkitools.chip.dialect_semantics import MODERN, DialectSemantics
 from nkitools.dialects.legacy.semantics import LEGACY
+from tests.cases import each
 from tests.house.sources import nodes_under, tree_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
@@ -50,7 +51,7 @@ def test_a_meaning_is_read_and_differs(field: str) -> None:
     assert getattr(MODERN, field) != getattr(LEGACY, field)
 
 
-@pytest.mark.parametrize("file", BELOW)
+@each("file", BELOW)
 def test_rooms_below_the_dialects_ask_for_meanings(file: str) -> None:
     """They compare no dialect with another: what is different about it is a field."""
     assert list(compared_dialects(tree_of(FILES[file]))) == []

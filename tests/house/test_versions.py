@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nkitools.dialects import versions
+from tests.cases import each
 from tests.house.sources import nodes_of
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
@@ -38,7 +39,7 @@ def is_version(node: ast.AST) -> bool:
     return False
 
 
-@pytest.mark.parametrize("file", FILES)
+@each("file", FILES)
 def test_no_version_is_compared(file: str) -> None:
     """Code asks for a meaning: a field of the version's record."""
     assert list(compared(nodes_of(FILES[file]))) == []

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each
 from tests.house.sources import nodes_under, tree_in
 
 REPOSITORY = Path(__file__).parents[2]
@@ -67,7 +66,7 @@ def wrong_words(text: str) -> list[str]:
     return [] if text in STAY else [found.group() for found in WORDS.finditer(text)]
 
 
-@pytest.mark.parametrize("path", python_files(), ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+@each("path", python_files())
 def test_a_file_of_the_package_keeps_to_plain_words(path: Path) -> None:
     """Strings and comments have none of the forbidden words, and no docstring begins with a noun clause."""
     source = path.read_text()
@@ -77,7 +76,7 @@ def test_a_file_of_the_package_keeps_to_plain_words(path: Path) -> None:
     assert places == []
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+@each("path", documents())
 def test_a_document_keeps_to_plain_words(path: Path) -> None:
     """Tutorials, how-to guides, reference and explanation have none of the forbidden words."""
     assert [

@@ -18,12 +18,15 @@ import nkitools.dialects.modern.isa as nisa
 from nkitools.dialects.stand_in import stand_in_installed
 from nkitools.record.run_listeners import collect_runs
 from nkitools.rules.catalogue import RULES
+from tests import cases
 from tests.careful import CAREFUL_FUNCTION, carefully
 from tests.dialects.modern.valid_calls import CALLS, CHIPS, valid_call
 from tests.nki_versions import marks_of
 
 # Broken before an instruction is issued, by an import or by the launch; and a kernel that keeps state between its runs.
 UNISSUED = {"NK611", "NK613", "NK617"}
+# Examples of thousands of instructions run under `make soak` alone.
+LARGE = set() if cases.FULL else {"NK105", "NK202", "NK709"}
 TURNS = 3  # of one call: the first makes its plan, the second is the first that the fast path takes
 
 
@@ -128,11 +131,12 @@ def _bad_examples() -> list[Any]:
     return [
         pytest.param(example.bad, rule.chips[-1], id=f"{rule.id}-{number}", marks=marks_of(rule.id))
         for rule in RULES.values()
-        if rule.id.startswith("NK") and not rule.reporter and rule.id not in UNISSUED
+        if rule.id.startswith("NK") and not rule.reporter and rule.id not in UNISSUED | LARGE
         for number, example in enumerate(rule.examples, start=1)
     ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("source", "chip"), _bad_examples())
 def test_a_kernel_that_breaks_a_rule(source: str, chip: str, tmp_path: Path) -> None:
     """The same findings, word by word, and the same error; what is left of the run is the same, too."""

@@ -14,6 +14,8 @@ from nkitools.dialects.modern import language as nl
 from tests.launch.kernels import doubled, doubled_in_place, scaled
 from tests.nki_versions import SINCE_0_7
 
+pytestmark = pytest.mark.frameworks
+
 
 def copied(x: Any, dtype: Any = None) -> Any:
     out = nl.ndarray(x.shape, dtype=dtype or x.dtype, buffer=nl.shared_hbm)

@@ -82,6 +82,7 @@ class TestArguments:
             nkitools.simulate(added, (X[0],), (X[1], 1, 2, 3), ranks=2)
         assert raised.value.finding.rank == 1
 
+    @pytest.mark.frameworks
     def test_torch_and_jax_in_kind(self) -> None:
         """Each rank's results are of the kind of its arguments."""
         torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")

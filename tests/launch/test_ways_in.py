@@ -44,6 +44,7 @@ class TestWays:
         assert way(doubled_in_place)(x) is x
         np.testing.assert_array_equal(x, 2 * X)
 
+    @pytest.mark.frameworks
     def test_torch_in_torch_out(self, way: Any) -> None:
         """bfloat16 too (NKI 0.4: tensors need no conversion)."""
         torch = pytest.importorskip("torch")
@@ -54,6 +55,7 @@ class TestWays:
         assert way(doubled_in_place)(x) is x
         assert torch.equal(x, torch.full((8, 4), 2.0, dtype=torch.bfloat16))
 
+    @pytest.mark.frameworks
     def test_jax_in_jax_out(self, way: Any) -> None:
         """Inputs cannot be written: that is refused, not lost."""
         jnp = pytest.importorskip("jax.numpy")

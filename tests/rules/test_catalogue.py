@@ -15,6 +15,7 @@ import nkitools
 from nkitools.chip.generations import CHIPS
 from nkitools.rules.catalogue import RULES, TPU_CHIPS, Rule, find_rule
 from nkitools.rules.finding import Finding, error_class
+from tests.cases import each
 from tests.house.sources import nodes_of
 
 PACKAGE = Path(nkitools.__file__).parent
@@ -62,7 +63,7 @@ LEGACY_CODES = {
     "err_while_loop_requires_unconditional_entry": "NK601",
 }
 
-each_rule = pytest.mark.parametrize("rule", DEFINED, ids=lambda rule: rule.id)
+each_rule = each("rule", DEFINED, lambda rule: rule.id)
 
 
 @cache

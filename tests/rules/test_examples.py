@@ -12,10 +12,12 @@ import pytest
 import nkitools
 from nkitools import options
 from nkitools.rules.catalogue import RULES, Rule
+from tests import cases
 from tests.nki_versions import marks_of
 
 PlayExample = Callable[..., Any]
 GENERATIONS = ("trn1", "trn2", "trn3")  # one chip of each: inf2 is trn1's generation
+LARGE = ("NK105", "NK202", "NK709")  # thousands of instructions: on one chip, on all under `make soak`
 
 
 def _marked_line(rule: Rule, source: str) -> int:
@@ -23,21 +25,30 @@ def _marked_line(rule: Rule, source: str) -> int:
     return next(number for number, line in enumerate(lines, start=1) if line.endswith(f"  # {rule.id}"))
 
 
-def _chips(source: str) -> tuple[str, ...]:
+def _chips(rule: Rule, source: str) -> tuple[str, ...]:
     """The chips on which an example means what it says: the one it names, or one of each generation."""
     named = [line.split('"')[1] for line in source.splitlines() if line.startswith("CHIP = ")]
-    return tuple(named) or GENERATIONS
+    return tuple(named) or (GENERATIONS[:1] if rule.id in LARGE and not cases.FULL else GENERATIONS)
 
 
-def _each(kind: str, *, elsewhere: bool = False) -> list[Any]:
-    """Parameters (rule, source, chip): the chips of an example where its rule holds, or those where it does not."""
+def _marks(rule: Rule) -> tuple[pytest.MarkDecorator, ...]:
+    """The marks of a test of a rule's example."""
+    return (*marks_of(rule.id), pytest.mark.soak) if rule.id in LARGE else marks_of(rule.id)
+
+
+def _each(kind: str, *, elsewhere: bool = False, first: bool = False) -> list[Any]:
+    """Parameters (rule, source, chip): the chips of an example where its rule holds, or those where it does not.
+
+    Of them the first alone, where the chip makes no difference.
+    """
     return [
-        pytest.param(rule, source, chip, id=f"{rule.id}-{number}-{chip}", marks=marks_of(rule.id))
+        pytest.param(rule, source, chip, id=f"{rule.id}-{number}-{chip}", marks=_marks(rule))
         for rule in RULES.values()
         if rule.id.startswith("NK")
         for number, source in enumerate((getattr(example, kind) for example in rule.examples), start=1)
-        for chip in (GENERATIONS if elsewhere else _chips(source))
-        if (chip in rule.chips) != elsewhere
+        for chip in [
+            chip for chip in (GENERATIONS if elsewhere else _chips(rule, source)) if (chip in rule.chips) != elsewhere
+        ][: 1 if first else None]
     ]
 
 
@@ -66,7 +77,7 @@ def test_the_bad_example_reports_its_rule_at_its_line_and_nothing_else(
     assert spoken[0].remedy
 
 
-@pytest.mark.parametrize(("rule", "source", "chip"), _each("bad"))
+@pytest.mark.parametrize(("rule", "source", "chip"), _each("bad", first=True))
 def test_an_error_is_raised_at_the_first_finding(rule: Rule, source: str, chip: str, play_example: PlayExample) -> None:
     """Under rules="error" the finding travels in the exception, which is also the built-in that AWS documents."""
     outcome = play_example(source, rules="error", chip=chip, version=rule.nki_version)

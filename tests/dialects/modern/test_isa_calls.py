@@ -19,6 +19,7 @@ from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
 from nkitools.dialects.version_forms import signature_in
 from nkitools.dialects.versions import language_of
+from tests.cases import each
 from tests.dialects.modern.test_api_table import ENTRIES
 from tests.dialects.modern.valid_calls import BETWEEN_CORES, CALLS, CHIPS, UNCALLED, valid_call
 from tests.nki_versions import SINCE_0_7
@@ -138,8 +139,8 @@ def test_a_missing_argument_is_named(name: str) -> None:
 
 
 @parameters("tensor")
-@pytest.mark.parametrize(
-    ("wrong", "told"),
+@each(
+    "wrong, told",
     [
         (None, "None"),
         ("x", "str"),
@@ -148,7 +149,6 @@ def test_a_missing_argument_is_named(name: str) -> None:
         (3.5, "float"),
         (nl.add, "function"),
     ],
-    ids=["None", "string", "list", "array", "number", "operator"],
 )
 def test_a_tensor_is_a_tensor(name: str, parameter: inspect.Parameter, wrong: Any, told: str) -> None:
     """Not None, a string, a list of numbers, a NumPy array, a number, or a function."""
@@ -165,8 +165,8 @@ def test_a_tensor_is_a_tensor(name: str, parameter: inspect.Parameter, wrong: An
 
 
 @parameters("operator")
-@pytest.mark.parametrize(
-    ("wrong", "told"),
+@each(
+    "wrong, told",
     [
         (3, "3"),
         ("add", "the string 'add'"),
@@ -174,7 +174,6 @@ def test_a_tensor_is_a_tensor(name: str, parameter: inspect.Parameter, wrong: An
         (nl.float32, "of class DType"),
         (nl.load, "of class function"),
     ],
-    ids=["number", "string", "None", "dtype", "function"],
 )
 def test_an_operator_is_a_token(name: str, parameter: inspect.Parameter, wrong: Any, told: str) -> None:
     """A string of its name says which one was meant."""
@@ -190,7 +189,7 @@ def test_an_operator_is_a_token(name: str, parameter: inspect.Parameter, wrong: 
 
 
 @parameters("enum")
-@pytest.mark.parametrize("wrong", ["unknown", 1, None, nl.add])
+@each("wrong", ["unknown", 1, None, nl.add])
 def test_an_enum_is_its_member(name: str, parameter: inspect.Parameter, wrong: Any) -> None:
     """Neither its name nor its number (migration guide of NKI 0.3: raw integers are no longer accepted).
 
@@ -204,7 +203,7 @@ def test_an_enum_is_its_member(name: str, parameter: inspect.Parameter, wrong: A
 
 
 @parameters("flag")
-@pytest.mark.parametrize("wrong", ["yes", 2, None, 1.0])
+@each("wrong", ["yes", 2, None, 1.0])
 def test_a_flag_is_a_truth_value(name: str, parameter: inspect.Parameter, wrong: Any) -> None:
     """True or False."""
     finding = refusal(name, **{parameter.name: wrong})
@@ -214,7 +213,7 @@ def test_a_flag_is_a_truth_value(name: str, parameter: inspect.Parameter, wrong:
 
 
 @parameters("name")
-@pytest.mark.parametrize("wrong", [3, nl.float32, ["a"]])
+@each("wrong", [3, nl.float32, ["a"]])
 def test_a_name_is_a_string(name: str, parameter: inspect.Parameter, wrong: Any) -> None:
     """Also where the plan of the call is known already."""
     call(name)
@@ -225,7 +224,7 @@ def test_a_name_is_a_string(name: str, parameter: inspect.Parameter, wrong: Any)
 
 
 @parameters("other", "number")
-@pytest.mark.parametrize("wrong", ["x", {"a": 1}, ["x", 1], object()], ids=["string", "dictionary", "list", "object"])
+@each("wrong", ["x", {"a": 1}, ["x", 1], object()])
 def test_other_arguments_name_what_they_must_be(name: str, parameter: inspect.Parameter, wrong: Any) -> None:
     """Sizes, patterns, numbers: NK609 at the author's line, by the parameter's name."""
     finding = refusal(name, **{parameter.name: wrong})
@@ -233,7 +232,7 @@ def test_other_arguments_name_what_they_must_be(name: str, parameter: inspect.Pa
     assert f"`{parameter.name}" in finding.message
 
 
-@pytest.mark.parametrize("wrong", [None, "x", 3, np.ones(4, np.float32)])
+@each("wrong", [None, "x", 3, np.ones(4, np.float32)])
 @pytest.mark.parametrize("name", sorted(REGISTERS))
 def test_a_register_is_a_register(name: str, wrong: Any) -> None:
     """What register_alloc returned."""

@@ -27,6 +27,7 @@ from nkitools.dialects import legacy, versions
 from nkitools.issue.instruction import Instruction
 from nkitools.lint.engine import lint
 from nkitools.lint.interface import Dialects
+from tests.cases import each
 from tests.nki_versions import SINCE_0_7
 
 REPOSITORY = Path(__file__).parents[3]
@@ -249,7 +250,7 @@ def test_a_legacy_run_says_the_version_of_its_dialect() -> None:
     assert nkitools.simulate(kernel, nki_version="0.7", rules="off").settings["nki_version"] == "2.26"
 
 
-@pytest.mark.parametrize("row", [row for row in versions.rows() if row.is_modelled], ids=lambda row: row.short)
+@each("row", [row for row in versions.rows() if row.is_modelled], lambda row: row.short)
 def test_every_public_name_has_a_home(row: versions.Row) -> None:
     """The module that the table names defines it, under its own name or the one behind the colon."""
     home, _, inside = row.home.partition(":")

@@ -107,6 +107,7 @@ def test_what_has_fields_comes_back_as_a_namespace_and_the_rest_as_text() -> Non
     assert (number.dtype, number.shape, np.isnan(number)) == (np.float32, (), True)
 
 
+@pytest.mark.frameworks
 def test_arrays_of_frameworks_come_back_as_numpys() -> None:
     """bfloat16 and float8 of torch through their bits."""
     jax = pytest.importorskip("jax")
