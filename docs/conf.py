@@ -18,13 +18,14 @@ from docs.generate_coverage import coverage_page  # noqa: E402
 from docs.generate_gallery import gallery_page  # noqa: E402
 from docs.generate_instructions import INTRODUCTION, instruction_pages  # noqa: E402
 from docs.generate_options import option_page  # noqa: E402
+from docs.generate_pictures import pictures_page  # noqa: E402
 from docs.generate_rules import rule_page  # noqa: E402
 
 project = "nkitools"
 author = "the nkitools authors"
 release = importlib.metadata.version("nkitools")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "pictures"]
 html_theme = "furo" if find_spec("furo") is not None else "alabaster"
 html_title = f"nkitools {release}"
 html_show_sourcelink = False
@@ -45,6 +46,7 @@ def write_generated_pages(app: Any) -> None:
     (HERE / "reference" / "instructions").mkdir(exist_ok=True)
     pages = {name: page() for name, page in GENERATED.items()}
     pages |= {f"instructions/{name}.md": text for name, text in instruction_pages().items()}
+    pages["../pictures/shown.md"] = pictures_page(HERE / "pictures").replace("](", "](pictures/")
     for name, text in pages.items():
         path = HERE / "reference" / name
         if not path.exists() or path.read_text() != text:

@@ -201,20 +201,26 @@ def _shapes(args: Sequence[Any]) -> str:
     return " ".join(parts)
 
 
-def _mistake() -> Iterator[str]:
-    """Yield the finding of a kernel that forgets its last tile."""
+def mistaken_run(folder: Path) -> Run:
+    """Return the run of a kernel that forgets its last tile; its source goes into a folder."""
     import numpy as np
 
     from nkitools.launch.simulate import simulate
+
+    file = folder / "doubled.py"
+    file.write_text(_BROKEN, encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "doubled"}
+    exec(compile(_BROKEN, str(file), "exec"), names)
+    return simulate(names["doubled"], np.ones((300, 64), np.float32), rules="report")
+
+
+def _mistake() -> Iterator[str]:
+    """Yield the finding of a kernel that forgets its last tile."""
     from nkitools.report.pictures import shows_blocks
     from nkitools.report.run_counts import tally_of
 
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "doubled.py"
-        file.write_text(_BROKEN, encoding="utf-8")
-        names: dict[str, Any] = {"__name__": "doubled"}
-        exec(compile(_BROKEN, str(file), "exec"), names)
-        run = simulate(names["doubled"], np.ones((300, 64), np.float32), rules="report")
+        run = mistaken_run(Path(folder))
         yield ""
         yield "A kernel with a mistake: 300 rows, and a loop over `x.shape[0] // 128` tiles:"
         for finding in tally_of([run], folder).ranked():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,12 +17,18 @@ from docs.generate_coverage import MODULES, coverage_page, modelled, not_modelle
 from docs.generate_gallery import files, purpose
 from docs.generate_instructions import instruction_page, names, run_example
 from docs.generate_options import option_page
+from docs.generate_pictures import finding_picture, timeline_picture
 from docs.generate_rules import rule_page
 from kernels import gallery
 from nkitools.chip.generations import FIELDS, GENERATIONS, TABLES
 from nkitools.dialects import versions
+from nkitools.launch.simulate import simulate
+from nkitools.lint.engine import lint
+from nkitools.lint.interface import Dialects
 from nkitools.options import OPTIONS
+from nkitools.report.run_counts import tally_of
 from nkitools.rules.catalogue import RULES
+from nkitools.targets.imports import stand_in
 
 PACKAGE = Path(__file__).parents[2] / "nkitools"
 DOCS = PACKAGE.parent / "docs"
@@ -135,3 +144,37 @@ def test_links_lead_somewhere() -> None:
             if "://" not in target and not made and not path.exists():
                 dead.append(f"{page.relative_to(DOCS.parent)}: {target}")
     assert dead == []
+
+
+def test_the_pictures_show_real_runs() -> None:
+    """The finding of the demo's mistake, and a bar for each instruction that takes time; neither needs a network."""
+    finding = finding_picture()
+    assert "NK403 output tensor" in finding
+    assert "never written" in finding
+    run = run_example("tensor_tensor", "trn2")
+    bars = ElementTree.fromstring(timeline_picture(run)).findall("{http://www.w3.org/2000/svg}rect")
+    assert len(bars) == 1 + len(run.instructions)
+    for picture in (finding, timeline_picture(run)):
+        assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", picture) == []
+
+
+def test_each_step_of_the_assignment_says_what_the_page_shows(tmp_path: Path) -> None:
+    """The source as it is, with its result returned, and with the last tile: a finding each."""
+    page = (DOCS / "how-to" / "assignment.md").read_text()
+    linted, *steps = re.findall(r"^```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    file = tmp_path / "assignment.py"
+    text = (DOCS / "how-to" / "example" / "assignment.py").read_text()
+    file.write_text(text)
+    (found,) = lint([file], "auto", Dialects()).findings
+    assert found.text().endswith(linted.strip())
+    x, y = np.random.default_rng(0).standard_normal((2, 300, 64), np.float32)
+    text += "    return out\n"
+    for source, shown in zip((text, text.replace("x.shape[0] //", "(x.shape[0] + 127) //")), steps, strict=True):
+        file.write_text(source)
+        linecache.checkcache(str(file))
+        names: dict[str, Any] = {}
+        with stand_in("always"):
+            exec(compile(source, str(file), "exec"), names)
+            run = simulate(names["add_rows"], x, y, rules="report")
+        first, *_ = tally_of([run], tmp_path).ranked()
+        assert "\n".join(first.lines(blocks=True)) == shown.rstrip()

@@ -208,3 +208,15 @@ def test_estimates_and_slices_are_as_shown(tmp_path: Path) -> None:
     assert saved.returncode == 0, saved.stderr
     told = run(tmp_path, "-m", "nkitools", "why", "run.json", "--element", "3,400")
     assert_shows(told.stdout, "...\n    a sum of 128 terms, the largest inf (number 5), 1 (number 0), 1 (number 1)")
+
+
+def test_the_cells_of_the_notebook_page_run(tmp_path: Path) -> None:
+    """In their order, as files of one session; the last value is a run with a page."""
+    cells = blocks(DOCS / "how-to" / "notebook.md", "python")
+    session = "from pathlib import Path\n\nnames = {}\nfor path in sorted(Path().glob('cell*.py')):\n"
+    session += "    exec(compile(path.read_text(), str(path.absolute()), 'exec'), names)\n"
+    for number, cell in enumerate(cells):
+        (tmp_path / f"cell{number}.py").write_text(cell)
+    (tmp_path / "session.py").write_text(session + "assert '<iframe' in names['run']._repr_html_()\n")
+    done = run(tmp_path, "session.py")
+    assert done.returncode == 0, done.stderr
