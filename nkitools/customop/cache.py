@@ -7,7 +7,6 @@ the same library at once; the lock is the operating system's, so it goes with th
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -53,6 +52,8 @@ def locked(name: str) -> Iterator[Path]:
             f"the cache {root} cannot be written ({error.strerror}); NKITOOLS_CACHE_DIR names another place"
         ) from error
     try:
+        import fcntl  # not on Windows, where nothing is built
+
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield root / name
     finally:
