@@ -9,13 +9,14 @@ from nkitools.history.device_loops import report_unequal_turns, report_unrolled
 from nkitools.history.overlaps import report_overlaps
 from nkitools.history.races import report_races
 from nkitools.history.speed import report_speed
+from nkitools.history.stale_rows import report_stale_rows
 from nkitools.record.columns import Columns
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 
 
 def judge(record: Record, reporter: Reporter, chip: Generation, dialect: DialectSemantics) -> None:
-    """NK510, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
+    """NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
 
     Nothing under ``rules="off"``.
     """
@@ -25,6 +26,7 @@ def judge(record: Record, reporter: Reporter, chip: Generation, dialect: Dialect
     if record.keeps_parts:
         report_races(record, columns, reporter)
     report_overlaps(columns, reporter)
+    report_stale_rows(columns, reporter)
     report_capacity(record, columns, reporter, chip, spills=dialect.spills)
     report_speed(columns, reporter, chip)
     report_unequal_turns(record, reporter)

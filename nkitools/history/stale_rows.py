@@ -1,0 +1,200 @@
+"""Instructions that mix what two turns of one line have written, as the later write was shorter (NK511).
+
+Most runs have no line that writes one tile on chip through views of different shapes, and are left at once. Of the
+others the instructions are gone through in order, and for each element of a tile it is kept which instruction wrote it
+last, and whether its value is, or was made of, one of an earlier turn. Forms of runs that were gone through are
+remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.element_boxes import boxes_text
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.last_writer import bytes_of
+from nkitools.record.record import Record
+from nkitools.record.reporter import Reporter
+from nkitools.record.rows import Access, Row
+from nkitools.rules.finding import report
+
+_MOST = 20_000  # instructions that are gone through
+_MOST_ELEMENTS = 1 << 22  # of all tiles that are followed
+_REMEMBERED = 256
+
+_known: dict[bytes, tuple[_Mixture, ...]] = {}
+
+
+class _Mixture(NamedTuple):
+    """An instruction that mixes turns: its operand, which elements of that are old, and the short write before it."""
+
+    position: int
+    operand: int
+    old: Array
+    written: int
+
+
+def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
+    """NK511, once for a line."""
+    firsts = _short_writes(columns)
+    if not firsts or columns.starts.size > _MOST:
+        return
+    form = _form(columns)
+    if form not in _known:
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        _known[form] = tuple(_Turns(columns, firsts).mixtures())
+    sites: set[int] = set()
+    for each in _known[form]:
+        row = columns.record.row(each.position)
+        if row.site not in sites:
+            sites.add(row.site)
+            _report(columns.record, reporter, row, each)
+
+
+def _short_writes(columns: Columns) -> list[int]:
+    """Return the positions of writes to tiles that are shorter than the one before by the same line."""
+    writes = np.flatnonzero(columns.of_plans(lambda plan: plan.written))
+    if not writes.size:
+        return []
+    layouts, positions = columns.layouts[writes], columns.positions[writes]
+    keys = columns.storages[writes] * (int(columns.sites.max(initial=0)) + 2) + columns.sites[positions] + 1
+    order = np.argsort(keys, kind="stable")
+    keys, layouts = keys[order], layouts[order]
+    at = np.flatnonzero((keys[1:] == keys[:-1]) & (layouts[1:] != layouts[:-1]))
+    pairs = zip(layouts[at].tolist(), layouts[at + 1].tolist(), positions[order[at + 1]].tolist(), strict=True)
+    return [
+        position
+        for before, after, position in pairs
+        if LAYOUTS[after].on_chip and LAYOUTS[after].elements < LAYOUTS[before].elements
+    ]
+
+
+def _form(columns: Columns) -> bytes:
+    """Return a digest of all that decides: the sites, and the views on storages by the order in which they came."""
+    storages = columns.storages
+    digest = blake2b(digest_size=16)
+    for part in (columns.heads, storages - storages.min(initial=0), columns.layouts, columns.byte_offsets):
+        digest.update(part.tobytes())
+    names = sorted((number, each.plan.name) for number, each in columns.record.plans.items())
+    digest.update(repr((names, [(site.file, site.line) for site in columns.record.sites.all])).encode())
+    return digest.digest()
+
+
+class _Tile:
+    """The elements of a tile: the position of the last write, and whether the values are of an earlier turn."""
+
+    def __init__(self, shape: tuple[int, ...], itemsize: int) -> None:
+        self.itemsize = itemsize
+        self.writer = np.full(prod(shape), -1, np.int64)
+        self.old = np.zeros(prod(shape), np.bool_)
+
+    def elements(self, access: Access) -> Array:
+        """Return the numbers of the elements of a view, in its shape."""
+        return (access.byte_offset + bytes_of(access.layout)).reshape(access.layout.shape) // self.itemsize
+
+
+class _Turns:
+    """The instructions of a run from the first short write on."""
+
+    def __init__(self, columns: Columns, short: list[int]) -> None:
+        self._record, self._sites = columns.record, columns.sites
+        self._replaced: dict[int, list[int]] = {position: [] for position in short}
+        self._tiles: dict[int, _Tile | None] = {}
+        self._room = _MOST_ELEMENTS
+
+    def mixtures(self) -> Iterator[_Mixture]:
+        """Yield the instructions that mix turns, in order."""
+        for position in range(self._record.count):
+            row = self._record.row(position)
+            if row.plan.names_only:
+                continue
+            accesses = row.accesses()
+            olds = []
+            for operand, access in enumerate(accesses):
+                old, written = (None, -1) if access.written else self._old(access)
+                olds.append(old)
+                if old is not None and old.any() and self._mixes(row, accesses, access, old):
+                    yield _Mixture(position, operand, old, written)
+            for access in accesses:
+                if access.written:
+                    self._write(row, access, olds)
+
+    def _tile(self, access: Access) -> _Tile | None:
+        """Return the tile of a view; None for HBM, tiles with an address, and where there is no room."""
+        if access.storage not in self._tiles:
+            known = self._record.storages.get(access.storage)
+            found = None
+            if known is not None and access.layout.on_chip and not known.has_address:
+                self._room -= prod(known.shape)
+                found = _Tile(known.shape, as_dtype(known.dtype).itemsize) if self._room >= 0 else None
+            self._tiles[access.storage] = found
+        tile = self._tiles[access.storage]
+        return None if tile is None or access.layout.reinterprets else tile
+
+    def _old(self, access: Access) -> tuple[Array | None, int]:
+        """Return which elements of a view are of an earlier turn, and the shorter write of the later one."""
+        tile = self._tile(access)
+        if tile is None:
+            return None, -1
+        elements = tile.elements(access)
+        writers = tile.writer[elements]
+        old, last = tile.old[elements], -1
+        for position in np.unique(writers).tolist():
+            earlier = np.isin(writers, self._replaced.get(position, []))
+            if earlier.any():
+                old, last = old | earlier, position
+        return old, last
+
+    def _mixes(self, row: Row, accesses: list[Access], read: Access, old: Array) -> bool:
+        """Return whether an instruction makes one element of old and new ones, or stores both."""
+        rows = old.reshape(old.shape[0], -1)
+        if row.plan.name.startswith("nc_matmul"):
+            return bool((rows.any(axis=0) & ~rows.all(axis=0)).any())
+        written = [each for each in accesses if each.written]
+        if any(not each.layout.on_chip for each in written):
+            return not bool(old.all())
+        least = min((each.layout.elements for each in written), default=read.layout.elements)
+        return least < read.layout.elements and bool((rows.any(axis=1) & ~rows.all(axis=1)).any())
+
+    def _write(self, row: Row, access: Access, olds: list[Array | None]) -> None:
+        tile = self._tile(access)
+        if tile is None:
+            return
+        elements = tile.elements(access)
+        if row.position in self._replaced:  # what it replaces a part of
+            before = np.unique(tile.writer[elements])
+            mine = before[before >= 0]
+            self._replaced[row.position] = mine[self._sites[mine] == self._sites[row.position]].tolist()
+        tile.writer[elements] = row.position
+        made = np.zeros(access.layout.shape, np.bool_)
+        if not row.plan.name.startswith("nc_matmul"):
+            for old in olds:
+                if old is not None and old.size == made.size and old.any():
+                    turned = "transpose" in row.plan.name
+                    made |= (old.reshape(old.shape[0], -1).T if turned else old).reshape(made.shape)
+                elif old is not None and made.shape[0] == old.shape[0] and old.any():
+                    rows = old.reshape(old.shape[0], -1).all(axis=1)
+                    made |= rows.reshape(-1, *[1] * (made.ndim - 1))
+        tile.old[elements] = made
+
+
+def _report(record: Record, reporter: Reporter, row: Row, found: _Mixture) -> None:
+    access = row.access(found.operand)
+    name = record.name_of(access.storage) or row.plan.operands[found.operand]
+    site = record.site_at(found.written) if found.written >= 0 else None
+    by = f": line {site.line} has written fewer elements in the later one" if site is not None else ""
+    message = (
+        f"{row.plan.name} mixes two turns: {boxes_text(name, found.old)} of what it reads of `{name}` is of an earlier "
+        f"turn than the rest{by}"
+    )
+    with reporter.placed(record.sites[row.site]):
+        report("NK511", message)
