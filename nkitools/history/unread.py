@@ -13,9 +13,11 @@ from nkitools.rules.finding import report
 _ON_CHIP = ("SBUF", "PSUM")
 
 
-def report_unread(record: Record, reporter: Reporter) -> None:
+def report_unread(record: Record, reporter: Reporter, *, named: bool = False) -> None:
     """NK513, once for a line, of a run whose results are known.
 
+    ``named``: only tiles that the kernel has a name for. Of the legacy dialect it is not documented which calls make a
+    tile beside their result.
     A run without results of its own is about something else. One that has found an error, or skipped a loop, has not
     shown what is read.
     """
@@ -34,7 +36,13 @@ def report_unread(record: Record, reporter: Reporter) -> None:
     lines: set[int] = set()
     for storage in lost:
         known = record.storages.get(storage)
-        if known is None or known.memory not in _ON_CHIP or known.has_address or storage in seen:
+        if (
+            known is None
+            or known.memory not in _ON_CHIP
+            or known.has_address
+            or storage in seen
+            or (named and not record.name_of(storage))
+        ):
             continue
         mine = writes & (columns.storages == storage)
         if not alone[mine].all():  # the instruction is there for what it writes beside

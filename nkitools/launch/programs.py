@@ -18,6 +18,7 @@ from nkitools.chip.numerics import Array
 from nkitools.dialects.versions import LanguageVersion
 from nkitools.history.after_run_rules import judge
 from nkitools.history.unread import report_unread
+from nkitools.history.unread_arguments import report_unread_arguments
 from nkitools.launch import settings
 from nkitools.launch.argument_misuse import check_use
 from nkitools.launch.arguments import Arguments
@@ -230,11 +231,20 @@ class Programs:
             inputs = (storage.id for storage in self.arguments.storages)
             check_effect(results, inputs, self.record, self.reporter)
         self.record.returned(tensors_of(results[0]))
-        if is_modern:  # which calls of the legacy dialect make a tile beside its result is not documented
-            report_unread(self.record, self.reporter)
+        report_unread(self.record, self.reporter, named=not is_modern)
+        if self.world is None:
+            report_unread_arguments(self.record, self.reporter, self._site(), self._inputs())
         self.arguments.finish()
         self.result = results[0]
         return self.arguments.leave(results[0])
+
+    def _site(self) -> Site:
+        """Return the first line of the kernel."""
+        code = getattr(self.launch.function, "__code__", None)
+        return Site(code.co_filename, code.co_firstlineno, None, code.co_name) if code else Site("", 0, None, "")
+
+    def _inputs(self) -> list[int]:
+        return [storage.id for storage in self.arguments.storages]
 
     def _report_changed_bodies(self) -> None:
         """NK622: bodies of loops on the device that have changed outer objects, though their source shows no change."""

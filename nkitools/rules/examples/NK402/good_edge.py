@@ -7,7 +7,7 @@ import numpy as np
 def kernel(x):
     out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
     i_p, i_f = nl.mgrid[0:128, 0:64]
-    tile = nl.load(x[i_p, i_f + 1])
+    tile = nl.add(nl.load(x[i_p, i_f]), nl.load(x[i_p, i_f + 1]))
     nl.store(out[i_p, i_f], tile)
     return out
 

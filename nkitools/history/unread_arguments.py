@@ -1,0 +1,98 @@
+"""Arguments of a kernel, and parts of them, that no instruction reads (NK513): another part is read by mistake."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from nkitools.chip.dtypes import as_dtype
+from nkitools.chip.element_boxes import boxes_text
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.record import Record, StorageRecord
+from nkitools.record.reporter import Reporter
+from nkitools.record.source_sites import Site
+from nkitools.rules.finding import report
+
+_MOST_VIEWS = 4096
+_MOST_ELEMENTS = 1 << 24
+
+Views = tuple[tuple[int, int], ...]
+"""Numbers of layouts, and the byte offsets of views."""
+
+
+def report_unread_arguments(record: Record, reporter: Reporter, kernel: Site, inputs: list[int]) -> None:
+    """NK513, once for an argument; at the last line that reads another part of it, else at the ``kernel``.
+
+    ``inputs``: the storages of the arguments; those of integers may hold lengths and places. What an access with a mask
+    may reach counts as read. A run that reads indices or addresses on the device shows only what these arguments need.
+    """
+    if record.beside.indices or record.beside.flow:
+        return
+    own = [each for each in record.outputs if not record.storages[each.storage].is_given]
+    if reporter.level == "off" or not own or record.skipped_loop or reporter.findings.has_error:
+        return
+    columns = Columns(record)
+    if not columns.plans.size:
+        return
+    writes, storages = columns.of_plans(lambda plan: plan.written), columns.storages
+    seen = record.printed | {access.storage for access in record.outputs}
+    for storage in inputs:
+        known, mine = record.storages.get(storage), storages == storage
+        if (
+            known is None
+            or not known.shape
+            or not as_dtype(known.dtype).is_float
+            or storage in seen
+            or (mine & writes).any()
+        ):
+            continue
+        left = _unread(known, _views(columns, mine))
+        if left is None:
+            continue
+        name, at = record.name_of(storage), columns.positions[mine]
+        site = record.sites[int(columns.sites[at[-1]])] if at.size else kernel
+        what = boxes_text(name, left) if at.size else name
+        with reporter.placed(site):
+            report("NK513", f"nothing reads `{what}` of the argument `{name}`" if at.size else _whole(known, name))
+
+
+def _whole(known: StorageRecord, name: str) -> str:
+    return f"nothing reads the argument `{name}` ({known.dtype} {list(known.shape)})"
+
+
+def _views(columns: Columns, mine: Array) -> Views:
+    """Return the views of a storage that are read, each once."""
+    pairs = np.stack((columns.layouts[mine], columns.byte_offsets[mine]), axis=1)
+    return tuple(map(tuple, np.unique(pairs, axis=0).tolist())) if pairs.size else ()
+
+
+def _unread(known: StorageRecord, views: Views) -> Array | None:
+    """Return the elements of an argument that no view has; None where each has one, or there are too many."""
+    size = prod(known.shape)
+    if size > _MOST_ELEMENTS or len(views) > _MOST_VIEWS or not size:
+        return None
+    if any(LAYOUTS[layout].elements >= size for layout, _ in views):
+        return None
+    itemsize = as_dtype(known.dtype).itemsize
+    return _outside(known.shape, itemsize, views)
+
+
+@lru_cache(maxsize=256)
+def _outside(shape: tuple[int, ...], itemsize: int, views: Views) -> Array | None:
+    """Return the elements of a tensor that are in no view; None where there are none. The same forms come often."""
+    read = np.zeros(prod(shape), np.bool_)
+    for number, offset in views:
+        layout = LAYOUTS[number]
+        steps = [stride // itemsize for stride in layout.strides]
+        if layout.reinterprets or any(stride % itemsize for stride in (*layout.strides, offset)):
+            return None
+        reach = [(extent - 1) * step for extent, step in zip(layout.shape, steps, strict=True)]
+        first = offset // itemsize
+        if first + sum(min(0, each) for each in reach) < 0 or first + sum(max(0, each) for each in reach) >= read.size:
+            return None  # a view whose mask leaves out what lies outside
+        np.ndarray(layout.shape, np.bool_, read, first, tuple(steps))[...] = True
+    return None if read.all() else ~read.reshape(shape)
