@@ -20,6 +20,9 @@ from nkitools.rules.finding import report
 _MOST_VIEWS = 4096
 _MOST_ELEMENTS = 1 << 24
 
+_OTHER_PART = "Look at the start and the length of each load, and at the number of turns; or pass only what is needed."
+_NO_ARGUMENT = "Read it where it is meant, or leave the argument out."
+
 Views = tuple[tuple[int, int], ...]
 """Numbers of layouts, and the byte offsets of views."""
 
@@ -55,13 +58,12 @@ def report_unread_arguments(record: Record, reporter: Reporter, kernel: Site, in
             continue
         name, at = record.name_of(storage), columns.positions[mine]
         site = record.sites[int(columns.sites[at[-1]])] if at.size else kernel
-        what = boxes_text(name, left) if at.size else name
+        if at.size:
+            message, remedy = f"nothing reads `{boxes_text(name, left)}` of the argument `{name}`", _OTHER_PART
+        else:
+            message, remedy = f"nothing reads the argument `{name}` ({known.dtype} {list(known.shape)})", _NO_ARGUMENT
         with reporter.placed(site):
-            report("NK513", f"nothing reads `{what}` of the argument `{name}`" if at.size else _whole(known, name))
-
-
-def _whole(known: StorageRecord, name: str) -> str:
-    return f"nothing reads the argument `{name}` ({known.dtype} {list(known.shape)})"
+            report("NK513", message, remedy=remedy)
 
 
 def _views(columns: Columns, mine: Array) -> Views:

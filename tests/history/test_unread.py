@@ -95,3 +95,35 @@ def test_a_run_without_results_is_about_something_else() -> None:
         nl.load(x)
 
     assert nkitools.simulate(kernel, X, rules="report").findings == []
+
+
+def of_arguments(kernel: Any, *arrays: Any) -> list[tuple[int, str]]:
+    """Return what is found in a kernel, as line and sentence."""
+    run = nkitools.simulate(kernel, *arrays, rules="report")
+    return [(each.line, each.message) for each in run.findings if each.rule == "NK513"]
+
+
+def test_arguments_that_are_read_in_part_or_not_at_all() -> None:
+    """With the part, at the last line that reads another one; a whole argument at the kernel."""
+
+    def kernel(x: Any, bias: Any) -> Any:
+        out = nl.ndarray((128, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x[:, 0:32])
+        nl.store(out, tile)
+        return out
+
+    assert of_arguments(kernel, X, X.copy()) == [
+        (line_of(kernel, "nl.load"), "nothing reads `x[0:128, 32:64]` of the argument `x`"),
+        (kernel.__code__.co_firstlineno, "nothing reads the argument `bias` (float32 [128, 64])"),
+    ]
+
+
+def test_arguments_that_are_read() -> None:
+    """By several views together, in steps, with a mask; integers and what is chosen by an index do not count."""
+
+    def kernel(x: Any, rows: Any) -> Any:
+        out = nl.ndarray((128, 32), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.add(nl.load(x[:, 0:64:2]), nl.load(x[:, 1:64:2])))
+        return out
+
+    assert of_arguments(kernel, X, np.ones((4, 4), np.int32)) == []
