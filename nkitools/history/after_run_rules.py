@@ -11,18 +11,17 @@ from nkitools.history.races import report_races
 from nkitools.history.speed import report_speed
 from nkitools.history.stale_rows import report_stale_rows
 from nkitools.record.columns import Columns
-from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 
 
-def judge(record: Record, reporter: Reporter, chip: Generation, dialect: DialectSemantics) -> None:
+def judge(columns: Columns, reporter: Reporter, chip: Generation, dialect: DialectSemantics) -> None:
     """NK510, NK511, NK202, NK203, NK701 to NK704, NK709; of several programs NK502, NK508, NK514.
 
     Nothing under ``rules="off"``.
     """
     if reporter.level == "off":
         return
-    columns = Columns(record)
+    record = columns.record
     if record.keeps_parts:
         report_races(record, columns, reporter)
     report_overlaps(columns, reporter)

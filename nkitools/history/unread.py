@@ -13,7 +13,7 @@ from nkitools.rules.finding import report
 _ON_CHIP = ("SBUF", "PSUM")
 
 
-def report_unread(record: Record, reporter: Reporter, *, named: bool = False) -> None:
+def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) -> None:
     """NK513, once for a line, of a run whose results are known.
 
     ``named``: only tiles that the kernel has a name for. Of the legacy dialect it is not documented which calls make a
@@ -21,10 +21,10 @@ def report_unread(record: Record, reporter: Reporter, *, named: bool = False) ->
     A run without results of its own is about something else. One that has found an error, or skipped a loop, has not
     shown what is read.
     """
+    record = columns.record
     own = [each for each in record.outputs if not record.storages[each.storage].is_given]
     if reporter.level == "off" or not own or record.skipped_loop or reporter.findings.has_error:
         return
-    columns = Columns(record)
     if not columns.plans.size:
         return
     writes = columns.of_plans(lambda plan: plan.written)

@@ -12,7 +12,7 @@ from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
-from nkitools.record.record import Record, StorageRecord
+from nkitools.record.record import StorageRecord
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import Site
 from nkitools.rules.finding import report
@@ -27,21 +27,23 @@ Views = tuple[tuple[int, int], ...]
 """Numbers of layouts, and the byte offsets of views."""
 
 
-def report_unread_arguments(record: Record, reporter: Reporter, kernel: Site, inputs: list[int]) -> None:
+def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, inputs: list[int]) -> None:
     """NK513, once for an argument; at the last line that reads another part of it, else at the ``kernel``.
 
     ``inputs``: the storages of the arguments; those of integers may hold lengths and places. What an access with a mask
     may reach counts as read. A run that reads indices or addresses on the device shows only what these arguments need.
     """
+    record = columns.record
     if record.beside.indices or record.beside.flow:
         return
     own = [each for each in record.outputs if not record.storages[each.storage].is_given]
     if reporter.level == "off" or not own or record.skipped_loop or reporter.findings.has_error:
         return
-    columns = Columns(record)
     if not columns.plans.size:
         return
     writes, storages = columns.of_plans(lambda plan: plan.written), columns.storages
+    if not np.isin(storages[~writes], inputs).any():
+        return  # a kernel that reads no argument at all tries something out
     seen = record.printed | {access.storage for access in record.outputs}
     for storage in inputs:
         known, mine = record.storages.get(storage), storages == storage

@@ -38,6 +38,7 @@ from nkitools.launch.shared_tensors import check_shared
 from nkitools.launch.signatures import bind, signature_of
 from nkitools.launch.tracebacks import hands_over
 from nkitools.launch.watch_option import probed
+from nkitools.record.columns import Columns
 from nkitools.record.pauses import Pauses
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
@@ -222,7 +223,8 @@ class Programs:
         if self.record.changed_bodies:
             self._report_changed_bodies()
         check_shared(self.shared, self.programs, self.record, self.reporter)
-        judge(self.record, self.reporter, self.generation, self.launch.dialect)
+        columns = Columns(self.record)
+        judge(columns, self.reporter, self.generation, self.launch.dialect)
         if self.launch.schedule is not None:
             check_schedule(self.launch.schedule, self.record, self.reporter)
         is_modern = self.launch.dialect.has_known_issues
@@ -231,9 +233,9 @@ class Programs:
             inputs = (storage.id for storage in self.arguments.storages)
             check_effect(results, inputs, self.record, self.reporter)
         self.record.returned(tensors_of(results[0]))
-        report_unread(self.record, self.reporter, named=not is_modern)
+        report_unread(columns, self.reporter, named=not is_modern)
         if self.world is None:
-            report_unread_arguments(self.record, self.reporter, self._site(), self._inputs())
+            report_unread_arguments(columns, self.reporter, self._site(), self._inputs())
         self.arguments.finish()
         self.result = results[0]
         return self.arguments.leave(results[0])
