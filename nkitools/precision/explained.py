@@ -7,11 +7,13 @@ How far these errors spread, cancel and grow is then what the instructions make 
 
 from __future__ import annotations
 
+from contextvars import Context
 from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 
+from nkitools import options
 from nkitools.chip.numerics import Array
 from nkitools.chip.rounding_noise import with_noise
 from nkitools.launch.second_run import Again
@@ -28,7 +30,17 @@ def explained_errors(run: Run) -> ExplainedErrors:
     """Return the errors that a run of this process explains.
 
     ValueError for a run that cannot be repeated: of ranks, out of a file or of a device, with other arguments by now.
+    No collector and no watch of the caller looks at the runs that are made here.
     """
+    return Context().run(_apart, run)
+
+
+def _apart(run: Run) -> ExplainedErrors:
+    with options.override(watch=None, replay="off", schedule_seed=None):
+        return _explained_errors(run)
+
+
+def _explained_errors(run: Run) -> ExplainedErrors:
     again = run.again
     if not isinstance(again, Again) or run.records:
         raise ValueError(f"{run.kernel}: a tolerance is known of runs that this process has simulated, without ranks")

@@ -42,7 +42,14 @@ class Summary:
         _show_watches(terminalreporter, [plain["watched"] for _, plain in self._told if plain["watched"] is not None])
         directory = options.value("report")
         where = f"; report in {directory}" if directory else ""
-        terminalreporter.write_line(f"nki: {_sum(plain for _, plain in self._told).sentence()}{where}")
+        total = _sum(plain for _, plain in self._told)
+        terminalreporter.write_line(f"nki: {total.sentence()}{where}")
+        if not self._failed and options.value("why") != "off":
+            from nkitools.report.never_met import sentence
+
+            missing = sentence(total.met)
+            if missing:
+                terminalreporter.write_line(f"nki: {missing}")
 
 
 def _sum(told: Iterable[dict[str, Any]]) -> Tally:

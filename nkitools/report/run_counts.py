@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nkitools.chip.host_memory import size_text
+from nkitools.report import never_met
 from nkitools.report.excerpt import excerpt
 from nkitools.report.folded_finding import FoldedFinding
 
@@ -34,6 +35,7 @@ class Tally:
     findings: dict[str, FoldedFinding] = field(default_factory=dict)
     left_out: int = 0
     peak_bytes: int = 0  # of the run that took the most memory
+    met: dict[str, dict[str, bool]] = field(default_factory=dict)  # by kernel, see `nkitools.report.never_met`
 
     def add(self, runs: Iterable[Run], base: str) -> None:
         """Count ``runs``; files below the directory ``base`` are named relative to it."""
@@ -42,6 +44,7 @@ class Tally:
             self.prints += len(run.prints)
             self.left_out += run.findings_left_out
             self.peak_bytes = max(self.peak_bytes, run.peak_bytes)
+            never_met.merge(self.met, {run.kernel: never_met.met_by(run)})
             ended_by = getattr(run.error, "finding", None)
             expected = {id(finding) for finding in run.expected}
             for finding in run.findings:
@@ -67,6 +70,7 @@ class Tally:
         self.prints += other.prints
         self.left_out += other.left_out
         self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
+        never_met.merge(self.met, other.met)
         for key, finding in other.findings.items():
             known = self.findings.get(key)
             if known is None:
@@ -111,7 +115,7 @@ class Tally:
     def from_plain(cls, plain: dict[str, Any]) -> Tally:
         """Return what ``as_plain`` made."""
         findings = {key: FoldedFinding.from_plain(finding) for key, finding in plain["findings"].items()}
-        return cls(plain["kernels"], plain["prints"], findings, plain["left_out"], plain["peak_bytes"])
+        return cls(plain["kernels"], plain["prints"], findings, plain["left_out"], plain["peak_bytes"], plain["met"])
 
 
 def tally_of(runs: Iterable[Run], base: str) -> Tally:
