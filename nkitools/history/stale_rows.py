@@ -193,7 +193,7 @@ def _report(record: Record, reporter: Reporter, row: Row, found: _Mixture) -> No
     site = record.site_at(found.written) if found.written >= 0 else None
     by = f": line {site.line} has written fewer elements in the later one" if site is not None else ""
     message = (
-        f"{row.plan.name} mixes two turns: {boxes_text(name, found.old)} of what it reads of `{name}` is of an earlier "
+        f"{row.plan.name} mixes two turns: of its operand `{name}`, {boxes_text(name, found.old)} is of an earlier "
         f"turn than the rest{by}"
     )
     with reporter.placed(record.sites[row.site]):

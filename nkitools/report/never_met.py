@@ -1,4 +1,4 @@
-"""What the tests of a session never met: no partial last tile, never more than one program, K never beyond one tile."""
+"""Cases that the tests of a session never met: no partial last tile, never two programs, K never beyond a tile."""
 
 from __future__ import annotations
 

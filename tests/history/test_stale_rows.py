@@ -56,7 +56,7 @@ def stored(x: Any) -> Any:
 
 def test_columns_that_have_travelled() -> None:
     """At the line that sums them, with the columns, and the line that has written fewer where that is known."""
-    message = "tensor_reduce mixes two turns: powers[0:128, 32:64] of what it reads of `powers` is of an earlier turn"
+    message = "tensor_reduce mixes two turns: of its operand `powers`, powers[0:128, 32:64] is of an earlier turn"
     assert found(through_a_copy) == [(line_of(through_a_copy, "tensor_reduce"), f"{message} than the rest")]
 
 
