@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ class Summary:
     """Minimum, maximum and mean of the finite elements (None where there are none), and counts of the others.
 
     Unwritten elements count as nothing else. ``corners``: up to three elements from each end of each axis. ``blocks``:
-    the coarse picture, of at most 32 x 32 blocks.
+    the coarse picture, of at most 32 x 32 blocks; none at all in a summary of numbers only.
     """
 
     minimum: float | None
@@ -93,6 +93,18 @@ def counts_of(numbers: Array, unwritten: Array | None = None) -> Counts:
         low, high = float(some.min(initial=np.inf)), float(some.max(initial=-np.inf))
         total = float(np.sum(some, dtype=np.float64))
         return Counts(low, high, total, some.size, nan, known.size - some.size - nan, numbers.size - known.size)
+
+
+_NO_BLOCKS = Blocks(
+    *(np.zeros(0, np.int64) for _ in range(2)),
+    *(np.zeros((0, 0), np.float32) for _ in range(3)),
+    *(np.zeros((0, 0), np.bool_) for _ in range(3)),
+)
+
+
+def numbers_only(values: Array, unwritten: Array | None = None) -> Summary:
+    """Return the summary of an array without its picture, which takes most of the memory of a summary."""
+    return replace(summary_of(values, unwritten, means_only=True), blocks=_NO_BLOCKS)
 
 
 def summary_of(values: Array, unwritten: Array | None = None, *, means_only: bool = False) -> Summary:

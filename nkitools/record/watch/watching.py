@@ -2,6 +2,7 @@
 
 Nothing here runs unless a watch is on: the record of a run then has an observer that looks at the writes of each
 instruction. The values are kept up to a budget of bytes. Later values are kept as summaries, and the run counts those.
+After many summaries (`MOST_PICTURES`) the pictures of further ones would fill the memory: these have numbers only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nkitools.chip.numerics import Array
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import MEMORY_NAMES
 from nkitools.record.loop_counters import Moment, moment_of
-from nkitools.record.prints.summaries import summary_of
+from nkitools.record.prints.summaries import numbers_only, summary_of
 from nkitools.record.record import Observer, Record
 from nkitools.record.rows import Access, Row
 from nkitools.record.run_listeners import added
@@ -29,6 +30,7 @@ from nkitools.record.source_sites import Site, author_frame
 from nkitools.record.watch.written import Written
 
 BUDGET = 256 << 20  # bytes of values of one run that a watch keeps, unless it says otherwise
+MOST_PICTURES = 1 << 14  # summaries of a run that have a picture, up to 15 KiB: later ones have their numbers only
 
 Wanted = Callable[[str, str, int], bool]
 """Decides from a tensor's name, and the file and line of an instruction, whether its write is kept."""
@@ -163,7 +165,8 @@ class WatchedValues(Observer):
         if self._afford(watches, value.nbytes + (0 if unwritten is None else unwritten.nbytes)):
             value = _copied(value, unwritten)
         else:
-            reduced = summary_of(value, unwritten)
+            summarised = summary_of if record.reduced_writes < MOST_PICTURES else numbers_only
+            reduced = summarised(value, unwritten)
             record.reduced_writes += 1
         return Written(
             position,

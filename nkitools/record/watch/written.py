@@ -16,7 +16,7 @@ class Written:
     ``position``: which instruction of its record that is, -1 for values from before the first one (`Record.inputs`).
     ``value``: the elements of the destination, in the dtype that they have there (in full precision float32), or None
     where the budget was used up: then only the ``summary`` is left, which every other write has, too (of its blocks the
-    means are kept then, not the extremes). ``unwritten``:
+    means are kept then, not the extremes, and none after many). ``unwritten``:
     which elements were never written (under a mask, say), None where there are none.
     ``storage``, ``byte_offset`` and ``strides`` (in bytes) are its place in its tensor, of ``tensor_shape``. Where
     an index on the device chooses the elements (scatter), it is all of the tensor, and ``scattered``. ``callers`` are

@@ -18,6 +18,8 @@ from nkitools.dialects.modern import language as nl
 from nkitools.record.record import Record
 from nkitools.record.watch.watching import watching
 from nkitools.record.watch.written import Written
+from nkitools.report.page.page_data import Gathering
+from nkitools.report.page.tiles import LEFT_OUT
 from tests.history.test_races import line_of
 
 X = np.arange(3 * 128 * 4, dtype=np.float32).reshape(3 * 128, 4)
@@ -227,6 +229,23 @@ class TestBudget:
         assert (summary.minimum, summary.maximum, summary.size) == (half.min(), half.max(), half.size)
         assert summary.mean == pytest.approx(half.mean(dtype=np.float64))
         np.testing.assert_array_equal(summary.corners, half[[0, 1, 2, 125, 126, 127]])
+
+    def test_after_many_summaries_only_numbers_are_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Minimum, maximum, mean and corners stay right; the picture is none, and the page says so."""
+        monkeypatch.setattr("nkitools.record.watch.watching.MOST_PICTURES", 4)
+        with watching(budget=0):
+            run = nkitools.simulate(halved, X)
+        pictured = [each.summary.blocks.low.size > 0 for each in run.writes]
+        assert pictured.index(False) < len(pictured)
+        assert pictured == sorted(pictured, reverse=True)
+        summary, half = run.writes[-1].summary, X[256:] / 2
+        assert (summary.minimum, summary.maximum, summary.size) == (half.min(), half.max(), half.size)
+        assert summary.mean == pytest.approx(half.mean(dtype=np.float64))
+        np.testing.assert_array_equal(summary.corners, half[[0, 1, 2, 125, 126, 127]])
+        found = Gathering(run, None)
+        kept = found.columns["tile.quality"][found.columns["write.tile"]] != LEFT_OUT
+        assert kept.tolist() == pictured
+        assert found.tables["left_out"] >= pictured.count(False)
 
     def test_each_watch_has_its_own_budget(self) -> None:
         """One who wants a single tensor gets it by value, whoever else has used up what they had for all."""
