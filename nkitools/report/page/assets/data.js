@@ -43,6 +43,12 @@ export function tile(number) {
 
 export const isLeftOut = (number) => columns["tile.quality"][number] === LEFT_OUT;
 
+// The cell of a tile that holds an element: cell i begins at element floor(i * down / rows).
+export function cellAt({ rows, columns, down, across }, row, column) {
+  const of = (element, cells, elements) => Math.min(cells - 1, Math.max(0, Math.floor(((element + 1) * cells - 1) / Math.max(1, elements))));
+  return [of(row, rows, down), of(column, columns, across)];
+}
+
 // What the numbers of a tile are, in a sentence.
 export function qualityText({ quality, rows, columns: across, down, across: wide }) {
   if (quality === EXACT) return "Every element as it is.";

@@ -1,10 +1,11 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  GIVEN, NEVER_WRITTEN, consumersOf, count, dtypeOf, isLeftOut, nameOf, leftOutText, numbers, numbersText, operandsOf, othersOf, placeText, planOf, prints,
+  GIVEN, NEVER_WRITTEN, cellAt, consumersOf, count, dtypeOf, isLeftOut, nameOf, leftOutText, numbers, numbersText, operandsOf, othersOf, placeText, planOf, prints,
   region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, writes, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
+import { download } from "./npy.js";
 import { grid, span } from "./numbers.js";
 import { isStrange, isWrong, itemsAt, seriesOf, step, turn } from "./series.js";
 import { showItem, showPosition } from "./choose.js";
@@ -251,9 +252,7 @@ function firstCell(number) {
 }
 
 function facts(item, told, found, [row, column]) {
-  const jump = (flat) => set({ cell: [
-    Math.min(found.rows - 1, Math.floor((Math.floor(flat / found.across) * found.rows) / found.down)),
-    Math.min(found.columns - 1, Math.floor(((flat % found.across) * found.columns) / found.across))] });
+  const jump = (flat) => set({ cell: cellAt(found, Math.floor(flat / found.across), flat % found.across) });
   const fact = (name, value, ...classes) => h("div", {}, h("dt", {}, name), h(["dd", ...classes].join("."), {}, value));
   return h("dl.facts", {},
     fact("minimum", shown(told.low)), fact("maximum", shown(told.high)), fact("mean", shown(told.mean)),
@@ -261,7 +260,7 @@ function facts(item, told, found, [row, column]) {
     fact("infinite", grouped(told.inf), told.inf ? "inf" : "ok"),
     fact(item.masked ? "masked" : "unwritten", grouped(told.unwritten), told.unwritten ? "unwritten" : "ok"),
     found.rows > 0 && fact("cell", `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`),
-    told.largest >= 0 && h("div", {}, h("dt", {}, "go to"), h("dd", {}, h("button.link", { onclick: () => jump(told.largest) }, "largest"))));
+    told.largest >= 0 && h("div", {}, h("dt", {}, "go to"), h("dd", {}, h("button.link", { onclick: () => jump(told.largest) }, "largest"), " ", download(item))));
 }
 
 // Where what was read came from, and who read what was written.

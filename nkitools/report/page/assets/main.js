@@ -1,6 +1,6 @@
 // The page: its parts put together.
 import { fill, h } from "./dom.js";
-import { count, numbers, prints, run, tile, writes } from "./data.js";
+import { count, numbers, operandsOf, othersOf, prints, run, sourcesOf, tile, writes } from "./data.js";
 import * as findings from "./findings.js";
 import * as inspector from "./inspector.js";
 import * as instructions from "./instructions.js";
@@ -9,6 +9,9 @@ import * as memory from "./memory.js";
 import * as arrays from "./outputs.js";
 import * as overview from "./overview.js";
 import * as printed from "./prints.js";
+import { follow, keepAddress } from "./links.js";
+import { npyOfItem } from "./npy.js";
+import * as search from "./search.js";
 import * as source from "./source.js";
 import { listen, set, state } from "./state.js";
 import { counted, grouped } from "./words.js";
@@ -44,7 +47,7 @@ function top() {
   const about = [chip, target, precision === "full" && "full precision", counted(count, "instruction")].filter(Boolean).join(" · ");
   return h("header.top", {}, h("h1", {}, kernel), verdict(), h("span.sub", {}, about),
     run.title && run.title !== kernel && h("span.sub.test", {}, run.title),
-    h("button.go.keys", { onclick: () => help.showModal() }, "Keys ", h("kbd", {}, "?")));
+    search.element, h("button.go.keys", { onclick: () => help.showModal() }, "Keys ", h("kbd", {}, "?")));
 }
 
 const tabs = h("div.tabs", { role: "tablist", "aria-label": "Panes" });
@@ -83,9 +86,16 @@ listen((changed) => {
 listenToKeys(PANES, (found) => set({ tab: found.name }));
 showPane();
 inspector.begin();
-source.begin();
-window.nkitools = { run, tile, numbers, writes }; // for those who open the console
+if (!follow()) source.begin();
+keepAddress();
+window.nkitools = { run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
 document.documentElement.dataset.ready = "yes";
+// On paper: the verdict, the findings and the pictures of the outputs, whatever is open on the screen.
+addEventListener("beforeprint", () => {
+  for (const each of [overview, findings, arrays]) each.draw();
+  fill(pane, h("h2", {}, "Overview"), overview.element, h("h2", {}, "Findings"), findings.element, h("h2", {}, "Outputs"), arrays.outputs);
+});
+addEventListener("afterprint", showPane);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   drawn.clear(); // what is drawn on a canvas has the colours of the other one
   inspector.begin();

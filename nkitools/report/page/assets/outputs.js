@@ -1,6 +1,6 @@
 // Arguments and results; each result beside what it should be, with the difference and who wrote it.
 import { canvas, color, fill, h } from "./dom.js";
-import { numbers, numbersText, placeText, run, tile, turnText, writeAt } from "./data.js";
+import { cellAt, numbers, numbersText, placeText, run, tile, turnText, writeAt } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
 import { showArray, showPosition } from "./choose.js";
 import { nameOfOutput, toleranceText } from "./overview.js";
@@ -25,8 +25,8 @@ function figure(title, array, number, kind = "", low = null, high = null, at = n
 
 // The cell of a tile that holds an element, by its place in the flattened array.
 function cellOf(number, flat) {
-  const { rows, columns, down, across } = tile(number);
-  return [Math.floor((Math.floor(flat / across) * rows) / down), Math.floor(((flat % across) * columns) / across)];
+  const found = tile(number);
+  return cellAt(found, Math.floor(flat / found.across), flat % found.across);
 }
 
 function output(each) {
