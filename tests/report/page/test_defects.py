@@ -87,11 +87,13 @@ _OVERLAPS = """return [...document.querySelectorAll('.line')].filter((row) => {
         return a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1; }));
     }).length"""
 _CONTRAST = """const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
-    const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    const light = (c) => c.slice(0, 3).map((v) => v / 255)
+        .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
         .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
     const back = (e) => { for (let p = e; p; p = p.parentElement) { const c = rgb(getComputedStyle(p).backgroundColor);
         if (c.length < 4 || c[3] > 0.99) return light(c); } return 1; };
-    return Math.min(...[...document.querySelectorAll('.line .number, .numbers th, .hint, .sub, .badge, .pill')].map((e) => {
+    const words = '.line .number, .numbers th, .hint, .sub, .badge, .pill';
+    return Math.min(...[...document.querySelectorAll(words)].map((e) => {
         const [a, b] = [light(rgb(getComputedStyle(e).color)), back(e)];
         return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); }))"""
 
