@@ -40,6 +40,8 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _CHANGES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
 _FRAMES = frozenset({"__dict__", "__globals__", "__closure__", "__code__", "__defaults__", "f_globals", "f_locals"})
 
+_SHOWN = ("_should_repr_global_name", "_saferepr")  # pytest's functions that a rewritten assertion calls with a value
+
 _MISSING = object()
 Lookup = Callable[[], Any]
 
@@ -203,6 +205,8 @@ class _Judgement:
         for at, each in enumerate(instructions):
             name = each.argval
             if each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name not in stored:
+                if at and instructions[at - 1].argval in _SHOWN:
+                    continue  # only shown, and only where the assertion fails
                 self._global(name, function, instructions[at + 1 :])
             elif each.opname == "IMPORT_NAME":
                 raise Impure(f"{function.__qualname__} imports {name} while it runs")
