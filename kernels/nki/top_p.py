@@ -89,10 +89,13 @@ def top_p(logits, drawn, p):
         nisa.memset(dst=begun[:, 0:1], value=1.0)
         ends = _running_sums(kept)[:, : CANDIDATES - 1]
         nisa.tensor_scalar(dst=begun[:, 1:], data=ends, op0=nl.less_equal, operand0=number)
-        begun = nl.multiply(begun, nl.greater(kept, 0.0, dtype=nl.float32))
-        is_drawn = nl.copy(begun)
+        candidates = nl.multiply(begun, nl.greater(kept, 0.0, dtype=nl.float32))
+        is_drawn = nl.copy(candidates)
         nisa.tensor_tensor(
-            dst=is_drawn[:, : CANDIDATES - 1], data1=begun[:, : CANDIDATES - 1], data2=begun[:, 1:], op=nl.subtract
+            dst=is_drawn[:, : CANDIDATES - 1],
+            data1=candidates[:, : CANDIDATES - 1],
+            data2=candidates[:, 1:],
+            op=nl.subtract,
         )
         chosen = nl.multiply(is_drawn, where)
         token = nl.ndarray((height, 1), dtype=nl.uint32, buffer=nl.sbuf)

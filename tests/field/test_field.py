@@ -35,7 +35,7 @@ import time
 
 import numpy as np
 import pytest
-from kernels.double import double
+from doubles.double import double
 
 import nki
 
@@ -126,7 +126,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkout")
     for file, text in {
         ".git/HEAD": "",
-        "src/kernels/double.py": KERNELS,
+        "src/doubles/double.py": KERNELS,
         "test/test_double.py": TESTS,
         "test/test_broken.py": "import no_such_library\n",
         "pytest.ini": "[pytest]\n",
@@ -152,13 +152,13 @@ def test_outcomes(suite: Path) -> None:
     expected = dict(EXPECTED) if sys.platform == "linux" else EXPECTED | {"test_takes_too_much": "passed"}
     assert {test: each["kind"] for test, each in found.items()} == expected
     refusal = found["test_refused"]["refusal"]
-    assert (refusal["rule"], refusal["place"]) == ("NK109", "src/kernels/double.py:10")
+    assert (refusal["rule"], refusal["place"]) == ("NK109", "src/doubles/double.py:10")
     assert found["test_refused"]["message"] == "SuiteError: the kernel failed"
     assert found["test_dies"]["message"] == "the process ended by SIGSEGV"
     assert kept["uncollected"] == ["test/test_broken.py: ModuleNotFoundError: No module named 'no_such_library'"]
     assert done.returncode == 1
     assert "passed           2   16.7%" in done.stdout
-    assert "refused 1: NK109 at src/kernels/double.py:10" in done.stdout
+    assert "refused 1: NK109 at src/doubles/double.py:10" in done.stdout
 
 
 @pytest.mark.process
