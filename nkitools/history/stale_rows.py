@@ -173,7 +173,10 @@ class _Turns:
         if row.position in self._replaced:  # what it replaces a part of
             before = np.unique(tile.writer[elements])
             mine = before[before >= 0]
-            self._replaced[row.position] = mine[self._sites[mine] == self._sites[row.position]].tolist()
+            mine = mine[self._sites[mine] == self._sites[row.position]]
+            # One call may issue a copy of all and a masked instruction onto it: that is one turn.
+            name = row.plan.name
+            self._replaced[row.position] = [each for each in mine.tolist() if self._record.row(each).plan.name == name]
         tile.writer[elements] = row.position
         made = np.zeros(access.layout.shape, np.bool_)
         if not row.plan.name.startswith("nc_matmul"):

@@ -94,7 +94,7 @@ def test_tensors_of_the_legacy_dialect() -> None:
         return out
 
     run = nkitools.simulate(kernel, X, rules="report")
-    assert {finding.rule for finding in run.findings} <= {"NK612"}
+    assert {finding.rule for finding in run.findings} <= {"NK612", "NK513"}
     tile, beyond, blocks = found
     assert tile.splitlines()[0] == "<tensor `tile` (SBUF, float32 [8, 4]) at (0, 0), rows 0..5 of 8 written>"
     assert beyond == "<tile [8, 4] of tensor `x` (HBM, float32 [8, 4]), partly outside of it or chosen when it is used>"

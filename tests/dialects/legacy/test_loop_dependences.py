@@ -56,6 +56,11 @@ def _after(order: Any, steps: list[Step]) -> Any:
     return run(kernel, (X,))
 
 
+def _without_513(done: Any) -> list[Any]:
+    """Findings of a run but for columns of `X` that a kernel does not read."""
+    return [each for each in done.findings if each.rule != "NK513"]
+
+
 places = st.tuples(st.integers(0, 3), st.integers(0, 8))
 kinds = st.sampled_from(["copy", "load", "add", "add its own", "multiply"])
 steps = st.tuples(kinds, places, places, st.integers(1, 4))
@@ -66,7 +71,7 @@ def test_a_loop_without_findings_may_run_in_any_order(found: list[Step], order: 
     """Its results are those of every other order, up to rounding of sums and products."""
     done = _after(None, found)
     if not [each for each in done.findings if each.rule == "NK501"]:
-        assert done.findings == []
+        assert _without_513(done) == []
         np.testing.assert_allclose(done.outputs, _after(order, found).outputs, rtol=1e-5, atol=1e-5)
 
 
@@ -105,7 +110,7 @@ def test_sums_into_psum_and_sbuf_are_no_dependence() -> None:
         return out
 
     done = run(kernel, (X,))
-    assert done.findings == []
+    assert _without_513(done) == []
     np.testing.assert_allclose(done.outputs[0], 6 * (X.T @ X), rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(done.outputs[1], 6 * (X.T @ X) - 6, rtol=1e-5, atol=1e-4)
     np.testing.assert_array_equal(done.outputs[2, :8], 64)
@@ -163,7 +168,7 @@ def test_what_an_update_adds_may_be_another_iterations(start: int) -> None:
         return out
 
     done = run(kernel, (X,), rules="report")
-    assert [each.rule for each in done.findings] == (["NK501"] if start < 2 else [])
+    assert [each.rule for each in _without_513(done)] == (["NK501"] if start < 2 else [])
 
 
 def test_tensors_made_inside_belong_to_their_iteration() -> None:
@@ -180,7 +185,7 @@ def test_tensors_made_inside_belong_to_their_iteration() -> None:
         return out
 
     done = run(kernel, (X,))
-    assert done.findings == []
+    assert _without_513(done) == []
     np.testing.assert_allclose(done.outputs, np.broadcast_to(X + 3, (4, 8, 48)), rtol=1e-6)
 
 
@@ -218,7 +223,7 @@ def test_masks_say_which_elements_are_written() -> None:
         return out
 
     done = run(triangles, (X,))
-    assert done.findings == []
+    assert _without_513(done) == []
     np.testing.assert_array_equal(done.outputs, np.add.outer(np.arange(8), np.arange(48)) >= 24)
     assert _findings(overlapping) == [("NK501", 5)]
 
@@ -251,7 +256,7 @@ def test_each_program_has_iterations_of_its_own() -> None:
         return out
 
     done = run(kernel[2], (X,))
-    assert done.findings == []
+    assert _without_513(done) == []
     np.testing.assert_array_equal(done.outputs, np.broadcast_to(X, (2, 4, 8, 48)))
 
 
@@ -278,7 +283,7 @@ def test_a_row_that_is_kept_for_a_later_iteration_is_a_warning() -> None:
         return out
 
     done = run(pooled, (X,), "error")
-    assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
+    assert [(each.rule, each.severity) for each in _without_513(done)] == [("NK501", "warning")]
     assert "kept the order" in done.findings[0].message
     expected = [np.maximum(X * 0, X), np.maximum(X * 2, X * 0)]
     np.testing.assert_array_equal(done.outputs, np.stack(expected))
@@ -305,7 +310,7 @@ def test_a_tile_that_every_iteration_overwrites() -> None:
         return out
 
     done = run(copied, (X,), "error")
-    assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
+    assert [(each.rule, each.severity) for each in _without_513(done)] == [("NK501", "warning")]
     np.testing.assert_allclose(done.outputs, 2 * X)
     assert [(each.rule, each.severity) for each in run(assigned, (X,)).findings] == [("NK501", "error")]
 
@@ -333,7 +338,7 @@ def test_a_ring_of_rows_that_iterations_load_for_later_ones() -> None:
         return out
 
     done = run(ring, (X,), "error")
-    assert [(each.rule, each.severity) for each in done.findings] == [("NK501", "warning")]
+    assert [(each.rule, each.severity) for each in _without_513(done)] == [("NK501", "warning")]
     expected = [X[:, i : i + 6] + X[:, i + 6 : i + 12] for i in (0, 6, 12)]
     np.testing.assert_array_equal(done.outputs, np.stack(expected))
     assert {(each.rule, each.severity) for each in run(doubled, (X,)).findings} == {("NK501", "error")}

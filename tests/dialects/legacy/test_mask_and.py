@@ -58,9 +58,12 @@ def test_a_mask_joined_by_and_is_both_comparisons(name: str) -> None:
     done = run(filled(mask), random(2, 2), rules="report")
     np.testing.assert_array_equal(done.outputs != 0, expected)
     places = [(finding.line, finding.column) for finding in done.findings]
-    assert {finding.rule for finding in done.findings} <= {"NK620"}
+    # The second turn of one writes fewer rows, and a store reads those of both.
+    assert {finding.rule for finding in done.findings} - {"NK511"} == (
+        {"NK620"} if name != "a truth value first" else set()
+    )
+    assert ("NK511" in {finding.rule for finding in done.findings}) == (name == "with the counter")
     assert len(set(places)) == len(places)
-    assert bool(places) == (name != "a truth value first")
 
 
 def test_the_hint_names_the_authors_line() -> None:

@@ -113,7 +113,7 @@ def test_without_source_nothing_is_said() -> None:
     source = (
         "def kernel(x):\n"
         "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
-        "    for i in nl.sequential_range(2):\n"
+        "    for i in nl.sequential_range(1):\n"
         "        tile = nl.load(x)\n"
         "    nl.store(out, tile)\n"
         "    return out\n"

@@ -57,8 +57,12 @@ def kernel_of(path: Path) -> Any:
 
 
 def places(found: list[Finding], version: str) -> list[tuple[str, int]]:
-    """Return rules and lines; the notice about the former front end is that of every kernel."""
+    """Return rules and lines; the notice about the former front end is that of every kernel.
+
+    Cases that read a part of their argument are not about that (NK513).
+    """
     kept = [each for each in found if version != "custom" or not each.message.startswith("NKI_COMPILER_FRONTEND")]
+    kept = [each for each in kept if each.rule != "NK513"]
     return sorted((each.rule, each.line) for each in kept)
 
 
