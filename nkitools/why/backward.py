@@ -7,28 +7,27 @@ is on the way.
 
 from __future__ import annotations
 
+import gc
 import heapq
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
 
 from nkitools.chip.numerics import Array
-from nkitools.issue.element_map_text import elements_from
 from nkitools.issue.element_maps import STATES, Elements, From
 from nkitools.issue.indirection import group_of
 from nkitools.record.dataflow.accesses import writes_of
 from nkitools.record.dataflow.last_accesses import ADDS, GIVEN, READS, UNWRITTEN
 from nkitools.record.last_writer import bytes_of
-from nkitools.record.rows import Access, RecordedPlan, Row
+from nkitools.record.rows import Access, Row
 from nkitools.record.run import Run
 from nkitools.why.indirect_views import IndirectView
+from nkitools.why.known_turns import LastWriters, RepeatedVisits, elements_of
 from nkitools.why.meetings import Meetings, Node
-from nkitools.why.memory_units import Memories, Memory
-
-INDEX = "index"
-"""The name of operands that are no arguments: what chooses elements, or says where they lie."""
+from nkitools.why.memory_units import Memories, Memory, starts_of
+from nkitools.why.visits import INDEX, Read, Visit
 
 
 class KnownValues(Protocol):
@@ -36,32 +35,6 @@ class KnownValues(Protocol):
 
     def read(self, number: int, memory: Memory, parts: Mapping[int, Array]) -> tuple[Array, Array] | None:
         """Return units and their bytes; ``parts``: the units by the position of their last writer, or `GIVEN`."""
-
-
-@dataclass(eq=False)
-class Read:
-    """The elements that an instruction has read of an operand.
-
-    ``number``: the record that the operand lies in. ``access``: the view. ``wanted``: the elements of it, as a mask.
-    ``writers``: the units by the position of the instruction that has written them, `GIVEN` or `UNWRITTEN`.
-    """
-
-    operand: str
-    number: int
-    position: int
-    access: Access
-    wanted: Array
-    writers: dict[int, Array] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class Visit:
-    """An instruction on the way: the elements that it has made, by result, and those that it has read."""
-
-    made: dict[str, Array] = field(default_factory=dict)
-    results: dict[str, Access] = field(default_factory=dict)
-    reads: dict[tuple[int, int, int], Read] = field(default_factory=dict)
-    registers: set[int] = field(default_factory=set)  # positions of the instructions that made its registers
 
 
 class Backward:
@@ -82,7 +55,8 @@ class Backward:
         self._pending: dict[Node, dict[str, Array]] = {}
         self._todo: list[tuple[int, int]] = []
         self._places: dict[tuple[int, int, int], Array | None] = {}
-        self._operands_before = np.cumsum([0, *(each.columns.positions.size for each in self.memories)]).tolist()
+        self._last_writers = LastWriters(self._dependences, self.memories)
+        self._repeated = RepeatedVisits(self, self._last_writers)
 
     def reads(self) -> Iterator[Read]:
         """Yield all that was read: what was asked for, then by each instruction."""
@@ -101,13 +75,19 @@ class Backward:
         asked = Read("", number, position, access, wanted)
         self.asked.append(asked)
         units = self.memories[number].units_of(access, wanted)
-        self._follow(number, access, units, asked, None)
+        with _without_collections():
+            self.follow(number, access, units, asked, None)
+            self._go_back(most)
+        return asked
+
+    def _go_back(self, most: int | None) -> None:
         while self._todo and (most is None or len(self.visits) < most):
             at, number = heapq.heappop(self._todo)
             node = number, -at
             if node in self._pending:
-                self._visit(node, self._pending.pop(node))
-        return asked
+                made = self._pending.pop(node)
+                if not self._repeated.visit(node, made):
+                    self._visit(node, made)
 
     # --- one instruction --------------------------------------------------------------------------------------------
 
@@ -122,7 +102,7 @@ class Backward:
             if result in shapes and result in names:
                 visit.results[result] = accesses[names.index(result)]
                 self._read_index(node, names.index(result), wanted)
-            for source, mask in self._sources(node, row, elements, result, wanted, shapes):
+            for source, mask in self.sources(node, row, elements, result, wanted, shapes):
                 if source.operand in STATES:
                     self._read_state(node, source.operand, mask)
                 elif source.operand in names:
@@ -134,7 +114,7 @@ class Backward:
             if id(access) not in bound:
                 self._read_view(node, node, -1 - at, INDEX, access, np.ones(access.layout.shape, np.bool_))
 
-    def _sources(
+    def sources(
         self,
         node: Node,
         row: Row,
@@ -194,7 +174,7 @@ class Backward:
             if not mask.any():
                 return
         units = self.memories[number].units_of(access, mask)
-        self._follow(number, access, units, read, operand if operand >= 0 else None)
+        self.follow(number, access, units, read, operand if operand >= 0 else None)
 
     def _read_register(self, earlier: Node, visit: Visit) -> None:
         number, position = earlier
@@ -203,7 +183,7 @@ class Backward:
         results = [name for name in plan.registers if name in made]
         for result in results or ([""] if not made else []):
             visit.registers.add(position)
-            self._want(earlier, result, np.ones((), np.bool_))
+            self.want(earlier, result, np.ones((), np.bool_))
 
     def _read_state(self, node: Node, state: str, lanes: Array) -> None:
         """Go back from lanes of an engine's own state."""
@@ -218,23 +198,23 @@ class Backward:
             mine[: left.size] = left[:count]
             if mine.any():
                 self.visits[node].registers.add(earlier)
-                self._want((number, earlier), state, mine)
+                self.want((number, earlier), state, mine)
                 left[:count] = False
 
     # --- who has written it -----------------------------------------------------------------------------------------
 
-    def _follow(self, number: int, access: Access, units: Array, read: Read, operand: int | None) -> None:
+    def follow(self, number: int, access: Access, units: Array, read: Read, operand: int | None) -> None:
         """Find the writers of units that were read, and go back from what each has written of them."""
         found = self._writers(number, access, units, read.position, operand)
         for position, mine, results in found:
             known = read.writers.get(position)
             read.writers[position] = mine if known is None else np.union1d(known, mine)
-            if position >= 0 and self._is_right(number, access.storage, position, read.position):
+            if position >= 0 and self.is_right(number, access.storage, position, read.position):
                 continue
             for result, mask in results.items():
-                self._want((number, position), result, mask)
+                self.want((number, position), result, mask)
 
-    def _is_right(self, number: int, storage: int, writer: int, reader: int) -> bool:
+    def is_right(self, number: int, storage: int, writer: int, reader: int) -> bool:
         """Return whether a tensor held the right values at some time after its writer and before its reader."""
         times = self.right.get((number, storage), ())
         return any(writer <= time < reader for time in times)
@@ -258,7 +238,7 @@ class Backward:
             for at, each in enumerate(row.accesses()):
                 if not each.written or memories.memory_of(each.storage) != memory:
                     continue
-                mask, covered = self._written((number, position), row, at, each, left)
+                mask, covered = self.written((number, position), row, at, each, left)
                 mine |= covered
                 if covered.any() and not (adds_to and each.storage != access.storage):
                     taken[row.plan.operands[at]] = mask
@@ -271,20 +251,14 @@ class Backward:
 
     def _candidates(
         self, number: int, memory: Memory, units: Array, before: int, operand: int | None, *, adds_to: bool
-    ) -> list[int]:
+    ) -> Iterable[int]:
         """Return the instructions that may have written units last, the last one first."""
         memories = self.memories[number]
         if operand is None or (adds_to and memory[0] == "place"):
             return memories.writers_of(memory, before, units)
-        at = self._operands_before[number] + int(memories.columns.first_operands[before]) + operand
-        base = self._bases[number]
-        return [each - base for each in self._dependences.by_operand[at][::-1].tolist() if each >= base]
+        return reversed(self._last_writers.of(number, before, operand))
 
-    @property
-    def _bases(self) -> list[int]:
-        return self._dependences.bases
-
-    def _written(self, node: Node, row: Row, operand: int, access: Access, units: Array) -> tuple[Array, Array]:
+    def written(self, node: Node, row: Row, operand: int, access: Access, units: Array) -> tuple[Array, Array]:
         """Return the elements of an output that have some units, and which of the units these are."""
         memories = self.memories[node[0]]
         view = self._indirect_views(node).get(operand)
@@ -312,11 +286,17 @@ class Backward:
         known = self.records[number].storages.get(storage)
         return known is None or known.is_given
 
-    def _want(self, node: Node, result: str, mask: Array) -> None:
+    def want(self, node: Node, result: str, mask: Array) -> None:
         """Let the way go through elements of a result, as far as it has not been there."""
-        visit = self.visits.setdefault(node, Visit())
+        visit = self.visits.get(node)
+        if visit is None:
+            self.visits[node], self._pending[node] = Visit({result: mask}), {result: mask}
+            heapq.heappush(self._todo, (-node[1], node[0]))
+            return
         known = visit.made.get(result)
         if known is not None:
+            if known is mask:
+                return
             mask = mask & ~known
             if not mask.any():
                 return
@@ -389,20 +369,25 @@ class Backward:
         return None if found is None else array_of(memories, access, found)
 
 
-def elements_of(plan: RecordedPlan) -> Elements:
-    """Return the element map of a plan, also of one out of a file. ValueError for a file without any."""
-    found = getattr(plan, "elements", None)
-    if found is None and not plan.element_map:
-        raise ValueError("the saved run is of an older version, which kept no element maps: run the kernel again")
-    return elements_from(plan.element_map) if found is None else found
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let the garbage collector wait: it would look at all that a long way keeps, again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
-def array_of(memories: Memories, access: Access, known: tuple[Array, Array]) -> Array:
-    """Return a view's elements, of the bytes of its units (sorted); zeros where a unit is not known."""
+def array_of(memories: Memories, access: Access, known: tuple[Array, Array], wanted: Array | None = None) -> Array:
+    """Return a view's elements, or those of a mask, by the bytes of its units (sorted); zeros for unknown ones."""
     layout, (units, raw) = access.layout, known
     unit = raw.shape[1]
-    firsts = (bytes_of(layout).reshape(-1) + memories.first_byte(access)) // unit
-    wanted = (firsts[:, None] + np.arange(layout.dtype.itemsize // unit)).reshape(-1)
-    places = np.minimum(np.searchsorted(units, wanted), units.size - 1)
-    found = np.where((units[places] == wanted)[:, None], raw[places], np.uint8(0))
-    return np.frombuffer(found.tobytes(), layout.dtype.dtype).reshape(layout.shape)
+    starts = bytes_of(layout).reshape(-1) if wanted is None else starts_of(layout, wanted)
+    firsts = (starts + memories.first_byte(access)) // unit
+    every = (firsts[:, None] + np.arange(layout.dtype.itemsize // unit)).reshape(-1)
+    places = np.minimum(np.searchsorted(units, every), units.size - 1)
+    found = np.where((units[places] == every)[:, None], raw[places], np.uint8(0))
+    return np.frombuffer(found.tobytes(), layout.dtype.dtype).reshape(layout.shape if wanted is None else -1)

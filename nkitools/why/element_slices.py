@@ -13,16 +13,17 @@ from nkitools.record.dataflow.last_accesses import GIVEN, UNWRITTEN
 from nkitools.record.element_slice import Slice, SliceDetails, SlicePart, SliceStep
 from nkitools.record.instruction_reader import instruction_at
 from nkitools.record.instruction_record import InstructionRecord
-from nkitools.record.last_writer import bytes_of
 from nkitools.record.record import StorageRecord
 from nkitools.record.run import Run
 from nkitools.why.asked_elements import Asked, asked_of
-from nkitools.why.backward import Backward, Read, Visit, array_of
+from nkitools.why.backward import Backward, array_of
 from nkitools.why.element_indices import form_of, indices_of
 from nkitools.why.findings_of_values import marks_of, terms_of
 from nkitools.why.meetings import Node
+from nkitools.why.memory_units import starts_of
 from nkitools.why.narrative import lines_of
 from nkitools.why.values import Capture, Values, wanted_of, watched_values
+from nkitools.why.visits import Read, Visit
 
 NOT_WATCHED = "nothing was watched: save the run of `nkitools run --watch NAME`, or call run.why where it has just run"
 
@@ -155,7 +156,7 @@ class _Told:
         record, access = self._back.records[read.number], read.access
         known = record.storages.get(access.storage)
         shape, item = form_of(known, access)
-        starts = access.byte_offset + bytes_of(access.layout)[read.wanted]
+        starts = access.byte_offset + starts_of(access.layout, read.wanted)
         base = self._bases[read.number]
         return SlicePart(
             read.operand,
@@ -176,7 +177,7 @@ class _Told:
         known = self._values.read(read.number, memories.memory_of(read.access.storage), read.writers)
         if known is None or UNWRITTEN in read.writers:
             return None
-        return array_of(memories, read.access, known)[read.wanted]
+        return array_of(memories, read.access, known, read.wanted)
 
 
 def _last_first(item: tuple[Node, Visit]) -> tuple[int, int]:

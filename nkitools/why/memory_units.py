@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import gcd
 
@@ -19,6 +19,8 @@ from nkitools.record.rows import Access, layout_column, storage_column
 
 Memory = tuple[str, int]
 """A storage by its id, or the memory whose bytes several storages share."""
+
+_STRETCH = 64  # writes to a storage that are looked at together
 
 
 class Memories:
@@ -82,7 +84,7 @@ class Memories:
     def units_of(self, access: Access, mask: Array | None = None) -> Array:
         """Return the units of the elements of a view, or of those in a mask, sorted."""
         layout, unit = access.layout, self.unit(self.memory_of(access.storage))
-        starts = bytes_of(layout) if mask is None else _starts(layout, mask)
+        starts = bytes_of(layout) if mask is None else starts_of(layout, mask)
         firsts = (starts.reshape(-1) + self.first_byte(access)) // unit
         width = layout.dtype.itemsize // unit
         if width > 1:
@@ -102,16 +104,30 @@ class Memories:
         found = order[places]
         return np.where((places >= 0) & (wide[found] == behind), found // layout.dtype.itemsize, -1)
 
-    def writers_of(self, memory: Memory, before: int, units: Array) -> list[int]:
-        """Return the instructions before a position that may write to some units of a memory, the last one first."""
+    def writers_of(self, memory: Memory, before: int, units: Array) -> Iterator[int]:
+        """Yield the instructions before a position that may write to some units of a memory, the last one first.
+
+        They are looked for a stretch at a time, as the first ones are often all that is asked for.
+        """
         unit = self.unit(memory)
         low, high = int(units[0]) * unit, int(units[-1] + 1) * unit
-        found = []
-        for storage in self.storages_of(memory):
-            positions, lows, highs = self._writes.of(storage)
-            first = self.first_byte(Access(storage, LAYOUTS[0], 0, written=False))
-            found.append(positions[(positions < before) & (lows + first < high) & (highs + first > low)])
-        return np.unique(np.concatenate(found))[::-1].tolist()  # type: ignore[no-any-return]
+        columns = [
+            (*self._writes.of(storage), self.first_byte(Access(storage, LAYOUTS[0], 0, written=False)))
+            for storage in self.storages_of(memory)
+        ]
+        ends, size = [int(np.searchsorted(positions, before)) for positions, _, _, _ in columns], _STRETCH
+        while any(ends):
+            # All writes from here on to the last ones that were looked at: those of the storage with the latest ones.
+            start = max(int(each[0][max(0, end - size)]) for each, end in zip(columns, ends, strict=True) if end)
+            found = []
+            for at, (positions, lows, highs, first) in enumerate(columns):
+                begin, end = int(np.searchsorted(positions, start)), ends[at]
+                reached = (lows[begin:end] + first < high) & (highs[begin:end] + first > low)
+                found.append(positions[begin:end][reached])
+                ends[at] = min(begin, end)
+            every = found[0] if len(found) == 1 else np.concatenate(found)
+            yield from np.unique(every)[::-1].tolist()
+            size *= 4
 
     @cached_property
     def _writes(self) -> _ByStorage:
@@ -193,7 +209,7 @@ def _reach(layout: Layout) -> tuple[int, int]:
     return low, sum(max(0, (size - 1) * stride) for size, stride in dimensions) + layout.dtype.itemsize
 
 
-def _starts(layout: Layout, mask: Array) -> Array:
+def starts_of(layout: Layout, mask: Array) -> Array:
     """Return where the elements of a mask begin, counted from the view's first element."""
     found: Array = np.zeros(int(np.count_nonzero(mask)), np.int64)
     for indices, stride in zip(np.nonzero(mask), layout.strides, strict=True):

@@ -12,11 +12,12 @@ from nkitools.record.dataflow.last_accesses import GIVEN
 from nkitools.record.record import StorageRecord
 from nkitools.record.rows import Access
 from nkitools.record.run import Run
-from nkitools.why.backward import Backward, Read
+from nkitools.why.backward import Backward
 from nkitools.why.element_indices import form_of, indices_of
 from nkitools.why.meetings import Node
 from nkitools.why.targets import Target
 from nkitools.why.traced_calls import Write
+from nkitools.why.visits import Read
 
 Made = dict[Node, list[tuple[Access, Array]]]
 """The elements that instructions have written, as views with masks."""
