@@ -62,18 +62,6 @@ class Operations:
         return np.asarray(found[self._is_in(firsts, MemoryRegion.sbuf) & self._is_in(firsts + 1, MemoryRegion.psum)])
 
     @cached_property
-    def updates_in_psum(self) -> Array:
-        """Return the positions of the instructions of two tiles that write to their first one, in PSUM."""
-        found = self.named("tensor_tensor")
-        firsts = self.columns.first_operands[found]
-        same = self._is_in(firsts, MemoryRegion.psum) & (self.columns.first_operands[found + 1] - firsts == 3)
-        found, firsts = found[same], firsts[same]
-        same = np.ones(found.size, np.bool_)
-        for column in (self.columns.storages, self.columns.layouts, self.columns.byte_offsets):
-            same &= column[firsts] == column[firsts + 1]
-        return np.asarray(found[same])
-
-    @cached_property
     def copies(self) -> Array:
         """Return the positions of the copies from SBUF to SBUF."""
         found = self.named("tensor_copy")
