@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nkitools.chip.numerics import Array
 from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import PathLine
 from nkitools.timing.durations import ENGINES
@@ -18,67 +18,82 @@ if TYPE_CHECKING:
     from nkitools.timing.timeline import Timeline
 
 
-@dataclass
-class _Stretch:
-    """The time of one line on the path."""
-
-    ns: float = 0.0
-    waits: dict[str, float] | None = None
-
-
 def path_of(schedule: Schedule) -> list[int]:
     """Return the positions of the instructions on the critical path, the last one first."""
-    path = [int(schedule.ends.argmax())]
-    while schedule.causes[path[-1]] >= 0:
-        path.append(int(schedule.causes[path[-1]]))
+    path, causes = [int(schedule.ends.argmax())], schedule.causes.tolist()
+    while causes[path[-1]] >= 0:
+        path.append(causes[path[-1]])
     return path
 
 
 def critical_path(timeline: Timeline, records: Sequence[Record], latency_us: float) -> tuple[PathLine, ...]:
     """Return the lines of the critical path, the largest share first."""
     schedule = timeline.schedule
-    lines = _Lines(timeline, records)
-    path = path_of(schedule)
-    stretches: dict[tuple[str, int, str, str], _Stretch] = {}
-    before = 0.0
-    waited_for = ""
-    for position in reversed(path):
-        key = lines[position]
-        stretch = stretches.setdefault(key, _Stretch(waits={}))
-        end = float(schedule.ends[position])
-        stretch.ns += max(0.0, end - before)
-        if waited_for and stretch.waits is not None:
-            engine = bool(schedule.waits_for_engine[position])
-            why = f"its engine, with {waited_for}" if engine else waited_for
-            stretch.waits[why] = stretch.waits.get(why, 0.0) + max(0.0, end - before)
-        before, waited_for = max(before, end), f"{key[2]} of line {key[1]}"
-    found = [
-        PathLine(
-            file=file,
-            line=line,
-            instruction=instruction,
-            engine=engine,
-            us=stretch.ns / 1e3,
-            share=stretch.ns / 1e3 / latency_us,
-            waits_for=max(stretch.waits, key=stretch.waits.__getitem__) if stretch.waits else "",
+    path = np.array(path_of(schedule)[::-1], np.int64)
+    lines, numbers = _lines_of(path, timeline, records)
+    ends = np.maximum.accumulate(schedule.ends[path])
+    spans = np.diff(ends, prepend=0.0)
+    of_lines = np.bincount(numbers, spans, minlength=len(lines)) / 1e3
+    waits = _longest_waits(numbers, schedule.waits_for_engine[path], spans)
+    found = []
+    for number, (file, line, instruction, engine) in enumerate(lines):
+        why = ""
+        if number in waits:
+            before, by_engine = waits[number]
+            why = f"{'its engine, with ' if by_engine else ''}{lines[before][2]} of line {lines[before][1]}"
+        us = float(of_lines[number])
+        found.append(
+            PathLine(
+                file=file,
+                line=line,
+                instruction=instruction,
+                engine=engine,
+                us=us,
+                share=us / latency_us,
+                waits_for=why,
+            )
         )
-        for (file, line, instruction, engine), stretch in stretches.items()
-    ]
     return tuple(sorted(found, key=lambda each: -each.us))
 
 
-class _Lines:
-    """The file, the line, the name and the engine of each instruction of a run."""
+def _lines_of(
+    path: Array, timeline: Timeline, records: Sequence[Record]
+) -> tuple[list[tuple[str, int, str, str]], Array]:
+    """Return the lines of some instructions in the order of their first ones, and the number of each one's line.
 
-    def __init__(self, timeline: Timeline, records: Sequence[Record]) -> None:
-        columns = [Columns(record) for record in records]
-        self._records = records
-        self._record = np.repeat(np.arange(len(records)), [record.count for record in records]).tolist()
-        self._sites = np.concatenate([each.sites for each in columns]).tolist()
-        self._plans = np.concatenate([each.plans for each in columns]).tolist()
-        self._engines = (timeline.work.engines % len(ENGINES)).tolist()
+    A line is its file, its number, the name of the instruction and the engine.
+    """
+    columns = [Columns(record) for record in records]
+    words = np.stack(
+        (
+            np.repeat(np.arange(len(records)), [record.count for record in records])[path],
+            np.concatenate([each.sites for each in columns])[path],
+            np.concatenate([each.plans for each in columns])[path],
+            timeline.work.engines[path] % len(ENGINES),
+        )
+    )
+    numbers = np.zeros(path.size, np.int64)
+    for each in words:  # one number for each combination so far
+        numbers = np.unique(numbers * (int(each.max()) + 1) + each, return_inverse=True)[1].reshape(-1)
+    _, firsts = np.unique(numbers, return_index=True)
+    lines: dict[tuple[str, int, str, str], int] = {}
+    of_numbers = np.zeros(firsts.size, np.int64)
+    for number in np.argsort(firsts).tolist():
+        record, site, plan, engine = words[:, firsts[number]].tolist()
+        place = records[record].sites[site]
+        key = place.file, place.line, records[record].plans[plan].plan.name, ENGINES[engine]
+        of_numbers[number] = lines.setdefault(key, len(lines))
+    return list(lines), of_numbers[numbers]
 
-    def __getitem__(self, position: int) -> tuple[str, int, str, str]:
-        record = self._records[self._record[position]]
-        site, plan = record.sites[self._sites[position]], record.plans[self._plans[position]].plan
-        return site.file, site.line, plan.name, ENGINES[self._engines[position]]
+
+def _longest_waits(numbers: Array, by_engine: Array, spans: Array) -> dict[int, tuple[int, bool]]:
+    """Return for each line which line it waited for the longest, and whether for its engine there."""
+    count = int(numbers.max()) + 1
+    codes = (numbers[1:] * count + numbers[:-1]) * 2 + by_engine[1:]
+    pairs, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    sums = np.bincount(which.reshape(-1), spans[1:], minlength=pairs.size)
+    found: dict[int, tuple[int, bool]] = {}
+    for at in np.lexsort((firsts, -sums)).tolist():  # the longest first, of equal ones the earlier one
+        line, why = divmod(int(pairs[at]), 2 * count)
+        found.setdefault(line, (why // 2, bool(why % 2)))
+    return found
