@@ -30,6 +30,7 @@ from neuronxcc.nki.language import par_dim
 _SDK = ("aws-neuron+aws-neuron-sdk", "49ee15c5", "general/nki/examples/")
 _AUTOTUNE = "awslabs+nki-autotune"
 _BENCH = ("zhang677+AccelOpt", "47e29a7", "NKIBench/kernels/")
+_SAMPLES = ("aws-neuron+nki-samples", "3a99c91", "src/nki_samples/reference/")
 _VADD = ("xaviergonzalez+asst4-trainium2", "d155261", "part1/kernels.py")
 _VADD_LONG = ("rishic3+asst4-trainium2", "e17b72e", "part1/kernels.py")
 
@@ -115,8 +116,8 @@ def _bench(file: str, *shapes: Any) -> Case:
     return _at(_BENCH, f"{file}_0.py", "kernel", *shapes)
 
 
-def _mamba(version: int, channels: int) -> Case:
-    large, states = (1, channels, 512), (1, 16, 512)
+def _mamba(version: int, channels: int, length: int = 512) -> Case:
+    large, states = (1, channels, length), (1, 16, length)
     return _at(
         _SDK, "fused_mamba/mamba_nki_kernels.py", f"mamba_v{version}", large, large, (channels, 16), states, states
     )
@@ -148,10 +149,31 @@ def _attention() -> Arguments:
     return (_zeros(4096, 64),) * 3, {}
 
 
+def _wide_attention() -> Arguments:
+    return (_zeros(128, 4096, dtype=ml_dtypes.bfloat16),) * 3, {}
+
+
+def _scan() -> Arguments:
+    large, states = _zeros(1, 256, 2048), _zeros(1, 16, 2048)
+    return (large, large, _zeros(256, 16), states, states), {}
+
+
+def _sample(path: str, kernel: str, dtype: Any, key: tuple[int, ...]) -> Case:
+    """Return a case of an attention of 4096 rows of 128, whose keys have a shape of their own."""
+
+    def arguments() -> Arguments:
+        return tuple(_zeros(*each, dtype=dtype) for each in ((1, 128, 4096), key, (1, 4096, 128))), {"grid": 1}
+
+    repository, commit, folder = _SAMPLES
+    return Case(repository=repository, commit=commit, path=folder + path, kernel=kernel, arguments=arguments)
+
+
 CASES: dict[str, Case] = {
     **{f"autocomp/4_conv1d/0{n}": _autocomp("trn-advanced/4_conv1d", n, _convolution) for n in range(7)},
     **{f"autocomp/1_gemm/0{n}": _autocomp("trn-tutorial/1_gemm", n, _product) for n in range(3)},
     **{f"autocomp/5_sd_attention/0{n}": _autocomp("trn-tutorial/5_sd_attention", n, _attention) for n in range(7)},
+    **{f"autocomp/4_attention/{n:02}": _autocomp("trn-tutorial/4_attention", n, _wide_attention) for n in range(11)},
+    **{f"autocomp/3_mamba/0{n}": _autocomp("trn-tutorial/3_mamba", n, _scan) for n in (0, 2, 3, 6)},
     "nkibench-trn1/matmul_add_rmsnorm": _bench(
         "matmul_add_rmsnorm_M4096_N2048_K2048", (4096, 2048), (2048, 2048), 1e-5, (4096, 2048), (2048,)
     ),
@@ -176,6 +198,8 @@ CASES: dict[str, Case] = {
     "docs/mamba_v1_c256": _mamba(1, 256),
     "docs/mamba_v1_c4096": _mamba(1, 4096),
     "docs/mamba_v2_c4096": _mamba(2, 4096),
+    "docs/mamba_v2_l8192": _mamba(2, 4096, 8192),
+    "docs/mamba_v3_l8192": _mamba(3, 4096, 8192),
     "docs/layernorm_v1": _layernorm(1),
     "docs/layernorm_v2": _layernorm(2),
     "autotune/kernel_hand_90.92mfu_lhsT_rhs": _square(
@@ -185,5 +209,21 @@ CASES: dict[str, Case] = {
         "b672385", "lhsT_rhs/kernel_manual_79.05mfu.py", "matmul_ref_2k"
     ),
     "autotune/kernel_30_60.21mfu_lhs_rhs": _square("1d9c2b9", "lhs_rhs/kernel_30_60.21mfu.py", "matmul_lhs_rhs_nkigym"),
+    "autotune/kernel_31_58.60mfu_lhsT_rhs": _square(
+        "1d9c2b9", "lhsT_rhs/kernel_31_58.60mfu.py", "matmul_lhsT_rhs_nkigym"
+    ),
+    "autotune/kernel_from_manual_ir_80.45mfu_lhsT_rhs": _square(
+        "160f940", "lhsT_rhs/kernel_from_manual_ir_80.45mfu.py", "matmul_lhsT_rhs_nkigym"
+    ),
+    "autotune/kernel_handtuned_89.26mfu_lhs_rhs": _square(
+        "0b6f309", "lhs_rhs/kernel_handtuned_89.26mfu.py", "matmul_lhs_rhs_nkigym"
+    ),
+    **{
+        f"nki-samples/{prefix}sd_attention_{short}": _sample(
+            f"{prefix}attention.py", f"{prefix}fused_self_attn_for_SD_small_head_size", dtype, key
+        )
+        for prefix, key in (("", (1, 4096, 128)), ("allocated_", (1, 128, 4096)))
+        for short, dtype in (("fp32", np.float32), ("bf16", ml_dtypes.bfloat16))
+    },
 }
 """The kernels by the ids of their published latencies."""

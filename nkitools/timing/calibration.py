@@ -36,7 +36,7 @@ class CalibrationRow:
     published_us: float  # the published latency
     estimate_us: float  # by the fitted model
     left_out_us: float  # by a model that was fitted without the row's family
-    counts: bool  # whether the row is fitted and counted; a flagged one is shown only
+    counts: bool  # whether the row is fitted and counted; others are shown, and show the order of variants
     variants_of: str  # what its source optimised in several steps, with one shape on one chip; '' for a single kernel
 
     @property
@@ -52,13 +52,15 @@ class CalibrationRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """The errors of the estimates of all counted rows, as shares of the published latencies."""
+    """The errors of the estimates of all rows, as shares of the published latencies."""
 
     rows: int  # how many count
-    median: float  # of the errors without their signs
+    median: float  # of their errors without signs
     p90: float  # nine of ten errors are at most as large
     left_out_median: float  # of the errors of models that were fitted without the row's family
     rank: float  # rank correlation of estimates and published latencies
+    not_fitted: int  # how many other rows there are of variants, which no fit has used
+    not_fitted_median: float  # of the errors of these rows
 
 
 @cache
@@ -110,6 +112,7 @@ def _rows_of(text: str) -> tuple[CalibrationRow, ...]:
 def quality() -> Quality:
     """Return how good the estimates of the calibration's rows are."""
     rows = [row for row in calibration_rows() if row.counts]
+    others = [row for row in calibration_rows() if row.variants_of and not row.counts]
     errors = sorted(abs(row.error) for row in rows)
     return Quality(
         rows=len(rows),
@@ -117,6 +120,8 @@ def quality() -> Quality:
         p90=errors[ceil(0.9 * len(errors)) - 1],
         left_out_median=median(abs(row.left_out_error) for row in rows),
         rank=_rank_correlation([row.estimate_us for row in rows], [row.published_us for row in rows]),
+        not_fitted=len(others),
+        not_fitted_median=median(abs(row.error) for row in others),
     )
 
 

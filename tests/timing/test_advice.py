@@ -71,16 +71,16 @@ ARRAYS = np.ones((128, 8 * 2048), np.float32), np.ones((128, 2048), np.float32)
 
 
 def test_the_price_of_a_reload_is_what_the_mended_kernel_saves() -> None:
-    """Within a tenth of the difference between the estimates of both kernels."""
+    """Within a fifth of the difference between the estimates of both kernels."""
     before = nkitools.simulate(scaled, *ARRAYS, chip="trn2").estimate()
     after = nkitools.simulate(scaled_once, *ARRAYS, chip="trn2").estimate()
     (hint,) = before.advice
     assert (hint.rule, hint.file, hint.line) == ("NK705", __file__, line_of(scaled, "# again"))
-    assert hint.us == pytest.approx(before.latency_us - after.latency_us, rel=0.1)
+    assert hint.us == pytest.approx(before.latency_us - after.latency_us, rel=0.2)
     assert hint.share == pytest.approx(hint.us / before.latency_us)
     assert hint.message.startswith("7 of this line's 8 loads of `w`")
     assert hint.remedy == RULES["NK705"].remedy
-    assert after.advice == ()
+    assert "NK705" not in {each.rule for each in after.advice}
 
 
 def test_a_hint_of_a_plain_run_has_its_price_without_that_run_s_threshold() -> None:
