@@ -23,10 +23,11 @@ QUICK_TO_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expens
 sim: $(VENV)/test.stamp ## run the example kernels in simulation, and show what nkitools says of a kernel
 	XLA_FLAGS="$${XLA_FLAGS:-$(QUICK_TO_COMPILE)}" $(BIN)/nkitools demo $(ARGS)
 
-# The rooms that are pure Python and NumPy, without the tests that start processes or import PyTorch or JAX.
+# The rooms that are pure Python and NumPy, without the tests that start processes or import PyTorch or JAX; eight
+# cases of each test.
 QUICK := house chip engines record history isa issue language dialects launch lint rules
 quick: $(VENV)/test.stamp ## run the tests of the simulator alone, in about a minute
-	$(BIN)/pytest -m 'not process and not frameworks' --numprocesses $(JOBS) --dist worksteal $(QUICK:%=tests/%) $(ARGS)
+	$(BIN)/pytest -m 'not process and not frameworks' --at-most 8 --numprocesses $(JOBS) --dist worksteal $(QUICK:%=tests/%) $(ARGS)
 
 test: $(VENV)/test.stamp ## run the whole test-suite, on two cores (one test: ARGS="-k giou"; more cores: JOBS=8)
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
