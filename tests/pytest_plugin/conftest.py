@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
+from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import walk_packages
 
 # pytester forgets what a session in this process imported: what is slow to import, or cannot come twice, comes first.
 import hypothesis.internal.observability  # noqa: F401
 import pytest
 import scipy.special  # noqa: F401
 
+from nkitools import dialects
 from nkitools.options import OPTIONS
 from nkitools.targets import packages
 from tests.fakes import machines
@@ -22,6 +25,10 @@ from tests.pytest_plugin.scripted import on_a_laptop
 # JAX ends the process where it is imported twice.
 if find_spec("jax") is not None:
     import jax  # noqa: F401
+
+# A module of ours that came twice would have other enums than those that the first one's callers have.
+for each in walk_packages(dialects.__path__, "nkitools.dialects."):
+    import_module(each.name)
 
 REPOSITORY = Path(__file__).parents[2]
 
