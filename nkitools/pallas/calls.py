@@ -48,6 +48,17 @@ class Operand:
         """The block's sizes, a squeezed dimension counting one."""
         return tuple(1 if size is None else size for size in self.block)
 
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The number of blocks along each dimension, the last one perhaps a part."""
+        return tuple(-(-size // max(block, 1)) for size, block in zip(self.shape, self.block_sizes, strict=True))
+
+    def index_map(self) -> str:
+        """Return how a message calls the operand's index map, with its name where it is a function with one."""
+        name = self.place.function
+        named = f" `{name}`" if name.isidentifier() else ""
+        return f"the index map{named} of `{self.name}`"
+
 
 @dataclass(frozen=True)
 class Scratch:

@@ -15,9 +15,11 @@ from nkitools.pallas.compiled import Compiled, compile_calls, prepared
 from nkitools.pallas.device_axes import axes_of, on_simulated_devices
 from nkitools.pallas.findings import captured_constants, in_order, old_block_spec
 from nkitools.pallas.imports import check_version, jax_module
+from nkitools.pallas.index_map_repairs import Repair, repair_of
 from nkitools.pallas.interpreter_limits import Meshes, gpu_language, limit, wants_sparse_cores, whole_tracebacks
 from nkitools.pallas.jax_types import Argument, DeviceMesh
 from nkitools.pallas.observed_run import unwatched, watched_run
+from nkitools.pallas.unlike_reference import Allowed, Returned, judged, pairs
 from nkitools.pallas.whole_function import whole
 from nkitools.record.run import Run
 from nkitools.record.run_session import Findings, session
@@ -55,6 +57,9 @@ def check(
     rules: str = "report",
     mesh: DeviceMesh | Mapping[str, int] | None = None,
     topology: str | None = None,
+    reference: Argument = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     **kwargs: Argument,
 ) -> CheckedRun:
     """Check ``fn(*args, **kwargs)``, a JAX function with Pallas calls, and say what was found in one run.
@@ -77,9 +82,13 @@ def check(
     ``measure_vmem`` the least that it compiles with, and with ``bundles`` the counts of its instruction bundles and
     spills. ``mesh`` (of JAX, or ``{"x": 4}``) has the devices of a function whose ``jax.shard_map`` names none; they
     are simulated on the CPU. ``topology`` (``"v5e:2x2"``) is what to compile for in the place of ``chips``, by default
-    the smallest with as many devices. ``.left_out`` says which modes were not gone through and why. Findings are
-    collected; with ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not
-    reach ``fn``.
+    the smallest with as many devices.
+
+    ``reference`` is what the outputs should be, or a function of the arguments. Where they differ by more than ``rtol``
+    and ``atol`` (by default as the dtype says), and no other error explains it, PL211 names the blocks, the grid points
+    that wrote them and the index map. ``.left_out`` says which modes were not gone through and why. Findings are
+    collected; with ``rules="error"`` the first error is raised as ``KernelError``. Keywords of these names do not reach
+    ``fn``.
 
     Raises what ``fn`` raises, unchanged. A mode that cannot run the function is left out, and the outputs are those of
     a mode that can. Where none can, the outputs are None, and ``rules="error"`` raises what JAX says. ``TypeError``
@@ -96,6 +105,8 @@ def check(
         timeout=timeout,
         measure_vmem=measure_vmem,
         bundles=bundles,
+        reference=reference,
+        allowed=Allowed(rtol, atol),
         rules=_possible_level(rules),
     )
     return checked(fn, args, kwargs, plan)
@@ -169,6 +180,7 @@ class _Check:
     untraceable: Exception | None = None
     for_gpu: str = ""  # why no mode of a TPU has anything to say
     meshes: Meshes = field(default_factory=Meshes)
+    returned: list[Returned] = field(default_factory=list)  # by the calls of the watched run
 
     def go(self) -> None:
         """Run mode by mode, the quick ones first, so that under ``rules="error"`` a mistake is reported soon."""
@@ -177,6 +189,7 @@ class _Check:
             return
         self._lower_and_compile(self.calls)
         seen = self._interpret()
+        self._compare()
         if self.untraceable is not None and seen:
             self.calls = {chip.name: as_seen(seen) for chip in self.plan.chips}
             self._lower_and_compile(self.calls)
@@ -256,7 +269,9 @@ class _Check:
         watched = "tpu_interpret" in modes and not self._no_watch() and not self._too_long()
         if watched:
             known = next(iter(self.calls.values()), [])
-            calls, outputs = watched_run(self.running, self.args, self.kwargs, self.plan, run, self._tell, known)
+            calls, outputs, self.returned = watched_run(
+                self.running, self.args, self.kwargs, self.plan, run, self._tell, known
+            )
         heard = watched and "tpu_interpret" not in run.left_out
         if "interpret" in modes and not self._not_plainly(outputs):
             outputs = self._interpreted(outputs, self.plan.chips[0], silently=heard)
@@ -266,6 +281,25 @@ class _Check:
             outputs = launch.device_outputs(self.fn, self.args, self.kwargs)
         run.outputs = launch.as_given(outputs, (self.args, self.kwargs))
         return calls
+
+    def _compare(self) -> None:
+        """Report outputs that differ from the reference, unless an error of the run explains them."""
+        __tracebackhide__ = True
+        expected, outputs = self.plan.reference, self.run.outputs
+        known = any(each.severity == "error" and each.rule.startswith("PL2") for each in self.run.findings)
+        if expected is None or outputs is None or known:
+            return
+        if callable(expected):
+            expected = expected(*self.args, **self.kwargs)
+        allowed, chip = self.plan.allowed or Allowed(), self.plan.chips[0]
+
+        def is_right(values: Any) -> bool:
+            return not any(allowed.unlike(*pair).any() for pair in pairs(values, expected))
+
+        def repair(call: Call) -> Repair | None:
+            return repair_of(call, lambda: self.fn(*self.args, **self.kwargs), chip, is_right)
+
+        self._tell(judged(outputs, expected, self.returned, allowed, repair))
 
     def _not_plainly(self, watched: Argument) -> bool:
         """Return whether plain interpretation would compute something else than a TPU."""

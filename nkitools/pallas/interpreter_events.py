@@ -21,6 +21,7 @@ from nkitools.pallas.observed_grid import WatchedGrid
 from nkitools.pallas.observed_rules import WatchedRules
 from nkitools.pallas.semaphore_waits import Wait, Waits
 from nkitools.pallas.source_places import Place
+from nkitools.pallas.unlike_reference import Returned
 from nkitools.pallas.write_shadow import GIVEN, PADDING, UNWRITTEN, VISITED, Observed, Shadow
 
 
@@ -83,6 +84,7 @@ class Kernel:
         self.lock = threading.RLock()
         self.finished = False
         self.hangs = False
+        self.returned: dict[str, Returned] = {}  # the outputs as JAX took them last
 
     @property
     def call(self) -> Call | None:
@@ -185,6 +187,16 @@ class Kernel:
                     self.watch.cleared.add(self.rules.about(buffer.name))
                 self.rules.check_write_race(buffer, np.asarray(buffer.steps[where]), place, core)
                 self._mark(buffer, where, mask, core)
+
+    def give_back(self, key: BufferKey, content: Array | None) -> None:
+        """Keep an output that JAX reads as a whole; the last time is when it hands it to the function."""
+        buffer = self.shadows.get(key)
+        if buffer is None or buffer.kind != "output" or self.call is None or content is None:
+            return
+        operand = buffer.operand
+        if operand is not None and content.shape == operand.shape:
+            steps = buffer.steps.copy()
+            self.returned[operand.name] = Returned(self.call, operand, content, steps, self.grid.points)
 
     def _place(self, source: SourceInfo | None) -> Place:
         assert self.call is not None

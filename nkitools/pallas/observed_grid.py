@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.pallas.calls import Call
+from nkitools.pallas.calls import Call, show_shape
 from nkitools.pallas.jax_types import Array
 from nkitools.pallas.write_shadow import GIVEN
 
@@ -31,6 +31,11 @@ class WatchedGrid:
         for operand in call.outputs:
             self._since.setdefault((operand.name, core), self._current[core])
         return before is not None and before != self._groups[-1]
+
+    def text(self) -> str:
+        """Return the sizes of the grid, ``(4, 2)``."""
+        assert self.call is not None
+        return show_shape(self.call.grid)
 
     def step(self, core: int) -> int:
         """Return the step that ``core`` is at; GIVEN before the first."""

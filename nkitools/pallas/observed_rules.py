@@ -34,11 +34,20 @@ class WatchedRules:
         return (self._grid.call.kernel_place if self._grid.call is not None else NOWHERE, name)
 
     def tell(
-        self, rule: str, message: str, place: Place, point: tuple[int, ...], about: str, *, sure: bool = True
+        self,
+        rule: str,
+        message: str,
+        place: Place,
+        point: tuple[int, ...],
+        about: str,
+        *,
+        sure: bool = True,
+        remedy: str = "",
     ) -> None:
         """Take note of a finding of this kernel, about one of its operands."""
         findings = self._certain if sure else self._suspected
-        findings.add(place.finding(rule, message + self._where(point), point=point), self.about(about))
+        found = place.finding(rule, message + self._where(point), remedy=remedy, point=point)
+        findings.add(found, self.about(about))
 
     def _where(self, point: tuple[int, ...]) -> str:
         name = self._grid.call.name if self._grid.call is not None else "kernel"
@@ -48,7 +57,7 @@ class WatchedRules:
         self, buffer: Shadow, ranges: tuple[Any, ...], place: Place, core: int, does: str, *, is_pipeline: bool
     ) -> None:
         """PL201."""
-        shape = buffer.steps.shape
+        shape, remedy = buffer.steps.shape, ""
         if not write_shadow.is_outside(ranges, shape):
             return
         elements = write_shadow.show(ranges, shape)
@@ -58,10 +67,13 @@ class WatchedRules:
                 return
             block, place = show_shape(_block_index(operand, ranges)), operand.place
             message = f"{operand.text()} has no block {block}: its index map leads to elements {elements}"
+            remedy = (
+                f"Let {operand.index_map()} stay within its {show_shape(operand.blocks)} blocks, or make the grid less."
+            )
         else:
             message = f"the kernel {does} elements {elements} of {buffer.text()}, whose shape is {show_shape(shape)}"
         sure = is_pipeline or does == "writes"  # a value that is read may not be used
-        self.tell("PL201", message, place, self._grid.point(core), buffer.name, sure=sure)
+        self.tell("PL201", message, place, self._grid.point(core), buffer.name, sure=sure, remedy=remedy)
 
     def check_defined(self, buffer: Shadow, where: tuple[Any, ...], seen: Array, place: Place, core: int) -> None:
         """PL207, if the results depend on it. ``where``: the part of the buffer whose steps are ``seen``."""
@@ -144,11 +156,17 @@ class WatchedRules:
         visited = bool((steps == VISITED).any())
         first = tuple(int(each[0]) for each in np.nonzero(missing))
         block = tuple(at // max(size, 1) for at, size in zip(first, operand.block_sizes, strict=True))
-        why = "the kernel does not write them" if visited or operand.whole else "no point of the grid visits them"
-        place = self._grid.call.kernel_place if visited or operand.whole else self._grid.call.place
+        by_kernel = visited or operand.whole
+        why = "the kernel does not write them" if by_kernel else "no point of the grid visits them"
+        place = self._grid.call.kernel_place if by_kernel else operand.place
+        remedy = (
+            ""
+            if by_kernel
+            else f"Let {operand.index_map()} reach every block, or make the grid {self._grid.text()} larger."
+        )
         in_block = "" if operand.whole else f", the first in block {show_shape(block)}"
         what = f"{boxes_text(buffer.name, missing)} never written{in_block}"
-        self.tell("PL205", f"{operand.text()}: {what}: {why}", place, (), buffer.name, sure=False)
+        self.tell("PL205", f"{operand.text()}: {what}: {why}", place, (), buffer.name, sure=False, remedy=remedy)
 
 
 def _padded(operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,19 @@ from nkitools.pallas.interpreter_limits import limit, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
 from nkitools.pallas.lowering import first_sentences, rule_of
 from nkitools.pallas.tpu_interpret import parameters, watching
+from nkitools.pallas.unlike_reference import Returned
 from nkitools.record.prints.print_sequence import Prints
 from nkitools.rules.finding import Finding
 
 Tell = Callable[[Iterable[Finding]], None]
+
+
+class Watched(NamedTuple):
+    """The Pallas calls of a watched run, what the function returned, and the outputs of each call."""
+
+    calls: list[Call]
+    outputs: Any
+    returned: list[Returned]
 
 
 def watched_run(
@@ -34,7 +43,7 @@ def watched_run(
     run: Any,
     tell: Tell,
     known: Iterable[Call] = (),
-) -> tuple[list[Call], Any]:
+) -> Watched:
     """Run ``fn`` watched and report its findings; return the interpreted Pallas calls and the outputs.
 
     Where JAX's TPU interpretation does not take the function, ``run.left_out`` gives the reason, and the outputs are
@@ -54,7 +63,7 @@ def watched_run(
             run.left_out["tpu_interpret"] = reason
             certain[("NK607", None)] = unwatched(reason, severity="hint")
             tell(in_order(certain.values()))
-            return calls, None
+            return Watched(calls, None, [])
         certain[(refused.rule, None, refused.file, refused.line)] = refused
         run.left_out["tpu_interpret"] = "it does not take the kernel (see the findings)"
     run.prints.extend(prints)
@@ -67,7 +76,8 @@ def watched_run(
         on_two, _, _ = _run(fn, args, kwargs, plan, plan.cores, "nan", None, known)
         certain |= _of_others(on_two.certain.findings, certain)
     tell(in_order(one_for_each_cause(certain, watch.cleared)))
-    return calls, outputs
+    returned = [each for kernel in watch.kernels for each in kernel.returned.values()]
+    return Watched(calls, outputs, returned)
 
 
 def _run(
@@ -138,15 +148,23 @@ def _confirmed(
 ) -> dict[Any, Finding]:
     """Return the suspicions, if the results are others where undefined memory holds something else.
 
-    Of reads outside of a buffer a warning is left if they are not.
+    Of reads outside of a buffer a warning is left if they are not, and a hint where the buffer is one of scalars: there
+    the TPU reads another scalar, and goes on.
     """
     suspected = watch.suspected.findings
     adverse = [key for key in suspected if key[0] != "PL201"]
     _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, watch.known.values(), adverse)
     if error is not None or _differ(first, second):
         return suspected
+    scalars = {
+        each.rules.about(buffer.name) for each in watch.kernels for buffer in each.shadows.values() if buffer.is_scalar
+    }
     return {
-        key: replace(finding, severity="warning", message=f"{finding.message}; no result depends on what is read")
+        key: replace(
+            finding,
+            severity="hint" if key[1] in scalars else "warning",
+            message=f"{finding.message}; no result depends on what is read",
+        )
         for key, finding in suspected.items()
         if finding.rule == "PL201"
     }

@@ -137,8 +137,12 @@ class _WatchedMemory:
         self.kernel.allocate(key, value.shape, _source(kwargs))
 
     def get_buffer_content(self, key: BufferKey, rnge: Ranges, thread: Thread, *args: Any, **kwargs: Any) -> Any:
-        self.kernel.read(key, rnge, self._core(thread), _source(kwargs))
-        return super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
+        source = _source(kwargs)
+        self.kernel.read(key, rnge, self._core(thread), source)
+        result = super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
+        if source is None:
+            self.kernel.give_back(key, result[0])
+        return result
 
     def store_buffer_content(
         self, key: BufferKey, rnge: Ranges, value: Array, thread: Thread, *args: Any, **kwargs: Any

@@ -38,6 +38,11 @@ class Shadow:
         """Return whether the buffer is an output or its window."""
         return self.operand is not None and self.operand.is_output
 
+    @property
+    def is_scalar(self) -> bool:
+        """Return whether the buffer lies in the memory of scalars."""
+        return self.kind == "scalar" or (self.operand is not None and self.operand.memory == "smem")
+
     def text(self) -> str:
         """Return how a message calls it."""
         if self.operand is not None and self.kind != "window":

@@ -89,8 +89,8 @@ def adding_the_next(*, used: bool) -> Callable[[Any], Any]:
     return added
 
 
-@pytest.mark.parametrize(("used", "severity"), [(True, "error"), (False, "warning")])
-def test_a_value_from_outside_that_no_result_depends_on_is_a_warning(used: bool, severity: str) -> None:
+@pytest.mark.parametrize(("used", "severity"), [(True, "error"), (False, "hint")])
+def test_a_scalar_from_outside_that_no_result_depends_on_is_a_hint(used: bool, severity: str) -> None:
     """The kernel reads it all the same, which the message says."""
     (finding,) = check(adding_the_next(used=used), ramp(), modes="tpu_interpret").findings
     assert (finding.rule, finding.severity) == ("PL201", severity)

@@ -30,7 +30,7 @@ def played(source: str, path: Path, **how: Any) -> CheckedRun:
     path.write_text(source)
     names: dict[str, Any] = {"__name__": "example", "jax": jax, "jnp": jax.numpy, "np": np, "pl": pl, "pltpu": pltpu}
     exec(compile(source, str(path), "exec"), names)
-    return Context().run(lambda: check(names["kernel"], *names["inputs"], **how))
+    return Context().run(lambda: check(names["kernel"], *names["inputs"], reference=names.get("reference"), **how))
 
 
 def marked_line(rule: Rule) -> int:
