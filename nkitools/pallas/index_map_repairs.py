@@ -76,9 +76,8 @@ def _changes(call: Call) -> Iterator[tuple[Operand, int, Any, str]]:
             for axis in range(axes):
                 outputs = list(jaxpr.outvars)
                 outputs[dimension] = jaxpr.invars[axis]
-                text = (
-                    f"with grid index {axis} instead of {int(out.val)} as block index {dimension} in {operand.index_map()}"
-                )
+                instead = f"instead of {int(out.val)} as block index {dimension}"
+                text = f"with grid index {axis} {instead} in {operand.index_map()}"
                 yield operand, index, _closed(closed, outvars=outputs), f"{text} the outputs are the reference's"
 
 
