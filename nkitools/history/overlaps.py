@@ -47,8 +47,7 @@ def _suspects(columns: Columns) -> list[int]:
     if not columns.positions.size:
         return []
     may = _may_overlap(record)
-    plans = np.array([number for number, each in record.plans.items() if may(each.plan)], np.int64)
-    of_plan = np.isin(columns.plans, plans)[columns.positions]
+    of_plan = columns.of_each_plan(may)[columns.positions]
     first = firsts[:-1][columns.positions]  # the destination is the first operand
     same = (columns.storages == columns.storages[first]) & of_plan
     same[firsts[:-1][firsts[:-1] < same.size]] = False  # the last instructions may have no operands
@@ -70,9 +69,7 @@ def _suspects(columns: Columns) -> list[int]:
 
 def _turns(columns: Columns) -> Any:
     """Return for each operand whether its plan permutes elements, so that the same view counts, too."""
-    record = columns.record
-    plans = [number for number, each in record.plans.items() if "transpose" in _words(each.plan)]
-    return np.isin(columns.plans, np.array(plans, np.int64))[columns.positions]
+    return columns.of_each_plan(lambda plan: "transpose" in _words(plan))[columns.positions]
 
 
 def _may_overlap(record: Record) -> Any:

@@ -8,7 +8,7 @@ iterations count together, and a line has one hint.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,8 @@ import numpy as np
 
 from nkitools.chip.generations import Generation
 from nkitools.chip.layout import Layout
-from nkitools.record.columns import Columns
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import FEW, Columns
 from nkitools.record.reporter import Reporter
 from nkitools.record.rows import RecordedPlan, plan_of, site_of
 from nkitools.rules.finding import report
@@ -114,8 +115,9 @@ def report_speed(columns: Columns, reporter: Reporter, chip: Generation) -> None
     """NK701 to NK704."""
     speed = _Speed(columns, reporter, chip)
     speed.small_dma()
-    speed.few_partitions()
-    speed.matmuls()
+    if columns.heads.size >= _MANY:
+        speed.few_partitions()
+        speed.matmuls()
 
 
 class _Speed:
@@ -210,10 +212,19 @@ class _Speed:
             report(rule, message)
 
 
+def _firsts_and_counts(heads: Array) -> dict[int, tuple[int, int]]:
+    """Return where each number stands first, and how often it does."""
+    if heads.size > FEW:
+        found = np.unique(heads, return_index=True, return_counts=True)
+        return {head: (first, count) for head, first, count in zip(*(each.tolist() for each in found), strict=True)}
+    listed = heads.tolist()
+    firsts = {head: at for at, head in reversed(list(enumerate(listed)))}
+    return {head: (firsts[head], count) for head, count in Counter(listed).items()}
+
+
 def kinds_of(columns: Columns) -> Iterator[Kind]:
     """Yield the instructions of a run by their plans and sites."""
-    heads, firsts, counts = np.unique(columns.heads, return_index=True, return_counts=True)
-    for head, first, count in zip(heads.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+    for head, (first, count) in sorted(_firsts_and_counts(columns.heads).items()):
         plan = columns.record.plans[plan_of(head)].plan
         if not plan.names_only:
             layouts = tuple(access.layout for access in columns.record.accesses(first))  # those of all of the plan

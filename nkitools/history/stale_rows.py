@@ -62,7 +62,7 @@ def report_stale_rows(columns: Columns, reporter: Reporter) -> None:
 
 def _short_writes(columns: Columns) -> list[int]:
     """Return the positions of writes to tiles that are shorter than the one before by the same line."""
-    writes = np.flatnonzero(columns.of_plans(lambda plan: plan.written))
+    writes = np.flatnonzero(columns.writes)
     if not writes.size:
         return []
     layouts, positions = columns.layouts[writes], columns.positions[writes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nkitools.record import rows
-from nkitools.record.columns import Columns
+from nkitools.record.columns import Columns, distinct
 from nkitools.record.record import Record
 from nkitools.record.reporter import Reporter
 from nkitools.rules.finding import report
@@ -27,12 +27,12 @@ def report_unread(columns: Columns, reporter: Reporter, *, named: bool = False) 
         return
     if not columns.plans.size:
         return
-    writes = columns.of_plans(lambda plan: plan.written)
+    writes = columns.writes
     alone = columns.of_plans(lambda plan: [sum(plan.written) == 1] * len(plan.written))
     seen = {access.storage for access in record.outputs} | record.printed
     indices = np.frombuffer(record.beside.indices.tobytes(), np.int64).reshape(-1, 3)[:, 1]
-    read = np.unique(np.concatenate((columns.storages[~writes], rows.storage_column(indices))))
-    lost = np.setdiff1d(np.unique(columns.storages[writes & alone]), read, assume_unique=True).tolist()
+    read = distinct(columns.storages[~writes]) | distinct(rows.storage_column(indices))
+    lost = sorted(distinct(columns.storages[writes & alone]) - read)
     lines: set[int] = set()
     for storage in lost:
         known = record.storages.get(storage)

@@ -11,7 +11,7 @@ from nkitools.chip.dtypes import as_dtype
 from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
+from nkitools.record.columns import Columns, distinct
 from nkitools.record.record import StorageRecord
 from nkitools.record.reporter import Reporter
 from nkitools.record.source_sites import Site
@@ -41,8 +41,8 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
         return
     if not columns.plans.size:
         return
-    writes, storages = columns.of_plans(lambda plan: plan.written), columns.storages
-    if not np.isin(storages[~writes], inputs).any():
+    writes, storages = columns.writes, columns.storages
+    if distinct(storages[~writes]).isdisjoint(inputs):
         return  # a kernel that reads no argument at all tries something out
     seen = record.printed | {access.storage for access in record.outputs}
     for storage in inputs:
@@ -70,8 +70,10 @@ def report_unread_arguments(columns: Columns, reporter: Reporter, kernel: Site, 
 
 def _views(columns: Columns, mine: Array) -> Views:
     """Return the views of a storage that are read, each once."""
-    pairs = np.stack((columns.layouts[mine], columns.byte_offsets[mine]), axis=1)
-    return tuple(map(tuple, np.unique(pairs, axis=0).tolist())) if pairs.size else ()
+    layouts, offsets = columns.layouts[mine], columns.byte_offsets[mine]
+    if layouts.size > _MOST_VIEWS:
+        return tuple(map(tuple, np.unique(np.stack((layouts, offsets), axis=1), axis=0).tolist()))
+    return tuple(sorted(set(zip(layouts.tolist(), offsets.tolist(), strict=True))))
 
 
 def _unread(known: StorageRecord, views: Views) -> Array | None:

@@ -13,6 +13,13 @@ from nkitools.record import rows
 from nkitools.record.record import Record
 from nkitools.record.rows import RecordedPlan
 
+FEW = 4096  # up to so many numbers become a set in Python sooner than NumPy is called
+
+
+def distinct(numbers: Array) -> set[int]:
+    """Return the distinct ones of whole numbers."""
+    return set((numbers if numbers.size <= FEW else np.unique(numbers)).tolist())
+
 
 class Columns:
     """The instructions of a run in their order, and their operands one after the other; read when asked for."""
@@ -92,18 +99,35 @@ class Columns:
     @cached_property
     def written_storages(self) -> set[int]:
         """Return the storages that instructions write."""
-        return set(self.storages[self.of_plans(lambda plan: plan.written)].tolist())
+        return distinct(self.storages[self.writes])
+
+    @cached_property
+    def writes(self) -> Array:
+        """Return for each operand whether its instruction writes it."""
+        return self.of_plans(lambda plan: plan.written)
+
+    @cached_property
+    def _known(self) -> list[tuple[int, RecordedPlan]]:
+        """Return the plans of the run in the order of their numbers."""
+        return [(number, each.plan) for number, each in sorted(self.record.plans.items())]
+
+    @cached_property
+    def _which(self) -> Array:
+        """Return the place of each instruction's plan among them."""
+        return np.searchsorted([number for number, _ in self._known], self.plans)
+
+    def of_each_plan(self, answer: Callable[[RecordedPlan], bool]) -> Array:
+        """Return what ``answer`` says of its plan for each instruction."""
+        return np.array([answer(plan) for _, plan in self._known], np.bool_)[self._which]
 
     def of_plans(self, answer: Callable[[RecordedPlan], Sequence[int]], dtype: type[np.generic] = np.bool_) -> Array:
         """Return what ``answer`` says of its plan: a truth value, or a number, for each operand."""
         if not self.plans.size:
             return np.zeros(0, dtype)
-        known = sorted(self.record.plans.items())
-        answers = [answer(each.plan) for _, each in known]
+        answers = [answer(plan) for _, plan in self._known]
         ends = np.array(list(accumulate(map(len, answers))))
-        which = np.searchsorted([number for number, _ in known], self.plans)
         # The last of an instruction's operands has the last answer of its plan.
-        moved = (ends[which] - self.first_operands[1:]).repeat(self._counts)
+        moved = (ends[self._which] - self.first_operands[1:]).repeat(self._counts)
         return np.fromiter(chain.from_iterable(answers), dtype)[moved + np.arange(moved.size)]
 
     def in_order(self, operands: Array) -> tuple[Array, Array, Array, Array]:

@@ -106,7 +106,7 @@ def _fill_operands(made: Array, columns: Columns, instruction: int) -> None:
     made["shape"] = _objects(each.shape for each in layouts)[which]
     made["strides"] = _objects(each.strides for each in layouts)[which]
     made["byte_offset"] = columns.byte_offsets
-    made["written"] = columns.of_plans(lambda plan: plan.written)
+    made["written"] = columns.writes
 
 
 def _fill_loops(made: Array, record: Record, loop: int) -> None:
