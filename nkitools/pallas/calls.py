@@ -12,6 +12,7 @@ from typing import Any
 from nkitools.pallas import jax_internals, source_places
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.device_axes import Axes, abstract_mesh, axes_of
+from nkitools.pallas.device_kinds import simulated_kinds
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.jax_types import BlockMapping, ClosedJaxpr, GridMapping, Jaxpr, Shaped, SourceInfo
 from nkitools.pallas.source_places import Place
@@ -149,7 +150,7 @@ def show_shape(shape: Iterable[int | None]) -> str:
 @contextlib.contextmanager
 def compiling_for(chip: Chip, axes: Axes = ()) -> Iterator[None]:
     """Trace and lower as if for ``chip``, or for ``axes`` of them, ``pltpu.get_tpu_info`` included."""
-    with jax_module("jax.sharding").use_abstract_mesh(abstract_mesh(chip, axes)):
+    with jax_module("jax.sharding").use_abstract_mesh(abstract_mesh(chip, axes)), simulated_kinds(chip):
         yield
 
 

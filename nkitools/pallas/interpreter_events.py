@@ -40,11 +40,14 @@ class Watch:
     ``known`` are the function's Pallas calls as tracing found them: the interpreter has no source places.
     ``adverse`` to suspicions of an earlier run, by operand, the watch makes the suspected values as bad as they can
     be on a TPU: values that a core left behind at another point of a parallel dimension are gone, and so are outputs
-    that several points wrote.
+    that several points wrote. With ``adverse_outside`` other values are read outside of buffers.
     """
 
-    def __init__(self, known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, known: Iterable[Call] = (), adverse: Iterable[Any] = (), *, adverse_outside: bool = False
+    ) -> None:
         keys = list(adverse)
+        self.adverse_outside = adverse_outside
         self.adverse = frozenset(about for _, about, *_ in keys)
         self.raced = frozenset(about for rule, about, *_ in keys if rule in ("PL203", "PL206"))
         self.known = {call.likeness: call for call in known}

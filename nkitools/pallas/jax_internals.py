@@ -26,6 +26,8 @@ VECTOR_CLOCK = f"{_INTERPRET}.vector_clock"
 LOWERING = "jax._src.pallas.mosaic.lowering"
 PALLAS_CORE = "jax._src.pallas.core"
 PALLAS_CALL = "jax._src.pallas.pallas_call"
+TPU_INFO = "jax._src.pallas.mosaic.tpu_info"
+CALLBACK = "jax._src.callback"
 DEBUGGING = "jax._src.debugging"
 SOURCES = "jax._src.source_info_util"
 
@@ -46,6 +48,8 @@ class Mark(NamedTuple):
 PRINTS = "device prints"
 GRID_PRINTS = "grid points of device prints"
 WATCH = "watching TPU interpretation"
+KINDS = "the chip of a function's own mesh"
+COPIES = "copies of what the interpreter's callbacks are given"
 STATIC = "the source lines of a kernel"
 CALLS = "compiling what was seen while it ran"
 PRIMITIVES = "the list of primitives that have a TPU lowering"
@@ -77,6 +81,10 @@ MARKS = (
     ),
     Mark(DEBUGGING, "debug_print_p", (), GRID_PRINTS),
     Mark(DEBUGGING, "merge_callback_args", ("in_tree", "dyn_args", "static_args"), GRID_PRINTS),
+    Mark(CALLBACK, "io_callback_impl", ("args", "result_avals", "callback", "sharding", "ordered"), COPIES),
+    Mark(TPU_INFO, "get_device_kind", (), KINDS),
+    Mark(TPU_INFO, "get_num_device_cores", (), KINDS),
+    Mark(TPU_INFO, "get_tpu_info.cache_clear", (), KINDS),
     Mark(PALLAS_CORE, "current_grid_env", (), GRID_PRINTS),
     Mark(PALLAS_CORE, "GridAxis", ("index", "size"), GRID_PRINTS),
     Mark(INTERPRETER, "interpret_pallas_call", ("args", "jaxpr", "grid_mapping", "interpret_params"), WATCH),

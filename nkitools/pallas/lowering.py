@@ -51,7 +51,7 @@ def lower(call: Call, chip: Chip, **compiler_params: int) -> Program | Finding:
     jitted = on_every_device(call.as_function(**compiler_params), mesh)
     shapes = [jax_module().ShapeDtypeStruct(aval.shape, aval.dtype) for aval in call.avals]
     try:
-        with jax_module("jax.sharding").use_abstract_mesh(mesh):
+        with compiling_for(chip, call.axes):
             exported = export.export(jitted, platforms=["tpu"])(*shapes)
     except Exception as error:
         return finding_of_error(error, call)

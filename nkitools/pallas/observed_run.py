@@ -90,12 +90,13 @@ def _run(
     prints: Prints | None,
     known: Iterable[Call] = (),
     adverse: Iterable[Any] = (),
+    adverse_outside: bool = False,
 ) -> tuple[Watch, Any, Exception | None]:
     """One run in TPU interpretation. ``fill`` is what undefined memory holds; without ``prints`` nothing is printed."""
     mode = parameters(cores=cores, fill=fill, seed=plan.seed)
     outputs: Any = None
     failure: Exception | None = None
-    with watching(known, adverse) as watch:
+    with watching(known, adverse, adverse_outside=adverse_outside) as watch:
         try:
             with compiling_for(plan.chips[0]), interpreted(mode), launch.listening(prints), whole_tracebacks():
                 outputs = launch.finished(fn, args, kwargs)
@@ -152,22 +153,27 @@ def _confirmed(
     the TPU reads another scalar, and goes on.
     """
     suspected = watch.suspected.findings
-    adverse = [key for key in suspected if key[0] != "PL201"]
-    _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, watch.known.values(), adverse)
-    if error is not None or _differ(first, second):
-        return suspected
-    scalars = {
+    calls = list(watch.known.values())
+    outside = {key for key in suspected if key[0] == "PL201"}
+    others = [key for key in suspected if key not in outside]
+    kept = {}
+    if others:
+        _, second, error = _run(fn, args, kwargs, plan, 1, "zero", None, calls, others)
+        if error is not None or _differ(first, second):
+            kept = {key: suspected[key] for key in others}
+    if outside:
+        _, second, error = _run(fn, args, kwargs, plan, 1, "nan", None, calls, adverse_outside=True)
+        used = error is not None or _differ(first, second)
+        kept |= {key: suspected[key] if used else _unused(suspected[key], key[1], watch) for key in outside}
+    return kept
+
+
+def _unused(finding: Finding, about: Any, watch: Watch) -> Finding:
+    scalars = (
         each.rules.about(buffer.name) for each in watch.kernels for buffer in each.shadows.values() if buffer.is_scalar
-    }
-    return {
-        key: replace(
-            finding,
-            severity="hint" if key[1] in scalars else "warning",
-            message=f"{finding.message}; no result depends on what is read",
-        )
-        for key, finding in suspected.items()
-        if finding.rule == "PL201"
-    }
+    )
+    severity = "hint" if about in scalars else "warning"
+    return replace(finding, severity=severity, message=f"{finding.message}; no result depends on what is read")
 
 
 def _differ(first: Argument, second: Argument) -> bool:
@@ -193,7 +199,11 @@ def one_for_each_cause(certain: dict[Any, Finding], cleared: Container[Any] = ()
     What a kernel reads outside of an operand makes the results of others undefined, so these are folded under it.
     """
     known = {(rule, about) for rule, about, *_ in certain}
-    outside = {key[1][0]: key for key, found in reversed(certain.items()) if found.rule == "PL201"}
+    outside = {
+        key[1][0]: key
+        for key, found in reversed(certain.items())
+        if found.rule == "PL201" and found.severity == "error"
+    }
     kept: dict[Any, Finding] = {}
     echoes: dict[Any, list[str]] = {}
     for key, finding in certain.items():

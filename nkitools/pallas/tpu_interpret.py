@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nkitools.pallas import jax_internals, source_places
+from nkitools.pallas import jax_internals, source_places, write_shadow
 from nkitools.pallas.calls import Call, call_of
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpreter_events import Kernel, Watch
@@ -42,7 +42,9 @@ def parameters(*, cores: int, fill: str, seed: int | None) -> Any:
 
 
 @contextlib.contextmanager
-def watching(known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> Iterator[Watch]:
+def watching(
+    known: Iterable[Call] = (), adverse: Iterable[Any] = (), *, adverse_outside: bool = False
+) -> Iterator[Watch]:
     """Watch every Pallas call that TPU interpretation runs within; afterwards the interpreter is as it was."""
     interpreter = jax_module(jax_internals.INTERPRETER)
     classes = _classes()
@@ -53,7 +55,9 @@ def watching(known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> Iterato
         (jax_module(jax_internals.SHARED_MEMORY), "SharedMemory"): classes["SharedMemory"],
         (jax_module(jax_internals.SHARED_MEMORY), "Semaphore"): classes["Semaphore"],
     }
-    watch = Watch(known, adverse)
+    if not jax_internals.moved(jax_internals.COPIES):
+        replaced[jax_module(jax_internals.CALLBACK), "io_callback_impl"] = _called
+    watch = Watch(known, adverse, adverse_outside=adverse_outside)
     with _lock:
         before = {place: getattr(*place) for place in replaced}
         _watches.append(watch)
@@ -66,6 +70,16 @@ def watching(known: Iterable[Call] = (), adverse: Iterable[Any] = ()) -> Iterato
                 setattr(module, name, theirs)
             _watches.pop()
             interpreter.reset_tpu_interpret_mode_state()
+
+
+def _called(*args: Any, callback: Callable[..., Any], **_: Any) -> Any:
+    """Call one of the interpreter's callbacks with copies of its arguments.
+
+    JAX copies them on the threads that its devices run on: where each of these waits in a callback for such a copy, as
+    in a kernel on as many devices as there are threads, none is left to make it.
+    """
+    tree_map = jax_module().tree_util.tree_map
+    return tree_map(np.asarray, callback(*(np.array(each) for each in args)))
 
 
 def _no_check(*values: Any) -> Any:
@@ -142,7 +156,25 @@ class _WatchedMemory:
         result = super().get_buffer_content(key, rnge, thread, *args, **kwargs)  # type: ignore[misc]
         if source is None:
             self.kernel.give_back(key, result[0])
+        if self.kernel.watch.adverse_outside:
+            return (self._otherwise_outside(key, rnge, result[0]), *result[1:])
         return result
+
+    def _otherwise_outside(self, key: BufferKey, ranges: Ranges, value: Array | None) -> Array | None:
+        """Return what is read, with the other of JAX's fillings for what lies outside of the buffer.
+
+        JAX reads None where all of it does.
+        """
+        content = self.mem[key].content
+        if not write_shadow.is_outside(ranges, content.shape):
+            return value
+        inside = np.asarray(content[write_shadow.clipped(ranges, content.shape)])
+        wanted = write_shadow.lengths(ranges, content.shape)
+        changed = np.full(wanted, _fill(content.dtype, "nan" if self.uninitialized_memory == "zero" else "zero"))
+        changed = changed.astype(content.dtype)
+        if inside.ndim == changed.ndim:
+            changed[tuple(slice(0, size) for size in inside.shape)] = inside
+        return changed
 
     def store_buffer_content(
         self, key: BufferKey, rnge: Ranges, value: Array, thread: Thread, *args: Any, **kwargs: Any
@@ -192,12 +224,10 @@ class _WatchedMemory:
 
     def _inside(self, key: BufferKey, ranges: Ranges, value: Array) -> tuple[Any, Any]:
         """Return the part of a write inside of the buffer; the watch has reported the rest, and the run goes on."""
-        from nkitools.pallas.write_shadow import clipped, is_outside
-
         buffer = self.mem[key]
-        if not is_outside(ranges, buffer.content.shape):
+        if not write_shadow.is_outside(ranges, buffer.content.shape):
             return ranges, value
-        inside = clipped(ranges, buffer.content.shape)
+        inside = write_shadow.clipped(ranges, buffer.content.shape)
         wanted = buffer.content[inside].shape
         return inside, value[tuple(slice(0, size) for size in wanted)] if value.ndim == len(wanted) else value
 

@@ -84,6 +84,12 @@ def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(inside)
 
 
+def lengths(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of what ``ranges`` index, within ``shape`` and outside of it."""
+    spans = _spans(ranges, shape)
+    return tuple(len(range(start, stop, step)) for start, stop, step, is_slice in spans if is_slice)
+
+
 def is_outside(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     """Return whether a part of ``ranges`` lies outside of ``shape``; an empty range does not."""
     spans = zip(_spans(ranges, shape), shape, strict=True)

@@ -1,0 +1,41 @@
+"""The chip that a function asks JAX about, where a mesh of its own has the devices of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nkitools.pallas import jax_internals
+from nkitools.pallas.chips import Chip
+from nkitools.pallas.imports import jax_module
+
+
+@contextlib.contextmanager
+def simulated_kinds(chip: Chip) -> Iterator[None]:
+    """Let devices of the CPU pass for ``chip``: a function's ``shard_map`` brings them in, deep in what is lowered."""
+    if jax_internals.moved(jax_internals.KINDS):
+        yield
+        return
+    module = jax_module(jax_internals.TPU_INFO)
+    kind, cores = module.get_device_kind, module.get_num_device_cores
+    own = {"get_device_kind": lambda: _instead(kind(), chip.device_kind), "get_num_device_cores": lambda: _count(cores)}
+    before = {name: getattr(module, name) for name in own}
+    for name, ours in own.items():
+        setattr(module, name, ours)
+    module.get_tpu_info.cache_clear()  # it keeps its answers by the mesh, and the mesh of a CPU now is another chip
+    try:
+        yield
+    finally:
+        for name, theirs in before.items():
+            setattr(module, name, theirs)
+        module.get_tpu_info.cache_clear()
+
+
+def _instead(kind: str, of_chip: str) -> str:
+    return of_chip if kind == "cpu" else kind
+
+
+def _count(cores: Callable[[], Any]) -> int:
+    """Return the cores of a device; a device of the CPU has none, and stands for one."""
+    return int(cores() or 1)
