@@ -85,7 +85,7 @@ def clipped(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def lengths(ranges: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of what ``ranges`` index, within ``shape`` and outside of it."""
+    """Return the shape that ``ranges`` index, within ``shape`` and outside of it."""
     spans = _spans(ranges, shape)
     return tuple(len(range(start, stop, step)) for start, stop, step, is_slice in spans if is_slice)
 
