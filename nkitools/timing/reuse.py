@@ -8,6 +8,7 @@ that the author gave them, which the dependences of the run know.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 import numpy as np
@@ -28,23 +29,29 @@ def reuse_edges(columns: Columns, chip: Generation, cores: Array) -> tuple[Array
     storages, positions = columns.storages[order], columns.positions[order]
     firsts = np.flatnonzero(np.diff(storages, prepend=-1))
     lasts = np.append(firsts[1:], storages.size) - 1
+    uses = positions.tolist()
     tiles: dict[tuple[str, int], list[tuple[int, int, int, int, int]]] = {}
     for storage, first, last in zip(storages[firsts].tolist(), firsts.tolist(), lasts.tolist(), strict=True):
         known = columns.record.storages.get(storage)
         if known is not None and known.memory in ("SBUF", "PSUM") and not known.has_address and not known.is_given:
-            begins, ends = int(positions[first]), int(positions[last])
+            begins, ends = uses[first], uses[last]
             place = known.memory, int(cores[begins])
             tiles.setdefault(place, []).append((begins, ends, first, last, known.partition_bytes))
-    edges: list[tuple[int, int]] = []
+    targets, sources = list[int](), list[int]()
     for (memory, _), found in tiles.items():
         capacity = chip.sbuf_usable_bytes if memory == "SBUF" else chip.psum_partition_bytes
-        edges += _rotated(sorted(found), positions, capacity)
-    pairs = np.array(edges, np.int64).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1]
+        for first, accesses in _rotated(sorted(found), uses, capacity):
+            sources += accesses
+            targets += [first] * len(accesses)
+    return np.array(targets, np.int64), np.array(sources, np.int64)
 
 
-def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capacity: int) -> list[tuple[int, int]]:
-    """Return the edges of one memory; a tile is its first and last use, where its uses stand, and its bytes.
+def _rotated(
+    tiles: list[tuple[int, int, int, int, int]], positions: list[int], capacity: int
+) -> Iterator[tuple[int, set[int]]]:
+    """Yield the first use of a tile, and the uses of one whose bytes it takes, for each such pair of one memory.
+
+    A tile is its first and last use, where its uses stand, and its bytes.
 
     Where more is alive than there is room for, some tiles are taken to be elsewhere: the last ones to be used again.
     """
@@ -52,7 +59,7 @@ def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capa
     farthest: list[tuple[int, int, int]] = []  # the same by the greatest last use, with their first use and bytes
     spilled: set[int] = set()
     dead: deque[tuple[int, int, int]] = deque()  # those whose bytes are not taken again, by their last use
-    room, edges = capacity, list[tuple[int, int]]()
+    room = capacity
     for begins, ends, first, last, nbytes in tiles:
         while alive and alive[0][0] < begins:
             _, one, other, size = heappop(alive)
@@ -61,7 +68,7 @@ def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capa
         while room < nbytes and dead:
             one, other, size = dead.popleft()
             room += size
-            edges += [(begins, each) for each in set(positions[one : other + 1].tolist())]
+            yield begins, set(positions[one : other + 1])
         if room < nbytes:
             while farthest and -farthest[0][0] >= begins and room < max(nbytes, capacity // _SPILLED):
                 _, one, size = heappop(farthest)
@@ -70,4 +77,3 @@ def _rotated(tiles: list[tuple[int, int, int, int, int]], positions: Array, capa
         room -= nbytes
         heappush(alive, (ends, first, last, nbytes))
         heappush(farthest, (-ends, first, nbytes))
-    return edges

@@ -123,7 +123,6 @@ class _Scheduler:
                     first, _ = heappop(held)
                     if first > free[engine]:
                         free[engine] = first
-            changed = {engine}
             for at in range(bounds[position], bounds[position + 1]):
                 target = targets[at]
                 time = end + lags[at]
@@ -131,12 +130,16 @@ class _Scheduler:
                     ready[target], causes[target] = time, position
                 missing[target] -= 1
                 if not missing[target]:
-                    other = engines[target]
+                    other, time = engines[target], ready[target]
                     if not in_order[other]:
-                        heappush(pending[other], (ready[target], target))
-                    changed.add(other)
-            for other in changed:
-                nexts[other] = self._next(other, free[other])
+                        heappush(pending[other], (time, target))
+                    elif lines[other][heads[other]] != target:
+                        continue
+                    if time < free[other]:
+                        time = free[other]
+                    if time < nexts[other]:  # that of this engine is found below
+                        nexts[other] = time
+            nexts[engine] = self._next(engine, free[engine])
         return Schedule(
             starts=np.array(starts),
             ends=np.array(ends),
