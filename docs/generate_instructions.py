@@ -201,7 +201,7 @@ def _costs(name: str) -> list[str]:
     if example_of(name) is None:
         return []
     lines = ["## Chips and cost", "", "Of the example below, without waiting for others:", ""]
-    lines += ["| chip | engine | cycles |", "|---|---|---|"]
+    lines += ["| chip | engine | cost |", "|---|---|---|"]
     for chip in CHIPS:
         try:
             run = run_example(name, chip)
@@ -209,7 +209,8 @@ def _costs(name: str) -> list[str]:
             lines.append(f"| {chip} | refused: {_marked(error.finding.rule)} | |")
             continue
         issued = next(each for each in run.instructions if each.name == name)
-        lines.append(f"| {chip} | {issued.engine} | {issued.cycles:,.0f} |")
+        cost = f"{issued.nanoseconds:,.0f} ns" if issued.nanoseconds else f"{issued.cycles:,.0f} cycles"
+        lines.append(f"| {chip} | {issued.engine} | {cost} |")
     return [*lines, ""]
 
 

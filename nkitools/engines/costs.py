@@ -1,4 +1,4 @@
-"""The costs of instructions, in cycles of their engine (nanoseconds of DMA).
+"""The costs of instructions: cycles of their engine, or nanoseconds of a transfer.
 
 The formulas are those of the docstrings of ``nki.isa`` in the SDK 2.20 to 2.26, which are NeuronCore-v2's; later
 releases dropped them. The faster operations of later generations are from their architecture guides.

@@ -71,9 +71,9 @@ def dma_transpose(
         np.copyto(destination, source.transpose(order).reshape(destination.shape))
 
     efficiency = 0.5 if src.buffer is MemoryRegion.sbuf else 0.9
-    cost = (dma(check.chip, dst, src) - DMA_COMPLETION_NS) / efficiency + DMA_COMPLETION_NS
+    nanoseconds = (dma(check.chip, dst, src) - DMA_COMPLETION_NS) / efficiency + DMA_COMPLETION_NS
     lanes = "copy" if src.on_chip else "use"
-    return Plan("dma", cost, compute, made(dst={"src": Transpose(order)}), lanes=lanes)
+    return Plan("dma", 0.0, compute, made(dst={"src": Transpose(order)}), nanoseconds=nanoseconds, lanes=lanes)
 
 
 def _order(check: Check, src: NkiTensor, axes: Sequence[int] | None) -> tuple[int, ...]:
@@ -196,8 +196,8 @@ def dma_compute(
         put(destination, total, dtype)
 
     elements = made(dst={f"srcs[{number}]": SAME for number in range(len(srcs))})
-    cost = check.chip.dma_compute_passes * dma(check.chip, dst, srcs[0])
-    return Plan("dma", cost, compute, elements, unique_rows=True)
+    nanoseconds = check.chip.dma_compute_passes * dma(check.chip, dst, srcs[0])
+    return Plan("dma", 0.0, compute, elements, nanoseconds=nanoseconds, unique_rows=True)
 
 
 def _check_sum(check: Check, reduce_op: OperatorToken, scales: Sequence[float] | None, count: int) -> None:

@@ -105,7 +105,8 @@ def dma_copy(
     compute = _copying(dst, src)
 
     lanes = "leave" if not dst.on_chip else "copy" if src.on_chip else "use"
-    return Plan("dma", dma(check.chip, dst, src), compute, made(dst={"src": SAME}), lanes=lanes)
+    nanoseconds = dma(check.chip, dst, src)
+    return Plan("dma", 0.0, compute, made(dst={"src": SAME}), nanoseconds=nanoseconds, lanes=lanes)
 
 
 @instruction

@@ -169,7 +169,7 @@ def sendrecv(
         return missing.reshaped(destination.shape)
 
     elements = Elements((("dst", ((From("src", core=int(recv_from_rank)), SAME),)),))
-    return Plan("dma", dma(check.chip, dst, src), compute, elements, lanes="exchange")
+    return Plan("dma", 0.0, compute, elements, nanoseconds=dma(check.chip, dst, src), lanes="exchange")
 
 
 @instruction
@@ -215,8 +215,8 @@ def sendrecv_compute(
         return undefined.joined(missing.reshaped(destination.shape))
 
     elements = Elements((("dst", ((From("src"), SAME), (From("src", core=int(recv_from_rank)), SAME))),))
-    cost = check.chip.dma_compute_passes * dma(check.chip, dst, src)
-    return Plan("dma", cost, compute, elements, lanes="exchange")
+    nanoseconds = check.chip.dma_compute_passes * dma(check.chip, dst, src)
+    return Plan("dma", 0.0, compute, elements, nanoseconds=nanoseconds, lanes="exchange")
 
 
 def _check_ranks(check: Check, send_to_rank: int, recv_from_rank: int) -> None:

@@ -245,7 +245,7 @@ class Collective:
         inputs = [(f"srcs[{number}]", False) for number in range(len(srcs))]
 
         def make() -> Plan:
-            return Plan("dma", cost, _moved_already, elements, names_only=names_only, name=self.name)
+            return Plan("dma", 0.0, _moved_already, elements, nanoseconds=cost, names_only=names_only, name=self.name)
 
         return plan_of(self.core, key, make, *outputs, *inputs)
 

@@ -21,6 +21,7 @@ _INSTRUCTION = np.dtype(
         ("name", object),
         ("engine", object),
         ("cycles", np.float64),
+        ("nanoseconds", np.float64),
         ("operand", np.int64),
         ("operands", np.int64),
         ("file", object),
@@ -84,7 +85,8 @@ def _fill_instructions(made: Array, columns: Columns, operand: int, loop: int) -
     states = np.array(record.states, np.int64)
     made["name"] = _objects(plan.name for plan in plans)[which]
     made["engine"] = _objects(plan.engine for plan in plans)[which]
-    made["cycles"] = np.array([plan.cycles for plan in plans], np.float64)[which]
+    for each in ("cycles", "nanoseconds"):
+        made[each] = np.array([getattr(plan, each) for plan in plans], np.float64)[which]
     made["operand"] = columns.first_operands[:-1] + operand
     made["operands"] = np.diff(columns.first_operands)
     made["file"] = _objects(site.file for site in sites)[columns.sites]

@@ -57,6 +57,7 @@ def _shared(record: Record, position: int) -> dict[str, Any]:
         "name": row.plan.name,
         "engine": row.plan.engine,
         "cycles": row.plan.cycles,
+        "nanoseconds": row.plan.nanoseconds,
         "file": site.file,
         "line": site.line,
         "rank": record.rank,

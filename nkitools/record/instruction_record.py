@@ -25,13 +25,14 @@ class InstructionRecord:
 
     name: str
     engine: str
-    cycles: float
+    cycles: float  # of the engine's clock, 0 for a transfer
     operands: tuple[OperandRecord, ...]
     file: str
     line: int
     program: tuple[int, ...]
     loops: dict[str, int]
     rank: int | None = None
+    nanoseconds: float = 0.0  # of a transfer with its completion, 0 for others
 
     if not TYPE_CHECKING:  # an editor would take it for attributes of any name
 

@@ -160,8 +160,9 @@ class RecordedPlan:
     """
 
     engine: str
-    cycles: float
+    cycles: float  # of the engine's clock, 0 for a transfer
     _: KW_ONLY
+    nanoseconds: float = 0.0  # of a transfer with its completion, 0 for others
     wants_fresh: bool = False  # compute also gets fresh=, the lanes of the destination that were never written
     adds_always: bool = False  # never written lanes of the destination are a finding (NK401)
     overwrites: bool = False  # a matmul that makes a region its own: no earlier value of it is a source

@@ -1,7 +1,7 @@
 """The time of each instruction: its cycles by its definition, its engine's clock, and the fitted knobs.
 
-An instruction's definition states cycles (nanoseconds for DMA) and the engine. Where the author leaves the engine to
-the compiler, `balanced` assumes one of those that its definition names.
+An instruction's definition states its engine and cycles, or nanoseconds for a transfer. Where the author leaves the
+engine to the compiler, `balance` assumes one of those that its definition names.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _clock(chip: Generation, engine: int) -> float:
 
 
 def _transfer(plan: RecordedPlan, layouts: Sequence[Layout], chip: Generation, knobs: Knobs) -> Time:
-    data = max(plan.cycles - DMA_COMPLETION_NS, 0.0) / knobs.dma_bandwidth
+    data = max(plan.nanoseconds - DMA_COMPLETION_NS, 0.0) / knobs.dma_bandwidth
     engines, descriptors = DMA_ENGINES, 1
     if layouts:
         on_chip = [each for each in layouts if each.on_chip]

@@ -41,7 +41,7 @@ def test_columns_agree_with_the_instructions() -> None:
             assert table.size == len(run.instructions)
             assert operands["instruction"].tolist() == np.repeat(np.arange(table.size), table["operands"]).tolist()
             for entry, one in zip(table, run.instructions, strict=True):
-                for name in ("name", "engine", "cycles", "file", "line", "program"):
+                for name in ("name", "engine", "cycles", "nanoseconds", "file", "line", "program"):
                     assert entry[name] == getattr(one, name)
                 assert entry["rank"] == (-1 if one.rank is None else one.rank)
                 mine = operands[entry["operand"] : entry["operand"] + entry["operands"]]

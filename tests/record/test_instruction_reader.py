@@ -54,6 +54,7 @@ def from_its_row(record: Record, position: int) -> InstructionRecord:
         begun[-1] if begun else (),
         dict(counters),
         record.rank,
+        row.plan.nanoseconds,
     )
 
 

@@ -114,6 +114,13 @@ def _places(values: Array, among: Collection[int]) -> Array:
     return np.asarray(order[np.searchsorted(known[order], values)]) if known.size else values
 
 
+def _in_units(plan: RecordedPlan) -> RecordedPlan:
+    """Return a plan with the nanoseconds of a transfer in their own field: older files have them as cycles."""
+    if plan.engine == "dma" and not plan.nanoseconds:
+        plan.cycles, plan.nanoseconds = 0.0, plan.cycles
+    return plan
+
+
 def _plan(plan: RecordedPlan) -> RecordedPlan:
     known = {name: getattr(plan, name) for name in field_names(RecordedPlan) if name != "id"}
     known["element_map"] = plan.element_text()
@@ -137,7 +144,7 @@ class SavedRecord(Record):
         outputs = decoded_field(list[tuple[int, Layout, int]], packed["outputs"])
         self.outputs = [Access(storage, layout, byte_offset, False) for storage, layout, byte_offset in outputs]
         plans = decoded_field(list[RecordedPlan], packed["plans"])
-        self.plans = {at: Planned.of(replace(each, id=at)) for at, each in enumerate(plans)}
+        self.plans = {at: Planned.of(_in_units(replace(each, id=at))) for at, each in enumerate(plans)}
         self.writes, self.inputs, self.results = (decoded_field(list[Written], packed[name]) for name in _WRITES)
         loops = [decoded_field(Column, packed["loops"][name]).values for name in _LOOPS]
         _within(loops[0] - np.arange(loops[0].size), 0, "loop", least=-loops[0].size - 1)  # outer ones come first

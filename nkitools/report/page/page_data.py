@@ -273,8 +273,9 @@ class Gathering:
     def _plan(self, plan: Any) -> int:
         # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
         written = [int(each) for each in plan.written]
-        row = [plan.name, plan.engine, number(float(plan.cycles)), written]
-        return self._named["plans"].place((plan.name, plan.engine, plan.cycles, *written, plan.names_only), row)
+        cost = float(plan.nanoseconds or plan.cycles)
+        row = [plan.name, plan.engine, number(cost), written]
+        return self._named["plans"].place((plan.name, plan.engine, cost, *written, plan.names_only), row)
 
     def _layout_of(self, key: int) -> int:
         layout = LAYOUTS[key]

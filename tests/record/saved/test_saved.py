@@ -166,6 +166,21 @@ def test_the_schema_is_a_schema_and_refuses() -> None:
             jsonschema.Draft202012Validator(SCHEMA).validate(broken)
 
 
+def test_the_times_of_transfers_in_older_files_are_nanoseconds() -> None:
+    """These files have them as cycles; a run out of one has the instructions and the estimate of the run itself."""
+    run = RUNS["printing"]()
+    plain = json.loads(run.to_json())
+    plans = [plan for record in plain["records"] for plan in record["plans"]]
+    for plan in plans:
+        plan["cycles"] += plan.pop("nanoseconds")
+    back = Run.from_json(json.dumps(plain))
+    assert "dma" in {plan["engine"] for plan in plans}
+    assert [(one.cycles, one.nanoseconds) for one in back.instructions] == [
+        (one.cycles, one.nanoseconds) for one in run.instructions
+    ]
+    assert back.estimate().latency_us == run.estimate().latency_us
+
+
 def test_kept_writes_come_back() -> None:
     """By value while the budget lasted, then as summaries; those of arguments and results, too."""
     run = watched()
