@@ -28,11 +28,12 @@ from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.shown_files import excerpt, short_names
 from nkitools.report.page.tables import Table, number
+from nkitools.report.page.ways import loose_instructions, memories_of
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 
 SCHEMA = 2
 
-_NAMED = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes")  # tables
+_NAMED = ("places", "loops", "programs", "callers", "storages", "layouts", "plans", "dtypes", "element_maps")
 _PRINT, _RESULT = 4, 24  # how much more of the budget such a value gets than one that an instruction wrote
 _MOST_FIRST = 16  # wrong tiles that are exact before others are
 _WRITE = (
@@ -83,7 +84,7 @@ class Gathering:
         outputs = self._outputs()
         inputs = [self._value(base, each) for base, record in self._by_record() for each in record.inputs]
         memory = self._memory()
-        self.columns["storages"] = np.array(self._storages.rows, np.int64)
+        self._add_ways()
         self._put_first(outputs, writes)
         return {
             "schema": SCHEMA,
@@ -115,6 +116,15 @@ class Gathering:
         found = np.array(rows, np.int64).reshape(-1, len(fields))
         for at, each in enumerate(fields):
             self.columns[f"{name}.{each}"] = found[:, at]
+
+    def _add_ways(self) -> None:
+        """Add the storages: the kind of each, and where it lies; and the instructions in which data have a part."""
+        self.columns["storages"] = np.array(self._storages.rows, np.int64)
+        records = list(self._by_record())
+        memories, firsts = memories_of(records, self._storages.keys)
+        self.columns["storages.memory"], self.columns["storages.first"] = memories, firsts
+        loose = [loose_instructions(base, each) for base, each in zip(self._bases, self._columns, strict=True)]
+        self.columns["loose.position"] = np.concatenate([np.zeros(0, np.int64), *loose])
 
     def _add_loops(self) -> None:
         """Add the counters: their names by kind, and their values one after the other."""
@@ -273,9 +283,10 @@ class Gathering:
     def _plan(self, plan: Any) -> int:
         # For each operand: 0 is read, 1 is written to, 2 is overwritten whole.
         written = [int(each) for each in plan.written]
-        cost = float(plan.nanoseconds or plan.cycles)
-        row = [plan.name, plan.engine, number(cost), written]
-        return self._named["plans"].place((plan.name, plan.engine, cost, *written, plan.names_only), row)
+        elements = self._named["element_maps"].place(plan.element_text())
+        cost = number(float(plan.nanoseconds or plan.cycles))
+        row = [plan.name, plan.engine, cost, written, list(plan.operands), elements]
+        return self._named["plans"].place(repr((row, plan.names_only)), row)
 
     def _layout_of(self, key: int) -> int:
         layout = LAYOUTS[key]
@@ -346,6 +357,7 @@ class Gathering:
         if place is not None:
             at, access = place
             about["storage"] = self._storage(self._bases[at], access.storage)
+            about["layout"], about["offset"] = self._layout_of(access.layout.id), access.byte_offset
             about["memory"] = MEMORY_NAMES[access.layout.memory]
             about["rank"] = self.run.all_records[at].rank
         if comparison is not None:

@@ -14,6 +14,11 @@ class Table:
         self.rows: list[Any] = []
         self._places: dict[Hashable, int] = {}
 
+    @property
+    def keys(self) -> list[Hashable]:
+        """Return the keys of the rows, in their order."""
+        return list(self._places)
+
     def place(self, key: Hashable, row: Any = None) -> int:
         """Return the place of a row (or what it returns; without one the key), which is added where it is new."""
         known = self._places.get(key)

@@ -172,9 +172,12 @@ const firsts = new Uint32Array(count + 1);
 for (let at = 0; at < count; at++) firsts[at + 1] = firsts[at] + run.plans[instructions.plan[at]][3].length;
 
 export function planOf(position) {
-  const [name, engine, cycles, written] = run.plans[instructions.plan[position]];
-  return { name, engine, cycles, written };
+  const [name, engine, cycles, written, operands, elements] = run.plans[instructions.plan[position]];
+  return { name, engine, cycles, written, operands, elements };
 }
+
+export const programOf = (position) => run.programs[instructions.program[position]] ?? [null, []];
+export const layoutOf = ({ layout }) => run.layouts[layout];
 
 const operands = ["storage", "layout", "offset"].map((name) => columns[`instruction.${name}`]);
 

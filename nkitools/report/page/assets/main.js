@@ -11,6 +11,7 @@ import * as overview from "./overview.js";
 import * as printed from "./prints.js";
 import { follow, keepAddress } from "./links.js";
 import { npyOfItem } from "./npy.js";
+import { Slice } from "./slice.js";
 import * as search from "./search.js";
 import * as source from "./source.js";
 import { listen, set, state } from "./state.js";
@@ -88,7 +89,7 @@ showPane();
 inspector.begin();
 if (!follow()) source.begin();
 keepAddress();
-window.nkitools = { run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
+window.nkitools = { Slice, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
 document.documentElement.dataset.ready = "yes";
 // On paper: the verdict, the findings and the pictures of the outputs, whatever is open on the screen.
 addEventListener("beforeprint", () => {

@@ -1,0 +1,43 @@
+"""What the page's own way back needs besides the dependences: where storages lie, and which instructions data have a part in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.record import Record
+
+
+def memories_of(records: Sequence[tuple[int, Record]], storages: Iterable[Hashable]) -> tuple[Array, Array]:
+    """Return for each storage the number of its memory and its first byte there.
+
+    ``records``: with the positions of their first instructions. ``storages``: such a position and a storage's number.
+    Storages with an address share a memory with all others of it in their record; every other one is a memory itself.
+    """
+    places = {
+        (base, storage): ((base, "place", known.place), known.start_partition * known.partition_bytes + known.start_byte)
+        for base, record in records
+        for storage, known in record.storages.items()
+        if known.place >= 0
+    }
+    numbers: dict[Hashable, int] = {}
+    found = [places.get(storage, (storage, 0)) for storage in storages]  # type: ignore[call-overload]
+    memories = [numbers.setdefault(memory, len(numbers)) for memory, _ in found]
+    return np.array(memories, np.int64), np.array([first for _, first in found], np.int64)
+
+
+def loose_instructions(base: int, columns: Columns) -> Array:
+    """Return the positions of the instructions of which data or masks choose the elements that they read or write."""
+    record = columns.record
+    chosen = {position for position, _, _ in record.beside.parts(as_run=True)}
+    chosen.update(np.array(record.beside.indices, np.int64).reshape(-1, 3)[:, 0].tolist())
+    partly = [
+        number
+        for number, each in record.plans.items()
+        if number in record.beside.of_plans or any(touched is not None for touched in each.plan.touches or ())
+    ]
+    chosen.update(np.flatnonzero(np.isin(columns.plans, partly)).tolist())
+    return np.array(sorted(chosen), np.int64) + base
