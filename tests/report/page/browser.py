@@ -59,7 +59,7 @@ class Reader:
         from selenium.webdriver.support.ui import WebDriverWait
 
         self.driver.get(page.absolute().as_uri())
-        WebDriverWait(self.driver, 20).until(lambda _: self.see("html").get_attribute("data-ready"))
+        WebDriverWait(self.driver, 20, 0.02).until(lambda _: self.see("html").get_attribute("data-ready"))
 
     def see(self, selector: str) -> Any:
         """The first element of a CSS selector."""

@@ -14,7 +14,7 @@ from nkitools.dialects.modern import language as nl
 from nkitools.why.asked_elements import asked_of
 from nkitools.why.backward import Backward
 from tests.report.page.browser import Reader
-from tests.report.page.test_defects import passes
+from tests.report.page.test_defects import passes, wait
 from tests.report.page.test_truth import WIDE, watched, written
 
 _STEPS = """const { Slice, run } = window.nkitools, output = run.outputs[arguments[0]];
@@ -91,6 +91,30 @@ def test_the_way_back_is_that_of_why(reader: Reader, tmp_path: Path) -> None:
             assert exact
             assert found == back_of(run, 0, index)
             assert len(found) == len(steps)
+
+
+def test_the_way_is_walked(reader: Reader, tmp_path: Path) -> None:
+    """The key w asks for the marked element; the arrows go back and forth, and light what counts, to the argument's end."""
+    run = watched(passes, WIDE[:, :128], WIDE[:, 128:256], rules="off")
+    reader.open(written(run, tmp_path))
+    turn = next(at for at, each in enumerate(run.instructions) if each.loops == {"d": 2})
+    reader.driver.execute_script(f"location.hash = 'line={run.instructions[turn].line}&turn=d:2&el=9,3'")
+    wait(lambda: reader.text(".facts").count("[9, 3]"))
+    reader.press("w")
+    rows = [" ".join(each.text.split()) for each in reader.all(".why .row")]
+    assert [each.split()[0] for each in rows] == [str(turn), "2", "end"]
+    assert "scratch[0:128, 64:96]" in rows[0]
+    assert "x: 1 element" in rows[2]
+    reader.press("ARROW_DOWN")
+    assert reader.text(".inspector h2").startswith("dma_copy")
+    assert "scratch" in reader.text(".inspector h2")
+    assert np.float32(reader.text(".numbers td.lit")) == WIDE[9, 67]
+    reader.press("ARROW_RIGHT")  # the argument, where the element is [9, 67]
+    assert np.float32(reader.text(".numbers td.lit[aria-current]")) == WIDE[9, 67]
+    assert len(reader.all(".numbers td.lit")) == 1
+    assert "[9, 67]" in reader.text(".facts")
+    reader.press("ARROW_LEFT", "ARROW_LEFT")
+    assert f"instruction {turn}" in reader.text(".inspector")
 
 
 def _first(outputs: Any) -> Any:

@@ -54,7 +54,7 @@ export function qualityText({ quality, rows, columns: across, down, across: wide
   if (quality === EXACT) return "Every element as it is.";
   if (quality === ROUNDED) return "Every element, rounded to float32.";
   if (quality === LEFT_OUT) return leftOutText();
-  const each = `${grouped(Math.round((down * wide) / (rows * across)))} elements`;
+  const each = `${shown((down * wide) / (rows * across), 3)} elements`;
   return `Blocks of about ${each}: the least and the largest of each, rounded outwards to three digits; a block with a NaN counts them. ${moreText()}`;
 }
 

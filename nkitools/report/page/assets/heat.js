@@ -66,7 +66,7 @@ export function picture(shownTile, scale) {
 }
 
 // The heat map of a tile in at most so many pixels, with a cell that is marked; `point(row, column)` follows the mouse.
-export function heatMap(number, { width, height, scale, cell, point, label }) {
+export function heatMap(number, { width, height, scale, cell, point, label, lit }) {
   const whole = tile(number), { down, across } = whole;
   // In about the tile's own proportions, but no cell becomes too narrow or too flat to be seen or hit.
   const ratio = down / across;
@@ -83,6 +83,7 @@ export function heatMap(number, { width, height, scale, cell, point, label }) {
     context.imageSmoothingEnabled = false;
     context.drawImage(source, 0, 0, wide, high);
     hatch(context, found, wide / columns, high / rows);
+    if (lit) light(context, whole, found, lit, wide, high);
     if (cell) outline(context, cell, wide / whole.columns, high / whole.rows);
   });
   element.setAttribute("role", "img");
@@ -99,6 +100,32 @@ export function heatMap(number, { width, height, scale, cell, point, label }) {
     element.style.cursor = "crosshair";
   }
   return element;
+}
+
+// Some cells lit: the others covered, and a line around those that are.
+function light(to, whole, { rows, columns }, lit, width, height) {
+  const cover = document.createElement("canvas"), context = Object.assign(cover, { width: columns, height: rows }).getContext("2d");
+  context.globalAlpha = 0.7;
+  context.fillStyle = color("raised");
+  context.fillRect(0, 0, columns, rows);
+  const kept = new Uint8Array(rows * columns);
+  for (const cell of lit) {
+    const row = Math.floor((Math.floor(cell / whole.columns) * rows) / whole.rows);
+    const column = Math.floor(((cell % whole.columns) * columns) / whole.columns);
+    kept[row * columns + column] = 1;
+    context.clearRect(column, row, 1, 1);
+  }
+  to.drawImage(cover, 0, 0, width, height);
+  to.fillStyle = color("accent");
+  const wide = width / columns, high = height / rows, is = (row, column) => row >= 0 && column >= 0 && row < rows && column < columns && kept[row * columns + column];
+  kept.forEach((each, at) => {
+    if (!each) return;
+    const row = Math.floor(at / columns), column = at % columns, x = column * wide, y = row * high;
+    if (!is(row - 1, column)) to.fillRect(x - 1, y - 1, wide + 2, 2);
+    if (!is(row + 1, column)) to.fillRect(x - 1, y + high - 1, wide + 2, 2);
+    if (!is(row, column - 1)) to.fillRect(x - 1, y - 1, 2, high + 2);
+    if (!is(row, column + 1)) to.fillRect(x + wide - 1, y - 1, 2, high + 2);
+  });
 }
 
 const ORDER = [0, 2, 3, 1]; // of states, the one that is shown of several: NaN before unwritten before infinite

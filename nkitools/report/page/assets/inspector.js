@@ -10,6 +10,7 @@ import { grid, span } from "./numbers.js";
 import { isStrange, isWrong, itemsAt, seriesOf, step, turn } from "./series.js";
 import { showItem, showPosition } from "./choose.js";
 import { listen, set, state } from "./state.js";
+import { ask, canAsk, litCells } from "./why.js";
 import { counted, grouped, shape, shown } from "./words.js";
 
 export const element = h("section.inspector", { "aria-label": "Tile", id: "inspector", tabindex: -1 });
@@ -53,6 +54,11 @@ export function nextStrangeCell() {
     }
   }
   return false;
+}
+
+// The way back from the marked element.
+export function askWhy() {
+  if (canAsk(state.item)) ask(state.item, state.cell ?? firstCell(state.item.tile));
 }
 
 export function begin() {
@@ -228,7 +234,9 @@ function body(item) {
   const choose = (next) => set({ cell: next });
   const room = (element.clientWidth || 640) - 46, roomy = room > 570;
   const half = Math.floor(roomy ? room * 0.46 : room);
+  const lit = state.lit?.tile === item.tile ? new Set(litCells(found, state.lit.mask)) : null;
   const map = heatMap(item.tile, {
+    lit,
     width: half - 24,
     height: Math.max(200, Math.floor(window.innerHeight * 0.3)), scale: colours, cell, point: (row, column) => choose([row, column]),
     label: `heat map of ${item.title ?? nameOf(item)}: ${numbersText(item.tile)}`,
@@ -238,8 +246,9 @@ function body(item) {
     h("div.left", { style: `width: ${half}px` },
       h("figure", {}, h("div.axes", {}, h("span.down", {}, counted(found.down, onChip ? "partition" : "row")), map),
         h("figcaption", {}, counted(found.across, "column"), legend(colours, told, item.masked ? "masked" : "unwritten"))),
+      lit && h("p.hint", {}, `Lit: ${counted(state.lit.mask.reduce((sum, each) => sum + each, 0), "element")} that the asked one was made of. `, h("button.link", { onclick: () => set({ lit: null }) }, "Light all")),
       flow(item)),
-    h("div.beside", {}, facts(item, told, found, cell), grid(item.tile, cell, choose, Math.floor(((roomy ? room - half : room) - 4 * rem()) / (5 * rem())))));
+    h("div.beside", {}, facts(item, told, found, cell), grid(item.tile, cell, choose, Math.floor(((roomy ? room - half : room) - 4 * rem()) / (5 * rem())), lit)));
 }
 
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
@@ -260,7 +269,8 @@ function facts(item, told, found, [row, column]) {
     fact("infinite", grouped(told.inf), told.inf ? "inf" : "ok"),
     fact(item.masked ? "masked" : "unwritten", grouped(told.unwritten), told.unwritten ? "unwritten" : "ok"),
     found.rows > 0 && fact("cell", `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`),
-    told.largest >= 0 && h("div", {}, h("dt", {}, "go to"), h("dd", {}, h("button.link", { onclick: () => jump(told.largest) }, "largest"), " ", download(item))));
+    told.largest >= 0 && h("div", {}, h("dt", {}, "go to"), h("dd", {}, h("button.link", { onclick: () => jump(told.largest) }, "largest"), " ", download(item))),
+    canAsk(item) && h("div", {}, h("dt", {}, "why"), h("dd", {}, h("button.link", { onclick: () => ask(item, [row, column]), title: "key w" }, "this element"))));
 }
 
 // Where what was read came from, and who read what was written.
@@ -345,7 +355,7 @@ function link(position) {
 }
 
 listen((changed) => {
-  if (["item", "line", "cell", "sameScale", "scale"].some((key) => changed.has(key))) draw();
+  if (["item", "line", "cell", "sameScale", "scale", "lit"].some((key) => changed.has(key))) draw();
 });
 let width = 0;
 new ResizeObserver(() => {

@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 import { run } from "./data.js";
 import { showItem } from "./choose.js";
-import { move, moveCell, moveWithin, nextStrangeCell } from "./inspector.js";
+import { askWhy, move, moveCell, moveWithin, nextStrangeCell } from "./inspector.js";
 import { focusSearch } from "./search.js";
 import { moveLine, showFinding } from "./source.js";
 import { firstStrange } from "./series.js";
@@ -13,9 +13,10 @@ const KEYS = [
   [", .", "write before, write after at this line"],
   ["shift + arrows", "move the marked cell"],
   ["n", "next NaN, infinite or unwritten cell; where there is none, the first NaN of the run"],
+  ["w", "why the marked element is what it is: the way back from it, walked with the arrow keys"],
   ["f", "next finding"],
   ["/", "search lines, tensors, instructions, findings and prints"],
-  ["1 … 7", "the panes below"],
+  ["1 … 8", "the panes below"],
   ["?", "this help"],
 ];
 
@@ -31,7 +32,7 @@ const actions = {
   ",": () => moveWithin(-1), ".": () => moveWithin(1),
   n: () => nextStrangeCell() || (firstStrange && showItem(firstStrange)),
   f: () => run.findings.length && showFinding(run.findings[(finding = (finding + 1) % run.findings.length)]),
-  "/": focusSearch,
+  "/": focusSearch, w: askWhy,
   "?": () => (help.open ? help.close() : help.showModal()),
 };
 const cells = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };

@@ -63,6 +63,8 @@ export function virtualList({ height, label, row, choose }) {
       if (at >= 0) this.mark(at);
       draw();
     },
+    chosen: () => chosen,
+    pick,
     mark(at) {
       chosen = at;
       const middle = at * height - element.clientHeight / 2;

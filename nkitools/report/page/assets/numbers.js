@@ -11,7 +11,7 @@ export function span(cell, cells, elements) {
   return last > first ? `${first}..${last}` : `${first}`;
 }
 
-function text(found, at) {
+export function valueText(found, at) {
   const state = found.states[at];
   if (state === NAN) return found.nans?.[at] ? `NaN \u00d7${found.nans[at]}` : "NaN";
   if (state === UNWRITTEN) return "·";
@@ -24,12 +24,12 @@ function text(found, at) {
 // A cell in words: its indices and what it holds.
 export function cellText(found, [row, column]) {
   const indices = `[${span(row, found.rows, found.down)}, ${span(column, found.columns, found.across)}]`;
-  return `${indices}: ${text(found, row * found.columns + column)}`;
+  return `${indices}: ${valueText(found, row * found.columns + column)}`;
 }
 
 const CLASSES = { [NAN]: "nan", [UNWRITTEN]: "unwritten", [INF]: "inf" };
 
-export function grid(number, [row, column], choose, room) {
+export function grid(number, [row, column], choose, room, lit = null) {
   const found = tile(number);
   const COLUMNS = Math.max(2, found.quality === BLOCKS ? Math.floor(room / 2) : room);
   const top = around(row, ROWS, found.rows), left = around(column, COLUMNS, found.columns);
@@ -40,8 +40,8 @@ export function grid(number, [row, column], choose, room) {
     columns.map((across) => {
       const at = down * found.columns + across;
       const here = down === row && across === column;
-      return h(`td${CLASSES[found.states[at]] ? `.${CLASSES[found.states[at]]}` : ""}`,
-        { "aria-current": here || undefined, onclick: () => choose([down, across]) }, text(found, at));
+      return h(["td", CLASSES[found.states[at]], lit && (lit.has(at) ? "lit" : "unlit")].filter(Boolean).join("."),
+        { "aria-current": here || undefined, onclick: () => choose([down, across]) }, valueText(found, at));
     })));
   const told = found.exact ? "elements" : "least and largest of blocks of elements";
   return h("div.numbers", {}, h("table", { "aria-label": told }, h("thead", {}, head), h("tbody", {}, body)),

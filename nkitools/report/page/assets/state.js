@@ -10,6 +10,7 @@ export const state = {
   tab: "overview",
   finding: null, // the finding that is marked
   cell: null, // [row, column] of the cells of the tile that is shown
+  lit: null, // { tile, mask }: the elements that count for what was asked
   sameScale: true,
   scale: "linear", // how values become colours
 };
