@@ -17,7 +17,7 @@ from nkitools.timing.calibration import band, outside, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import is_calibrated, knobs_of
-from nkitools.timing.timeline import timeline_of
+from nkitools.timing.timeline import Timeline, timeline_of
 from nkitools.timing.traffic import matmul_flops, roofline, traffic
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ def estimate(run: Run, *, advises: bool = True) -> Estimate:
 
     ValueError for a run without instructions (what ran elsewhere than in nkitools).
     """
+    return estimated(run, advises=advises)[0]
+
+
+def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
+    """Return the estimate of a run, and the timeline that it was made from.
+
+    ValueError for a run without instructions (what ran elsewhere than in nkitools).
+    """
     records = run.all_records
     if not any(record.count for record in records):
         raise ValueError(f"the run of {run.kernel} on {run.target} has no instructions whose time could be estimated")
@@ -46,7 +54,7 @@ def estimate(run: Run, *, advises: bool = True) -> Estimate:
     lower, upper = band(generation, len(unlike))
     busy = timeline.busy_ns() / 1e3
     flow = traffic(records)
-    return Estimate(
+    found = Estimate(
         kernel=run.kernel,
         chip=run.chip,
         latency_us=latency,
@@ -65,6 +73,7 @@ def estimate(run: Run, *, advises: bool = True) -> Estimate:
         how_good=_how_good(generation, unlike),
         assumed=ASSUMED,
     )
+    return found, timeline
 
 
 def _uses(busy: Array, latency: float) -> tuple[EngineUse, ...]:

@@ -28,6 +28,7 @@ from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.shown_files import excerpt, short_names
 from nkitools.report.page.tables import Table, number
+from nkitools.report.page.time_data import time_of
 from nkitools.report.page.ways import loose_instructions, memories_of
 from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 
@@ -70,6 +71,7 @@ class Gathering:
         self.columns: dict[str, Array] = {}
         self.tables = self._tables(title)
         self._add_loops()
+        self._add_time()
         self._add_numbers()
         self._add_tiles(BUDGET if budget is None else budget)
 
@@ -125,6 +127,12 @@ class Gathering:
         self.columns["storages.memory"], self.columns["storages.first"] = memories, firsts
         loose = [loose_instructions(base, each) for base, each in zip(self._bases, self._columns, strict=True)]
         self.columns["loose.position"] = np.concatenate([np.zeros(0, np.int64), *loose])
+
+    def _add_time(self) -> None:
+        """Add the estimated time of each instruction and of each line."""
+        places = self.columns["instruction.place"]
+        self.tables["time"], columns = time_of(self.run, self._columns, self._bases, places)
+        self.columns.update(columns)
 
     def _add_loops(self) -> None:
         """Add the counters: their names by kind, and their values one after the other."""

@@ -73,6 +73,11 @@ class Reader:
         """The text that is shown of an element."""
         return str(self.see(selector).text)
 
+    def texts(self, selector: str) -> list[str]:
+        """The texts of all elements of a CSS selector, in one question to the browser."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText.trim())"
+        return list(self.driver.execute_script(script, selector))
+
     def click(self, selector: str, words: str = "") -> None:
         """Click the first element of a selector that has these words."""
         found = next(each for each in self.all(selector) if words in each.text)

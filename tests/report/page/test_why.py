@@ -101,7 +101,7 @@ def test_the_way_is_walked(reader: Reader, tmp_path: Path) -> None:
     reader.driver.execute_script(f"location.hash = 'line={run.instructions[turn].line}&turn=d:2&el=9,3'")
     wait(lambda: reader.text(".facts").count("[9, 3]"))
     reader.press("w")
-    rows = [" ".join(each.text.split()) for each in reader.all(".why .row")]
+    rows = [" ".join(each.split()) for each in reader.texts(".why .row")]
     assert [each.split()[0] for each in rows] == [str(turn), "2", "end"]
     assert "scratch[0:128, 64:96]" in rows[0]
     assert "x: 1 element" in rows[2]

@@ -16,7 +16,7 @@ const KEYS = [
   ["w", "why the marked element is what it is: the way back from it, walked with the arrow keys"],
   ["f", "next finding"],
   ["/", "search lines, tensors, instructions, findings and prints"],
-  ["1 … 8", "the panes below"],
+  ["1 … 9", "the panes below"],
   ["?", "this help"],
 ];
 

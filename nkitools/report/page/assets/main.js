@@ -15,6 +15,7 @@ import { Slice } from "./slice.js";
 import * as search from "./search.js";
 import * as source from "./source.js";
 import { listen, set, state } from "./state.js";
+import * as time from "./time.js";
 import * as why from "./why.js";
 import { counted, grouped } from "./words.js";
 
@@ -25,6 +26,7 @@ const PANES = [
   { name: "prints", title: "Prints", number: prints.length, element: printed.element, draw: printed.draw },
   { name: "instructions", title: "Instructions", number: count, element: instructions.element, draw: instructions.draw },
   { name: "memory", title: "Memory", element: memory.element, draw: memory.draw, always: true },
+  { name: "time", title: "Time", element: time.element, draw: time.draw, always: true },
   { name: "why", title: "Why", element: why.element, draw: why.draw },
   { name: "inputs", title: "Inputs", number: run.inputs.length, element: arrays.inputs, draw: arrays.draw },
 ];

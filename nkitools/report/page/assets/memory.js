@@ -12,7 +12,7 @@ const STORAGE = 0, BEGIN = 1, END = 2, PARTITION = 3, PARTITIONS = 4, BYTE = 5, 
 const FIELDS = ["storage", "begin", "end", "partition", "partitions", "byte", "nbytes", "placed"];
 const rows = new Map();
 
-function livesOf(name) {
+export function livesOf(name) {
   if (!rows.has(name)) {
     const fields = FIELDS.map((field) => columns[`${name}.${field}`]);
     rows.set(name, Array.from(fields[BEGIN], (_, at) => fields.map((field) => field[at])));
@@ -20,14 +20,18 @@ function livesOf(name) {
   return rows.get(name);
 }
 
-// The bytes of each partition in use, by position: a tensor of few partitions counts for its share of them.
+// The bytes of a partition that a tensor takes: one of few partitions counts for its share of them.
+export function shareOf(name, life) {
+  return (Math.ceil(life[PARTITIONS] / 32) / (run.memory[name].partitions / 32)) * life[BYTES];
+}
+
+// The bytes of each partition in use, by position.
 function curves(name) {
-  const memory = run.memory[name];
   const found = new Map();
   for (const life of livesOf(name)) {
     const program = instructions.program[life[BEGIN]] ?? 0;
     if (!found.has(program)) found.set(program, new Float64Array(count + 1));
-    const curve = found.get(program), share = (Math.ceil(life[PARTITIONS] / 32) / (memory.partitions / 32)) * life[BYTES];
+    const curve = found.get(program), share = shareOf(name, life);
     curve[life[BEGIN]] += share;
     curve[life[END] + 1] -= share;
   }
@@ -124,7 +128,7 @@ function map(name, width) {
   });
   picture.setAttribute("role", "img");
   picture.setAttribute("aria-label", `${name} at instruction ${state.position}: ${lives.length} tensors`);
-  const sum = lives.reduce((total, life) => total + (Math.ceil(life[PARTITIONS] / 32) / (memory.partitions / 32)) * life[BYTES], 0);
+  const sum = lives.reduce((total, life) => total + shareOf(name, life), 0);
   return h("div", {}, h("h4", {}, `${name} now`, h("span.sub", {}, ` ${bytes(Math.round(sum))} of each partition in ${lives.length} tensors; shown: bytes 0 to ${bytes(Math.round(across))}, partitions 0 to ${memory.partitions - 1}`)),
     picture, table(lives));
 }

@@ -4,6 +4,7 @@ import { prints, run } from "./data.js";
 import { lineOf, showItem, showLine } from "./choose.js";
 import { busyLines, firstStrange, firstWrong, isStrange, isWrong, itemsAt } from "./series.js";
 import { listen, set, state } from "./state.js";
+import { adviceAt, costOf, hasTime } from "./time.js";
 import { counted } from "./words.js";
 
 const tabs = h("div.files", { role: "tablist", "aria-label": "Source files" });
@@ -46,6 +47,7 @@ function drawLines() {
 }
 
 function drawLine(line, text, busy) {
+  const { path } = run.files[file], cost = busy ? costOf(path, line) : null;
   const key = `${file}:${line}`, found = findings.get(key) ?? [], told = printed.get(key) ?? [];
   const items = busy ? itemsAt({ file, line }) : [];
   const classes = ["line", busy && "busy", items.some(isWrong) && "wrong", items.some(isStrange) && "strange"];
@@ -53,10 +55,23 @@ function drawLine(line, text, busy) {
     role: "option", "aria-selected": false, data: { line },
     onclick: () => busy && chooseLine(line),
   },
-  h("span.bar", { "aria-hidden": "true" }), h("span.number", {}, line), h("span.text", {}, text || " "),
-  h("span.badges", {}, found.length > 0 && findingBadge(found), told.length > 0 && printBadge(told)));
+  h("span.bar", { "aria-hidden": "true" }), h("span.number", {}, line), hasTime && costText(cost), h("span.text", {}, text || " "),
+  h("span.badges", {}, advice(path, line), found.length > 0 && findingBadge(found), told.length > 0 && printBadge(told)));
   rows.set(line, row);
   return row;
+}
+
+// The share of the engines' work that a line takes, and in words what it moves.
+function costText(cost) {
+  if (!cost) return h("span.cost");
+  return h(`span.cost${cost.reloads ? ".reloads" : ""}`, { title: cost.text, style: `--share: ${Math.round(cost.share * 100)}%` },
+    cost.share >= 0.005 ? `${Math.round(cost.share * 100)}%` : "<1%", cost.reloads > 0 && "↻");
+}
+
+function advice(path, line) {
+  return adviceAt(path, line).map((each) => h("button.badge.hint", {
+    title: `${each.message} ${each.remedy}`, onclick: (event) => { event.stopPropagation(); set({ tab: "time" }); },
+  }, `${each.rule} −${Math.round(each.share * 100)} %`));
 }
 
 function findingBadge(found) {

@@ -1,0 +1,92 @@
+"""The estimated time of a run as the page shows it: when each instruction begins, on which lane, and the cost of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from nkitools.chip.generations import generation_of
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.record.run import Run
+from nkitools.timing.critical_path import path_of
+from nkitools.timing.durations import DMA, ENGINES
+from nkitools.timing.estimate import estimated
+from nkitools.timing.operations import Operations
+from nkitools.timing.timeline import Timeline
+
+MOST = 150_000  # instructions of a run whose time a page has
+_MOST_ADVISED = 20_000  # of which what-if schedules are made, too
+
+Columned = tuple[dict[str, Any], dict[str, Array]]
+
+
+def time_of(run: Run, columns: Sequence[Columns], bases: Sequence[int], places: Array) -> Columned:
+    """Return what the page says of the time of a run, and its columns; empty where the run has no instructions.
+
+    ``places``: the page's place of each instruction. Of long runs the table says that their time is left out.
+    """
+    count = sum(each.record.count for each in columns)
+    if not count:
+        return {}, {}
+    if count > MOST:
+        return {"left_out": MOST}, {}
+    found, timeline = estimated(run, advises=count <= _MOST_ADVISED)
+    schedule = timeline.schedule
+    starts = np.rint(schedule.starts).astype(np.int64)
+    kinds = timeline.work.engines % len(ENGINES)
+    lasts = np.where(kinds == DMA, schedule.ends - schedule.starts, timeline.work.occupied)
+    path = path_of(schedule)
+    table = {
+        **{name: value for name, value in asdict(found).items() if name not in ("kernel", "chip", "instructions")},
+        "lanes": ENGINES,
+        "span_ns": timeline.span_ns,
+        "advised": count <= _MOST_ADVISED,
+        **_roofs(run.chip, timeline.cores),
+    }
+    times = {
+        "time.start": starts,
+        "time.duration": np.rint(lasts).astype(np.int64),
+        "time.lane": np.asarray(timeline.work.engines, np.int64),
+        "time.path": np.array(sorted(path), np.int64),
+    }
+    return table, {**times, **_lines(run, columns, bases, places, timeline)}
+
+
+def _roofs(chip: str, cores: int) -> dict[str, float]:
+    known = generation_of(chip)
+    return {
+        "peak_flops": 2 * known.partitions * known.stationary_fmax * known.clocks.tensor * 1e9 * cores,
+        "bytes_per_second": known.hbm_bytes_per_second * cores,
+    }
+
+
+def _lines(
+    run: Run, columns: Sequence[Columns], bases: Sequence[int], places: Array, timeline: Timeline
+) -> dict[str, Array]:
+    """Return by place of the author's: nanoseconds of its engines, bytes from and to HBM, loads of what is there."""
+    size = int(places.max()) + 1
+    moved = np.concatenate([_moved(each) for each in columns])
+    again = np.zeros(places.size, np.int64)
+    for each, base in zip(columns, bases, strict=True):
+        again[base + Operations(each).reloads(run.dependences.flow, base)] = 1
+    busy = np.bincount(places, timeline.work.occupied, minlength=size)
+    return {
+        "line.busy": np.rint(busy).astype(np.int64),
+        "line.moved": np.bincount(places, moved, minlength=size).astype(np.int64),
+        "line.reloads": np.bincount(places, again, minlength=size).astype(np.int64),
+    }
+
+
+def _moved(columns: Columns) -> Array:
+    """Return how many bytes each instruction reads from and writes to HBM."""
+    layouts, which = np.unique(columns.layouts, return_inverse=True)
+    shown = [LAYOUTS[int(each)] for each in layouts]
+    nbytes = np.array([0 if each.on_chip else each.nbytes for each in shown], np.int64)[which.reshape(-1)]
+    named = columns.of_plans(lambda plan: [plan.names_only for _ in plan.written])
+    nbytes[named] = 0
+    return np.bincount(columns.positions, nbytes, minlength=columns.record.count)
