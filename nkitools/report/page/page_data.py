@@ -28,9 +28,9 @@ from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.shown_files import excerpt, short_names
 from nkitools.report.page.tables import Table, number
+from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 from nkitools.report.page.time_data import time_of
 from nkitools.report.page.ways import loose_instructions, memories_of
-from nkitools.report.page.tiles import BUDGET, LEFT_OUT, Pack, Shown, numbers_of, shares
 
 SCHEMA = 2
 

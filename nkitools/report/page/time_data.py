@@ -1,4 +1,4 @@
-"""The estimated time of a run as the page shows it: when each instruction begins, on which lane, and the cost of lines."""
+"""The estimated time of a run as the page shows it: when and where instructions run, and the cost of lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page's own way back needs besides the dependences: where storages lie, and which instructions data have a part in."""
+"""Where storages lie and which instructions data have a part in, for the page's own way back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def memories_of(records: Sequence[tuple[int, Record]], storages: Iterable[Hashab
     Storages with an address share a memory with all others of it in their record; every other one is a memory itself.
     """
     places = {
-        (base, storage): ((base, "place", known.place), known.start_partition * known.partition_bytes + known.start_byte)
+        (base, storage): (
+            (base, "place", known.place),
+            known.start_partition * known.partition_bytes + known.start_byte,
+        )
         for base, record in records
         for storage, known in record.storages.items()
         if known.place >= 0

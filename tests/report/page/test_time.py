@@ -1,4 +1,4 @@
-"""Time in the page: lanes and costs are those of `run.estimate`, and one scrubber moves source, tiles, memory and lanes."""
+"""Time in the page: lanes and costs are those of `run.estimate`, one scrubber moves source, tiles and lanes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reloading(x: Any) -> Any:
 
 
 def test_the_columns_are_those_of_the_estimate() -> None:
-    """What engines do adds up to the estimate's; lines have all bytes of the traffic, and the loads of what was there."""
+    """What engines do adds up to the estimate's; lines have all bytes of the traffic, and the reloads."""
     run = watched(reloading, WIDE[:, :128])
     found, estimate = Gathering(run, None), run.estimate()
     lanes, lasts = found.columns["time.lane"], found.columns["time.duration"]
@@ -88,7 +88,7 @@ def test_the_scrubber_moves_everything(reader: Reader, tmp_path: Path) -> None:
     assert sum(float(each.strip("%↻<")) for each in shares) == pytest.approx(100, abs=len(shares))
     assert sum("↻" in each for each in shares) == 1
     words = reader.text(".bounds")
-    for told in ("latency", "Roofline", "HBM traffic", "Critical path", "4×"):
+    for told in ("latency", "Roofline", "HBM traffic", "Critical path", "4\u00d7"):
         assert told in words
     for advice in run.estimate().advice:
         assert advice.rule in words

@@ -87,14 +87,14 @@ def test_the_way_back_is_that_of_why(reader: Reader, tmp_path: Path) -> None:
         shape = np.asarray(_first(run.outputs)).shape
         for index in elements:
             exact, steps, _ = page_back(reader, 0, int(np.ravel_multi_index(index, shape)))
-            found = {position: made for position, made in steps}
+            found = dict(steps)
             assert exact
             assert found == back_of(run, 0, index)
             assert len(found) == len(steps)
 
 
 def test_the_way_is_walked(reader: Reader, tmp_path: Path) -> None:
-    """The key w asks for the marked element; the arrows go back and forth, and light what counts, to the argument's end."""
+    """The key w asks for the marked element; the arrows go back and forth, and light what counts."""
     run = watched(passes, WIDE[:, :128], WIDE[:, 128:256], rules="off")
     reader.open(written(run, tmp_path))
     turn = next(at for at, each in enumerate(run.instructions) if each.loops == {"d": 2})
