@@ -20,7 +20,7 @@ from nkitools.timing.operations import Operations
 from nkitools.timing.timeline import Timeline
 
 MOST = 150_000  # instructions of a run whose time a page has
-_MOST_ADVISED = 20_000  # of which what-if schedules are made, too
+_MOST_ADVISED = 20_000  # of a run for whose hints what-if schedules are made
 
 Columned = tuple[dict[str, Any], dict[str, Array]]
 
@@ -68,7 +68,7 @@ def _roofs(chip: str, cores: int) -> dict[str, float]:
 def _lines(
     run: Run, columns: Sequence[Columns], bases: Sequence[int], places: Array, timeline: Timeline
 ) -> dict[str, Array]:
-    """Return by place of the author's: nanoseconds of its engines, bytes from and to HBM, loads of what is there."""
+    """Return by place of the author's: nanoseconds of its engines, bytes from and to HBM, reloads."""
     size = int(places.max()) + 1
     moved = np.concatenate([_moved(each) for each in columns])
     again = np.zeros(places.size, np.int64)

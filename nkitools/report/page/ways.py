@@ -1,4 +1,4 @@
-"""Where storages lie and which instructions data have a part in, for the page's own way back."""
+"""The memory of each storage, and the instructions whose elements data choose, for the page's own way back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def memories_of(records: Sequence[tuple[int, Record]], storages: Iterable[Hashab
 
 
 def loose_instructions(base: int, columns: Columns) -> Array:
-    """Return the positions of the instructions of which data or masks choose the elements that they read or write."""
+    """Return the positions of the instructions whose elements are chosen by data or masks."""
     record = columns.record
     chosen = {position for position, _, _ in record.beside.parts(as_run=True)}
     chosen.update(np.array(record.beside.indices, np.int64).reshape(-1, 3)[:, 0].tolist())
