@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from functools import cache
 
 from nkitools.pallas import source_places
-from nkitools.pallas.calls import Call, compiling_for, pallas_calls
+from nkitools.pallas.calls import Call, compiling_for, pallas_calls, placed_equations
 from nkitools.pallas.chips import CHIPS, Chip
 from nkitools.pallas.device_axes import Axes, abstract_mesh, on_every_device
 from nkitools.pallas.imports import jax_module
@@ -95,10 +96,23 @@ def finding_of_error(error: BaseException, call: Call) -> Finding:
     place = source_places.of_error(error, call.place)
     if rule == "PL101":
         place = _operand_place(text, call)
+    elif rule == "PL209":
+        place = _first_remote_copy(call)
     elif place == call.place:
         place = call.kernel_place
     name = type(error).__name__
     return place.finding(rule, f"kernel `{call.name}` cannot be lowered for a TPU: {name}: {first_sentences(text)}")
+
+
+def _first_remote_copy(call: Call) -> Place:
+    """Return where a kernel first copies to another device, which is what it has to wait for; else where it begins."""
+    for equation, place in placed_equations(call.jaxpr, call.kernel_place):
+        if equation.primitive.name == "dma_start":
+            with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # a JAX with other copies
+                *_, device = equation.params["tree"].unflatten(list(equation.invars))
+                if device is not None:
+                    return place
+    return call.kernel_place
 
 
 def _operand_place(text: str, call: Call) -> Place:

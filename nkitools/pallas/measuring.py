@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -17,13 +18,18 @@ _STEP = 4 << 10
 _DUMP = "*final_hlo-static-per-bundle-utilization.txt"
 _AROUND = ("-TLP-", "-<late-initialization>-", "-<late-finalization>-")
 _SPILL_COLUMN = "VSTORE:SPILL"
+DUMP_FLAGS = "--xla_jf_dump_to={} --xla_jf_dump_llo_text=true"
 
 
 class Bundles(NamedTuple):
-    """The number of a kernel's instruction bundles, and of those that spill a register to vector memory."""
+    """The number of a kernel's instruction bundles, of those that spill a register, and the slots that they fill.
+
+    ``units``: by unit (``MXU``, ``VALU``, ``VLOAD`` and others), its share of all slots, each bundle once.
+    """
 
     total: int
     spilling: int
+    units: dict[str, float]
 
 
 def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
@@ -45,20 +51,60 @@ def least_vmem(call: Call, chip: Chip, timeout: float, guess: int) -> int:
 def count_bundles(program: Program, chip: Chip, timeout: float) -> Bundles | None:
     """Return the counts of the compiler's own dump, made by a process of its own; None where there is no dump."""
     with tempfile.TemporaryDirectory() as folder:
-        dumping = Compiler({"LIBTPU_INIT_ARGS": f"--xla_jf_dump_to={folder} --xla_jf_dump_llo_text=true"})
+        dumping = Compiler({"LIBTPU_INIT_ARGS": DUMP_FLAGS.format(folder)})
         try:
             dumping.compile(program, chip, timeout)
         finally:
             dumping.close()
-        files = [path for path in sorted(Path(folder).glob(_DUMP)) if not any(each in path.name for each in _AROUND)]
-        counts = [_counted(path.read_text()) for path in files]
-    return Bundles(sum(each.total for each in counts), sum(each.spilling for each in counts)) if counts else None
+        return bundles_in(Path(folder))
+
+
+def bundles_in(folder: Path) -> Bundles | None:
+    """Return the counts of all kernels in a dump; None where there are none."""
+    files = [path for path in sorted(folder.glob(_DUMP)) if not any(each in path.name for each in _AROUND)]
+    counts = [_counted(path.read_text()) for path in files]
+    if not counts:
+        return None
+    total = sum(each.total for each in counts)
+    units = {unit: sum(each.units[unit] * each.total for each in counts) / max(total, 1) for unit in counts[0].units}
+    return Bundles(total, sum(each.spilling for each in counts), units)
 
 
 def _counted(text: str) -> Bundles:
     """Return a table: two lines of heading, what each unit can take, and a line for what each bundle takes."""
     head, _, table = text.partition("UTILIZATION:")
-    columns = [name.strip() for name in next(line for line in head.splitlines() if "," in line).split(",")]
-    spill = columns.index(_SPILL_COLUMN)
-    rows = [line.split() for line in table.splitlines() if line.strip()]
-    return Bundles(len(rows), sum(int(row[spill]) > 0 for row in rows))
+    titles = [line for line in head.splitlines() if line.strip()]
+    names = next(index for index, line in enumerate(titles) if "," in line)
+    columns, slots = (
+        [name.strip() for name in titles[names].split(",")],
+        [int(each) for each in titles[names + 1].split()],
+    )
+    rows = [[int(each) for each in line.split()] for line in table.splitlines() if line.strip()]
+    used = {name: sum(row[index] for row in rows) for index, name in enumerate(columns)}
+    # What spills or fills counts among the stores and loads too.
+    units = {
+        name: used[name] / max(size * len(rows), 1)
+        for name, size in zip(columns, slots, strict=True)
+        if ":" not in name
+    }
+    return Bundles(len(rows), sum(row[columns.index(_SPILL_COLUMN)] > 0 for row in rows), units)
+
+
+class VectorMemory(NamedTuple):
+    """The vector memory that the compiler gives a kernel, in bytes, and the part of it for spilled registers."""
+
+    total: int
+    spilled: int
+
+
+def vmem_in(folder: Path) -> VectorMemory | None:
+    """Return the vector memory of the kernel that takes most, by the compiler's report in a dump; None without one."""
+    found = []
+    for path in folder.glob("*vmem_report.html"):
+        _, _, data = path.read_text().partition("const DATA =")
+        report, _ = json.JSONDecoder().raw_decode(data.lstrip())
+        for kernel in report["hlo_breakdowns"].values():
+            parts = [part for block in kernel["blocks"] for part in block.get("allocations", ())]
+            spilled = sum(int(part["size"]) for part in parts if str(part.get("tag")).upper() == "SPILL")
+            found.append(VectorMemory(int(kernel["total_size"]), spilled))
+    return max(found, default=None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nkitools.pallas.block_traffic import traffic
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls, points
-from nkitools.pallas.chips import Chip, chosen
+from nkitools.pallas.chips import MIB, Chip, chosen
 from nkitools.pallas.compiler import Crashed, why_not
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import check_version, jax_module
@@ -20,6 +20,8 @@ from nkitools.pallas.static_profile import profiler
 
 # The compiler profiles a grid point by point: 512 points of a small product take 9 s, 64 of a large one 15 s.
 _MOST_STEPS = 32
+
+_SHOWN = ("MXU", "VALU", "VLOAD", "VSTORE")  # the units that a printed estimate has
 
 # Cycles a second: the peak of bfloat16 of a TensorCore by the multiply-adds of a cycle, four times 128 x 128 on v5,
 # four times 256 x 256 later (two arrays that take two rows a cycle). There is none for v4, which has no profile.
@@ -44,6 +46,15 @@ class KernelEstimate:
     """Bytes between HBM and vector memory, by the block specs."""
     memory_us: float
     """The time of these bytes at the chip's peak."""
+    units: Mapping[str, float] = field(default_factory=dict)
+    """The share of its slots that each unit (``MXU``, ``VALU``, ``VLOAD``, ``VSTORE``, ...) fills in the kernel's
+    instruction bundles, each bundle counted once."""
+    spills: int | None = None
+    """Bundles that spill a register to vector memory."""
+    vmem_bytes: int | None = None
+    """The most vector memory that the compiler gives the kernel, spilled registers included."""
+    spilled_bytes: int | None = None
+    """The part of it for spilled registers."""
     left_out: str = ""
     """Why the compiler has no profile."""
 
@@ -65,8 +76,17 @@ class KernelEstimate:
         scaled = f", {self.profiled_steps} of {self.steps} grid points profiled" * (self.profiled_steps < self.steps)
         return (
             f"{self.kernel} on {self.chip}: about {self.latency_us:.4g} us, bound by {self.bound} "
-            f"(compute {self.compute_us:.4g} us, memory {self.memory_us:.4g} us{scaled})"
+            f"(compute {self.compute_us:.4g} us, memory {self.memory_us:.4g} us{scaled}){self._units()}"
         )
+
+    def _units(self) -> str:
+        """Return what the kernel takes of units and of vector memory, in words."""
+        shown = [f"{unit} {self.units[unit]:.0%}" for unit in _SHOWN if unit in self.units]
+        text = f"; of their slots: {', '.join(shown)}" if shown else ""
+        if self.vmem_bytes is None:
+            return text
+        spilled = f", {self.spilled_bytes / 1024:.4g} KiB of it spilled" if self.spilled_bytes else ""
+        return f"{text}; {self.vmem_bytes / MIB:.4g} MiB of vector memory{spilled}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,11 +154,21 @@ def estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:
             raise Crashed(f"the compiler has no profile for {chip.name}")
         if not isinstance(program, Program):
             raise Crashed(program.message)
-        cycles = profiler().cycles(program, chip, timeout) * steps / points(few)
+        profile = profiler().profile(program, chip, timeout)
     except Crashed as crash:
         return KernelEstimate(**known, profiled_steps=0, cycles=None, compute_us=None, left_out=str(crash))
-    compute = cycles / _CLOCKS[chip.name] * 1e6
-    return KernelEstimate(**known, profiled_steps=points(few), cycles=cycles, compute_us=compute)
+    cycles = profile.cycles * steps / points(few)
+    bundles, memory = profile.bundles, profile.vmem
+    return KernelEstimate(
+        **known,
+        profiled_steps=points(few),
+        cycles=cycles,
+        compute_us=cycles / _CLOCKS[chip.name] * 1e6,
+        units=bundles.units if bundles is not None else {},
+        spills=None if bundles is None else bundles.spilling,
+        vmem_bytes=None if memory is None else memory.total,
+        spilled_bytes=None if memory is None else memory.spilled,
+    )
 
 
 def _bandwidth(chip: Chip) -> float:

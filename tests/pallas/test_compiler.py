@@ -149,7 +149,7 @@ def test_why_not_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_counts_of_a_dump() -> None:
     """A row is a bundle, and spills where its column for spilling stores is not zero."""
     text = "== CAPACITY:\nMXU, VSTORE, VSTORE:SPILL, SALU\n 4 1 1 2\n== UTILIZATION:\n0 0 0 1\n0 1 1 0\n0 0 1 0\n"
-    assert measuring._counted(text) == (3, 2)
+    assert measuring._counted(text) == (3, 2, {"MXU": 0.0, "VSTORE": 1 / 3, "SALU": 1 / 6})
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,12 @@ def test_small_blocks_are_slower() -> None:
     assert 200 < small.latency_us("v5e") < 400
     assert 11 < large.latency_us("v5e") < small.latency_us("v5e")
     assert "32 of 512 grid points profiled" in str(small)
+    (kernel,) = large.kernels
+    # Two buffers of three blocks of 512 KiB, a sum of 1 MiB, and what the compiler spills.
+    assert kernel.vmem_bytes == 4 * 1024**2 + kernel.spilled_bytes
+    assert 0 < kernel.units["MXU"] <= 1
+    assert (kernel.spills > 0) is (kernel.spilled_bytes > 0)
+    assert " of their slots: MXU " in str(large)
 
 
 @with_compiler
@@ -128,7 +134,7 @@ def test_a_compiler_that_ends_gives_no_estimate(monkeypatch: pytest.MonkeyPatch)
         raise Crashed("the compiler ended its process (signal SIGABRT)")
 
     monkeypatch.setattr(time_estimate, "why_not", lambda: "")
-    monkeypatch.setattr(time_estimate, "profiler", lambda: SimpleNamespace(cycles=ends))
+    monkeypatch.setattr(time_estimate, "profiler", lambda: SimpleNamespace(profile=ends))
     found = estimate(product(512, 512, 512), square(1024), square(1024))
     assert found.kernels[0].left_out == "the compiler ended its process (signal SIGABRT)"
     assert found.latency_us("v5e") is None
