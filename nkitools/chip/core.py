@@ -185,6 +185,8 @@ class Core:
                 "NK402",
                 f"a tensor of {shape[0]} partitions and {free_bytes} bytes per partition at address {address} leaves "
                 f"{memory.name.upper()} (partitions 0..{partitions - 1}, bytes 0..{partition_bytes - 1})",
+                remedy="An address is (partition, byte within the partition): place the tensor lower, make it smaller, "
+                "or leave address out, so that the compiler places it.",
             )
         _check_byte(byte, dtype, address)
         return Storage(

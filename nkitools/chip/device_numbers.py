@@ -30,7 +30,8 @@ class DeviceNumber:
     def read(self, what: str) -> float:
         """Return the value; a register that never got one is refused (NK401)."""
         if self.value is None:
-            refuse("NK401", f"{what} reads a register that was never given a value")
+            remedy = "Give it a value first: nisa.register_move(register, 0), or nisa.register_load from a tensor."
+            refuse("NK401", f"{what} reads a register that was never given a value", remedy=remedy)
         value: float = self.value
         return value
 

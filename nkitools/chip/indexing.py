@@ -31,6 +31,11 @@ class DynamicSlice:
 Index: TypeAlias = int | slice | EllipsisType | DynamicSlice | DeviceNumber  # what may stand in brackets
 Key: TypeAlias = Index | tuple[Index, ...]
 
+_BY_SLICES = (
+    "Index by slices, or in the legacy dialect by nl.arange(n)[:, None]; where data choose rows, by "
+    "tensor.ap(..., vector_offset=index)."
+)
+
 
 def expanded(tensor: StridedView, items: tuple[Index, ...]) -> tuple[Any, ...]:
     """Return the indices of a key, with ``...`` replaced by as many full slices as it stands for."""
@@ -57,6 +62,9 @@ def _no_index(tensor: StridedView, value: Any) -> NoReturn:
         message = f"a register or scalar of the device is no index of {describe(tensor)}: its value is not there yet"
         remedy = "Choose by tensor.select(dim, index), or by .ap(..., scalar_offset=index) with a size that is known."
         refuse("NK603", message, about=(tensor,), remedy=remedy)
+    if isinstance(value, np.ndarray):
+        message = f"a NumPy array of {list(value.shape)} is no index of {describe(tensor)}"
+        refuse("NK603", message, about=(tensor,), remedy=_BY_SLICES)
     refuse("NK603", f"{value!r} ({type(value).__name__}) is no index of {describe(tensor)}", about=(tensor,))
 
 

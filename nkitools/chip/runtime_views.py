@@ -167,6 +167,12 @@ def _beyond_short_reach(tensor: NkiTensor, source: DeviceNumber | NkiTensor, wha
         report("NK621", f"{message} for int64 alone", about=(tensor,), remedy=remedy)
 
 
+_PATTERN = (
+    "Look at the offset of .ap(), which counts elements from the beginning of the view, and at its pairs [step, "
+    "count]: the last element is offset + the sum of step * (count - 1)."
+)
+
+
 class StrayTensor(DynamicTensor):
     """An access pattern that leaves its storage: its use is refused (NK402)."""
 
@@ -176,7 +182,7 @@ class StrayTensor(DynamicTensor):
 
     def settle(self, what: str) -> None:
         """NK402: there is nothing where it points."""
-        refuse("NK402", f"{what}: {self.complaint}", about=(self,))
+        refuse("NK402", f"{what}: {self.complaint}", about=(self,), remedy=_PATTERN)
 
     def _view(self, array: Array, byte_offset: int, dtype: DType | None = None) -> Self:
         self.settle("a view")
@@ -367,7 +373,8 @@ def gathered(
     total = tensor.storage.nbytes // dtype.itemsize
     rows = min(tensor.shape[0], (total - 1 - reach) // step + 1 if step else 1)
     if rows < 1:
-        refuse("NK402", f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}", about=(tensor,))
+        message = f"ap reaches element {reach} of {describe(tensor)}, whose storage has {total}"
+        refuse("NK402", message, about=(tensor,), remedy=_PATTERN)
     window = tensor.ap([(step, rows), *inner], offset=start - pattern_start(tensor, 0, dtype), dtype=dtype)
     return VectorTensor.of(window, vector_offset, pairs[0][1])
 

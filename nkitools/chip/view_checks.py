@@ -11,7 +11,9 @@ import numpy as np
 from nkitools.chip.argument_types import Pattern
 from nkitools.chip.core import CORE, check_width
 from nkitools.chip.dtypes import DType, DTypeLike, UnknownDType, as_dtype
+from nkitools.chip.element_boxes import box_text
 from nkitools.chip.memory_region import MEMORY_NAMES as MEMORY_NAMES
+from nkitools.chip.own_indices import own_box, slot_of
 from nkitools.chip.pictures import picture_of_range
 from nkitools.dialects.versions import language_of
 from nkitools.rules.finding import refuse
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 def describe(tensor: StridedView) -> str:
     """``tensor `x_tile` (SBUF, float32 [128, 512])``; of a grid's selection its tile, as `StridedView.grid` has it."""
     grid = getattr(tensor, "grid", None)
-    return f"tensor{name_of(tensor)} {_kind(tensor)}" if grid is None else f"{grid.words()} {_kind(tensor)}"
+    words = f"tensor{name_of(tensor, part=slot_of(tensor))}" if grid is None else grid.words()
+    return f"{words} {_kind(tensor)}"
 
 
 def described(claim: Claim) -> str:
@@ -35,17 +38,20 @@ def described(claim: Claim) -> str:
 
 def plain(tensor: StridedView) -> str:
     """Return the same for texts that no reporter sees: without the author's name of an unnamed tensor."""
-    return f"tensor{plain_name_of(tensor)} {_kind(tensor)}"
+    return f"tensor{plain_name_of(tensor, part=slot_of(tensor))} {_kind(tensor)}"
 
 
-def name_of(tensor: StridedView, before: str = "") -> str:
-    """Return `` `x_tile` `` behind ``before``, which is "" or " of"; the reporter fills in a name that it can find."""
-    return plain_name_of(tensor, before) or f"{before} \x00{tensor.storage.id}\x00"
+def name_of(tensor: StridedView, before: str = "", part: str = "") -> str:
+    """Return `` `x_tile` `` behind ``before``, which is "" or " of"; the reporter fills in a name that it can find.
+
+    ``part``: the indices of a part of the tensor, which belong to the name.
+    """
+    return plain_name_of(tensor, before, part) or f"{before} \x00{tensor.storage.id}\x00{part}"
 
 
-def plain_name_of(tensor: StridedView, before: str = "") -> str:
+def plain_name_of(tensor: StridedView, before: str = "", part: str = "") -> str:
     """Return the name that the author gave in the call, behind ``before``; nothing where there is none."""
-    return f"{before} `{tensor.name}`" if tensor.name else ""
+    return f"{before} `{tensor.name}{part}`" if tensor.name else ""
 
 
 def _kind(tensor: StridedView) -> str:
@@ -66,10 +72,26 @@ def out_of_bounds(tensor: StridedView, dim: int, what: str, first: int, last: in
     """Refuse what lies outside of the tensor (NK402): the indices ``first`` to ``last``, which are called ``what``."""
     refuse(
         "NK402",
-        f"index {what} is out of bounds for dimension {dim} of {describe(tensor)}, which has size {tensor.shape[dim]}",
+        f"index {what} is out of bounds for dimension {dim} of {describe(tensor)}, which has size {tensor.shape[dim]}"
+        f"{_of_a_part(tensor)}",
         about=(tensor,),
+        remedy=_IN_A_PART if _of_a_part(tensor) else "",
         picture=lambda: picture_of_range(tensor.shape[dim], first, max(first, last)),
     )
+
+
+def _of_a_part(tensor: StridedView) -> str:
+    """Return which part of its tensor a view is, as the end of a sentence; '' for one with all of a dimension."""
+    box, shape = own_box(tensor), tensor.storage.shape
+    if box is None or all(len(each) == size for each, size in zip(box, shape, strict=True)):
+        return ""
+    return f": it is the part{name_of(tensor, part=box_text(box))} of a tensor of {list(shape)}"
+
+
+_IN_A_PART = (
+    "Indices count from the beginning of the part: take it from the whole tensor, or leave out what the part has done. "
+    "For a last tile that is smaller, min(end, size) is the bound."
+)
 
 
 def width(tensor: StridedView, dtype: DType, size: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.numerics import Array
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.customop.abi import Call, TensorRecord
@@ -18,7 +19,6 @@ from nkitools.customop.events import CANARY_COPIED, OVERLAP, RETURNED, Context, 
 from nkitools.customop.symbols import Place
 from nkitools.rules.finding import Finding
 
-_MOST_RANGES = 3
 _FILL = (
     "Fill memory before it is read: a block of tcm_malloc, and a tensor of torch::empty or get_dst_tensor(), holds "
     "whatever was there."
@@ -58,14 +58,14 @@ def judge_output(
         at = next(
             (context.symbols.author_place(event.pcs[: event.frames]) for event in events if event.kind == OVERLAP), None
         )
-        findings.append(finding_at(at or place, _overlapping(shadow_of(call, memory))))
+        findings.append(finding_at(at or place, _overlapping(shadow_of(call, memory), call)))
     return findings
 
 
 def _never_written(call: Call, missing: Array) -> Message:
     count, size = int(missing.sum()), missing.size
     share = f", {100 * count / size:.2f} % of {size}" if count < size else ", all of it"
-    return Message("CO106", f"output {_described(call.out)}: {ranges_of(missing)} never written{share}")
+    return Message("CO106", f"output {_described(call.out)}: {boxes_of_output(missing, call)} never written{share}")
 
 
 def judge_origin(context: Context, call: Call, output: Array, again: Callable[[], Any]) -> list[Finding]:
@@ -92,16 +92,16 @@ def judge_origin(context: Context, call: Call, output: Array, again: Callable[[]
         missing = ((first & (most >> 1)) == most >> 1) & (first != second)
     if not missing.any():
         return []
-    message = f"output {said}: {ranges_of(missing)} computed from unwritten memory"
+    message = f"output {said}: {boxes_of_output(missing, call)} computed from unwritten memory"
     return [finding_at(place, Message("CO106", message, _FILL))]
 
 
-def _overlapping(shadow: Array) -> Message:
+def _overlapping(shadow: Array, call: Call) -> Message:
     several = (shadow & (shadow - np.uint8(1))) != 0
     if not several.any():
         raise DamagedCall("it counts elements of several cores, and there are none")
     cores = [core for core in range(8) if (shadow[several] & np.uint8(1 << core)).any()]
-    message = f"{ranges_of(several)} of the output are written by several cores ({', '.join(map(str, cores))})"
+    message = f"{boxes_of_output(several, call)} are written by several cores ({', '.join(map(str, cores))})"
     return Message("CO105", message)
 
 
@@ -117,16 +117,10 @@ def _described(record: TensorRecord) -> str:
     return f"{numpy_dtype(record.dtype)} {list(record.shape())}"
 
 
-def ranges_of(mask: Array) -> str:
-    """Flat and inclusive: ``elements 875..881 (7)``, ``elements 0..3, 8..11 (8)``, or how many within which."""
-    flat = np.flatnonzero(mask)
-    breaks = np.flatnonzero(np.diff(flat) > 1)
-    firsts = flat[np.concatenate(([0], breaks + 1))]
-    lasts = flat[np.concatenate((breaks, [flat.size - 1]))]
-    if firsts.size > _MOST_RANGES:
-        return f"{flat.size} elements within {flat[0]}..{flat[-1]}"
-    spans = ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True))
-    return f"element {spans}" if flat.size == 1 else f"elements {spans} ({flat.size})"
+def boxes_of_output(mask: Array, call: Call) -> str:
+    """Return ``output[875:882] (7)``: elements in the output's own indices, and how many they are."""
+    shape = call.out.shape()
+    return f"{boxes_text('output', mask.reshape(shape))} ({np.count_nonzero(mask)})"
 
 
 def judge_shape_function(context: Context, call: Call, place: Place) -> list[Finding]:

@@ -242,4 +242,5 @@ def made_by_pattern(check: Check, steps: list[tuple[int, int]], **tensors: NkiTe
                 f"`pattern` makes {made} elements per partition; `{role}`, {describe(tensor)}, has "
                 f"{tensor.layout.free_elements}"
             )
-            check.refuse("NK109", message, tensor)
+            remedy = f"Let the counts of `pattern` multiply to {tensor.layout.free_elements}, or slice `{role}`."
+            check.refuse("NK109", message, tensor, remedy=remedy)

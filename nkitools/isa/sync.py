@@ -51,6 +51,7 @@ class _Form(NamedTuple):
     call_form: str
 
 
+_ONE_CORE_RUNS = "Leave it out: on this chip a kernel runs on one core."
 _FORM = _Form("core_barrier", "The call form is nisa.core_barrier(data, cores, engine=nisa.engine.gpsimd, name=None).")
 
 
@@ -72,7 +73,8 @@ def core_barrier(
     members = _checked_cores(check, cores)
     _check_data(check, core, data)
     guards.one_of(check, "engine", engine, engines, _WAITING)
-    guards.came_later(check, "core_exchange", check.instruction)  # cores of NeuronCore-v2 do not share a memory
+    # Cores of NeuronCore-v2 do not share a memory.
+    guards.came_later(check, "core_exchange", check.instruction, _ONE_CORE_RUNS)
     if members == BOTH and len(core.team) == len(BOTH):
         _meet_at(core, data)
     elif members == BOTH:

@@ -15,6 +15,7 @@ from nkitools.chip.masked_out import UNWRITTEN as NEVER_WRITTEN
 from nkitools.chip.memory import Storage
 from nkitools.chip.memory_region import MemoryRegion
 from nkitools.chip.numerics import Array
+from nkitools.chip.own_indices import own_boxes
 from nkitools.chip.pictures import LEFT_OUT, OUTSIDE, UNWRITTEN, picture_of
 from nkitools.chip.runtime_views import VectorTensor
 from nkitools.chip.tensor import NkiTensor
@@ -182,7 +183,9 @@ def _report_unwritten(core: Core, plan: Plan, tensor: NkiTensor, missing: Array)
         report("NK405", message, about=(tensor,), picture=lambda: picture_of(missing, LEFT_OUT))
         return
     came = _origin(core, tensor, missing)
-    message = f"{what} are read but were never written; the first is at index {first}{came}"
+    boxes = own_boxes(tensor, missing)
+    where = f"these are{boxes}" if boxes else f"the first is at index {first}"
+    message = f"{what} are read but were never written; {where}{came}"
     remedy = _remedy_of_unwritten(core, tensor, missing)
     report("NK401", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
 
@@ -214,6 +217,11 @@ def _leaves(core: Core, plan: Plan, tensor: NkiTensor, missing: Array) -> bool:
         "AWS's own examples copy such elements out with the others, and the values are undefined"
     )
     remedy = "Copy the modified elements alone, or fill the tile with nisa.memset before that instruction."
+    if core.rank is not None:
+        remedy = (
+            f"Rank {core.rank} may have received nothing: let a pair of source_target_pairs have it as a target, or "
+            "fill the tensor before the collective."
+        )
     report("NK621", message, about=(tensor,), remedy=remedy, picture=lambda: picture_of(missing, UNWRITTEN))
     return True
 

@@ -156,7 +156,20 @@ def same_partitions(check: Check, first: tuple[str, NkiTensor], second: tuple[st
     if 1 in (count, other_count) and role != "dst":
         single = other if other_count == 1 else tensor
         check.refuse("NK111", f"{sentence}; one partition is not broadcast to others", single)
-    check.refuse("NK102", sentence, tensor, other)
+    check.refuse("NK102", sentence, tensor, other, remedy=_of_blocks(tensor, other) or _of_blocks(other, tensor))
+
+
+def _of_blocks(tensor: NkiTensor, other: NkiTensor) -> str:
+    """Return what to do where a tensor is a block of another one whose blocks stand in dimension 0; else ''."""
+    if tensor.ndim <= other.ndim or tensor.shape[-other.ndim :] != other.shape:
+        return ""
+    whole = tensor.storage.shape
+    blocks = list(whole[: -other.ndim])
+    return (
+        f"Dimension 0 is the partition dimension, here that of the blocks: create the tensor as "
+        f"{[other.shape[0], *blocks, *other.shape[1:]]} and index the blocks behind, or in the legacy dialect mark the "
+        f"partition dimension: nl.ndarray(({', '.join(map(str, blocks))}, nl.par_dim({other.shape[0]}), ...)."
+    )
 
 
 def same_elements(check: Check, first: tuple[str, NkiTensor], second: tuple[str, NkiTensor]) -> None:

@@ -29,7 +29,8 @@ def program_id(axis: int = 0) -> int:
 
     Errors: NK609, NK611. Source: nki.language.program_id (NKI 0.6).
     """
-    program = current_core("nl.program_id").program
+    core = current_core("nl.program_id")
+    core.record.asks_for_program, program = True, core.program
     position = _axis("nl.program_id", program, axis)
     return program[position] if program else 0
 

@@ -8,9 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nkitools.chip.argument_types import Argument
+from nkitools.chip.element_boxes import boxes_text
 from nkitools.chip.memory import MemoryRegion
 from nkitools.chip.memory_region import MEMORY_NAMES
 from nkitools.chip.numerics import Array
+from nkitools.chip.own_indices import own_boxes
 from nkitools.chip.pictures import UNWRITTEN, picture_of
 from nkitools.chip.tensor import NkiTensor
 from nkitools.chip.view_checks import describe
@@ -105,10 +107,11 @@ def _report_private(tensor: NkiTensor, record: Record, reporter: Reporter) -> No
 
 
 def _report_unwritten(tensor: NkiTensor, missing: Array, record: Record, reporter: Reporter) -> None:
+    count = np.count_nonzero(missing)
     with reporter.placed(record.sites[tensor.storage.site]):
         report(
             "NK403",
-            f"output {describe(tensor)}: {span_of(missing)} never written",
+            f"output {describe(tensor)}:{_boxes(tensor, missing)} never written ({count} of {missing.size} elements)",
             about=(tensor,),
             remedy=_remedy_of_unwritten(tensor, missing, record),
             picture=lambda: picture_of(missing, UNWRITTEN),
@@ -125,6 +128,24 @@ def _remedy_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> s
             "Nothing writes to it: store the result into this tensor, return the one that is written, and look whether "
             "the loops and branches around the store run."
         )
+    if programs <= 1 and record.asks_for_program:
+        return (
+            "One program alone has run, and the kernel asks for nl.program_id: launch it with as many programs as it "
+            "has tiles for (kernel[2]), or loop over the tiles."
+        )
+    line = _line_of_same_stores(tensor, record)
+    if line:
+        return (
+            f"The store at line {line} goes to the same elements each time: index the output with the counter of the "
+            "loop, or with the program."
+        )
+    if record.device_loops:
+        loop = record.device_loops[-1]
+        line, times = record.sites[loop.path[-1]].line, f"{loop.turns} time{'s' if loop.turns != 1 else ''}"
+        return (
+            f"The loop on the device at line {line} has turned {times}: look at the register that ends it, and at the "
+            "index of the store, which has to come from the counter."
+        )
     if _is_tail(missing):
         return ""
     if _is_rectangle(missing):
@@ -133,6 +154,25 @@ def _remedy_of_unwritten(tensor: NkiTensor, missing: Array, record: Record) -> s
             "and whether two stores go to the same block."
         )
     return "The stores leave gaps: look at the step, the mask and the index of the store."
+
+
+def _line_of_same_stores(tensor: NkiTensor, record: Record) -> int:
+    """Return the line that has stored to the same elements of a tensor several times; 0 where none has."""
+    columns = Columns(record)
+    writes = columns.of_plans(lambda plan: plan.written) & (columns.storages == tensor.storage.id)
+    seen = set[tuple[int, int, int]]()
+    places = zip(columns.layouts[writes].tolist(), columns.byte_offsets[writes].tolist(), strict=True)
+    for position, (layout, offset) in zip(columns.positions[writes].tolist(), places, strict=True):
+        site = record.row(position).site
+        if (site, layout, offset) in seen:
+            return record.sites[site].line
+        seen.add((site, layout, offset))
+    return 0
+
+
+def _boxes(tensor: NkiTensor, missing: Array) -> str:
+    """Return which elements a mask names, as boxes of the tensor, or of the view where that is of another dtype."""
+    return own_boxes(tensor, missing) or f" {boxes_text('', missing)}"
 
 
 def _is_tail(missing: Array) -> bool:
@@ -150,29 +190,3 @@ def _is_rectangle(missing: Array) -> bool:
     """Return whether what is missing is one block of the tensor."""
     sides = [np.flatnonzero(missing.any(axis=tuple(set(range(missing.ndim)) - {axis}))) for axis in range(missing.ndim)]
     return bool(missing[tuple(slice(side[0], side[-1] + 1) for side in sides)].all())
-
-
-def span_of(missing: Array) -> str:
-    """Return which elements a mask names: flat and inclusive, and in words where they are whole rows or a block."""
-    flat = np.flatnonzero(missing)
-    first, last, count = int(flat[0]), int(flat[-1]), flat.size
-    if last - first + 1 == count:
-        elements = f"elements {first}..{last} ({count})"
-        row = missing[0].size
-        whole = missing.ndim > 1 and row > 1 and first % row == 0 and (last + 1) % row == 0
-        return f"{_counted('row', first // row, last // row)}: {elements}" if whole else elements
-    block = _block(missing) if missing.ndim == 2 else ""
-    return block or f"{count} of {missing.size} elements, within elements {first}..{last},"
-
-
-def _block(missing: Array) -> str:
-    """``rows 0..127, columns 56..63 (1024 elements)`` where a mask of two dimensions is one rectangle."""
-    rows, columns = (np.flatnonzero(missing.any(axis=axis)) for axis in (1, 0))
-    if not missing[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all():
-        return ""
-    count = np.count_nonzero(missing)
-    return f"{_counted('row', rows[0], rows[-1])}, {_counted('column', columns[0], columns[-1])} ({count} elements)"
-
-
-def _counted(what: str, first: int, last: int) -> str:
-    return f"{what} {first}" if first == last else f"{what}s {first}..{last}"

@@ -83,6 +83,7 @@ def with_names(message: str, frame: FrameType | None, record: Record) -> str:
 
     def fill(match: re.Match[str]) -> str:
         name = name_of(frame, int(match[2]), record)
-        return f"{match[1] or ''} `{name}`" if name else ""
+        part = match[3] or ""
+        return f"{match[1] or ''} `{name}{part}`" if name else f" {part}" if part else ""
 
     return UNNAMED.sub(fill, message)

@@ -15,8 +15,8 @@ from nkitools.rules.code_lines import line_of
 from nkitools.rules.shown_text import shown, shown_line
 
 # Where a message leaves the author's name of a storage to the reporter, with an ` of` that goes where the name is
-# unknown, as it is outside of a run.
-UNNAMED = re.compile("( of)? \x00(\\d+)\x00")
+# unknown, as it is outside of a run; and with the indices of elements, which belong to the name.
+UNNAMED = re.compile("( of)? \x00(\\d+)\x00(\\[[^]]*\\])?")
 
 
 # The sign of a picture that stands for elements of different kinds.
@@ -186,7 +186,8 @@ def finding_here(rule: Rule, message: str, remedy: str) -> Finding:
             break
         frame = frame.f_back
     place = (frame.f_code.co_filename, line_of(frame), frame.f_code.co_name)
-    return Finding.of(rule.id, UNNAMED.sub("", message), place, remedy=remedy, severity=rule.severity)
+    said = UNNAMED.sub(lambda match: f" {match[3]}" if match[3] else "", message)
+    return Finding.of(rule.id, said, place, remedy=remedy, severity=rule.severity)
 
 
 class StopRun(BaseException):

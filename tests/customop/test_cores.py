@@ -167,7 +167,7 @@ def test_never_written_elements_are_named_exactly(
     left_out = last - first + 1
     assert places(run) == [("CO104", 9), ("CO104", 10), ("CO106", 2)]
     assert all(f"({left_out}) are past its end" in finding.message for finding in run.findings[:2])
-    assert f"elements {first}..{last} ({left_out}) never written" in run.findings[2].message
+    assert f"output[{first}:{last + 1}] ({left_out}) never written" in run.findings[2].message
     expected = ones(count)
     assert np.array_equal(np.delete(run.outputs, np.s_[first : last + 1]), np.delete(expected, np.s_[first : last + 1]))
 
@@ -192,10 +192,7 @@ def test_the_order_of_cores_is_chosen(multi: dict[str, Operator], order: Any, la
         return
     run = multi["who"].run(ones(5), order=order)
     assert places(run) == [("CO105", 6)]
-    assert (
-        "elements 0..4 (5) of the output are written by several cores (0, 1, 2, 3, 4, 5, 6, 7)"
-        in run.findings[0].message
-    )
+    assert "output[0:5] (5) are written by several cores (0, 1, 2, 3, 4, 5, 6, 7)" in run.findings[0].message
     assert set(run.outputs) == {last}
 
 
@@ -209,7 +206,7 @@ def test_what_was_never_written_through_references_is_found(single: dict[str, Op
     """Element accessors hand out references: what was never assigned is told exactly all the same."""
     run = single["partly"].run(ones(200))
     assert places(run) == [("CO106", 2)]
-    assert "elements 97..99, 197..199 (6) never written" in run.findings[0].message
+    assert "output[97:100], output[197:200] (6) never written" in run.findings[0].message
 
 
 @pytest.mark.parametrize("canary", [0xFF, 0x5A])

@@ -12,7 +12,6 @@ import pytest
 import nkitools
 from nkitools.dialects.modern import isa as nisa
 from nkitools.dialects.modern import language as nl
-from nkitools.launch.results import span_of
 from tests.launch.kernels import doubled
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -127,21 +126,25 @@ class TestUnwritten:
     @pytest.mark.parametrize(
         ("shape", "written", "said"),
         [
-            ((882,), [np.s_[0:875]], "elements 875..881 (7) never written"),
-            ((882,), [np.s_[0:881]], "elements 881..881 (1) never written"),
-            ((8, 4), [np.s_[0:6, :]], "rows 6..7: elements 24..31 (8) never written"),
-            ((8, 4), [np.s_[0:7, :]], "row 7: elements 28..31 (4) never written"),
-            ((8, 4), [], "rows 0..7: elements 0..31 (32) never written"),
-            ((8, 4), [np.s_[:, 0:3]], "rows 0..7, column 3 (8 elements) never written"),
-            ((8, 4), [np.s_[0:6, :], np.s_[6:8, 0:2]], "rows 6..7, columns 2..3 (4 elements) never written"),
-            ((8, 4), [np.s_[1:8, :], np.s_[0:1, 0:2]], "elements 2..3 (2) never written"),
-            ((8, 4), [np.s_[1:7, :]], "8 of 32 elements, within elements 0..31, never written"),
-            ((4, 2, 2), [np.s_[0:3]], "row 3: elements 12..15 (4) never written"),
-            ((4, 2, 2), [np.s_[:, :, 0:1]], "8 of 16 elements, within elements 1..15, never written"),
+            ((882,), [np.s_[0:875]], "`out[875:882]` never written (7 of 882 elements)"),
+            ((882,), [np.s_[0:881]], "`out[881]` never written (1 of 882 elements)"),
+            ((8, 4), [np.s_[0:6, :]], "`out[6:8, 0:4]` never written (8 of 32 elements)"),
+            ((8, 4), [np.s_[0:7, :]], "`out[7, 0:4]` never written (4 of 32 elements)"),
+            ((8, 4), [], "`out[0:8, 0:4]` never written (32 of 32 elements)"),
+            ((8, 4), [np.s_[:, 0:3]], "`out[0:8, 3]` never written (8 of 32 elements)"),
+            ((8, 4), [np.s_[0:6, :], np.s_[6:8, 0:2]], "`out[6:8, 2:4]` never written (4 of 32 elements)"),
+            ((8, 4), [np.s_[1:7, :]], "`out[0, 0:4]`, `out[7, 0:4]` never written (8 of 32 elements)"),
+            ((4, 2, 2), [np.s_[0:3]], "`out[3, 0:2, 0:2]` never written (4 of 16 elements)"),
+            ((5, 2), [np.s_[:, 0:1], np.s_[2:3]], "`out[0:2, 1]`, `out[3:5, 1]` never written (4 of 10 elements)"),
+            (
+                (8, 2),
+                [np.s_[0:1], np.s_[2:3], np.s_[4:5], np.s_[6:7]],
+                "`out[1, 0:2]`, `out[3, 0:2]`, `out[5, 0:2]` and 2 more elements never written (8 of 16 elements)",
+            ),
         ],
     )
     def test_the_elements_are_reported(self, shape: Any, written: Any, said: str) -> None:
-        """Flat and inclusive, in words where they are whole rows or a block."""
+        """As boxes in the indices of the output."""
         run = nkitools.simulate(self.filled(shape, *written), rules="report")
         (finding,) = run.findings
         assert finding.rule == "NK403"
@@ -180,12 +183,5 @@ class TestUnwritten:
             return out
 
         (finding,) = nkitools.simulate(kernel, grid=2, rules="report").findings
-        assert finding.message.endswith("rows 2..3: elements 4..7 (4) never written")
+        assert finding.message.endswith("`out[2:4, 0:2]` never written (4 of 8 elements)")
         assert "nl.shared_hbm" in finding.remedy
-
-
-def test_spans_of_masks_are_reported_for_any_shape() -> None:
-    """A column of rows of one element is told by its elements."""
-    mask = np.zeros((6, 1), bool)
-    mask[2:4] = True
-    assert span_of(mask) == "elements 2..3 (2)"

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from nkitools.chip.core import CORE
 from nkitools.chip.layout import Layout
 from nkitools.chip.pictures import picture_of_range
 from nkitools.chip.tensor import DynamicSlice, NkiTensor
@@ -35,13 +36,21 @@ def out_of_bounds(tensor: NkiTensor, dim: int, low: int, high: int, size: int) -
 def bare_index_error(tensor: NkiTensor, text: str, picture: Drawing | None = None) -> NoReturn:
     """NK402 as an IndexError of exactly that text, since AWS's own tests compare both; the finding travels with it."""
     try:
-        refuse("NK402", f"{text}{_CODE}", about=(tensor,), remedy=_MASK, picture=picture)
+        refuse("NK402", f"{text}{_CODE}", about=(tensor,), remedy=_remedy(), picture=picture)
     except KernelError as error:
         finding = error.finding
     bare = IndexError(finding.message.removesuffix(_CODE))
     bare.finding = finding  # type: ignore[attr-defined]
     bare.add_note(f"{finding.rule} {finding.slug} at {finding.file}:{finding.line}. {finding.remedy}")
     raise bare
+
+
+def _remedy() -> str:
+    """Return what to do; in a grid of several different sizes its axes may be exchanged."""
+    core = CORE.get()
+    if core is None or len(set(core.grid)) < 2:
+        return _MASK
+    return f"{_MASK} Are the axes of nl.program_id exchanged? The grid is {list(core.grid)}."
 
 
 class Pattern:
@@ -284,6 +293,9 @@ def _no_position(tensor: NkiTensor, item: Subscript) -> NoReturn:
         )
         remedy = "Write every dimension as a slice, or every dimension as an index: nl.arange(n)[None, :] for `:`."
         refuse("NK603", message, about=(tensor,), remedy=remedy)
+    if isinstance(item, np.ndarray):
+        message = f"a NumPy array of {list(item.shape)} is no index of {describe(tensor)}"
+        refuse("NK603", message, about=(tensor,), remedy="Make the index with nl.arange(n)[:, None], or with nl.mgrid.")
     refuse("NK603", f"{item!r} ({type(item).__name__}) is no index of {describe(tensor)}", about=(tensor,))
 
 
