@@ -102,7 +102,7 @@ INDEX_FORMS: dict[str, tuple[Any, str]] = {
     "string": ("a", "'a' (str) is no index of"),
     "float bound": (slice(0, 2.5), "2.5 (float) is no index of"),
     "list": ([0, 1], "[0, 1] (list) is no index of"),
-    "array": (np.arange(2), "(ndarray) is no index of"),
+    "array": (np.arange(2), "a NumPy array of [2] is no index of"),
     "range": (range(2), "range(0, 2) (range) is no index of"),
     "float ds": (DynamicSlice(0.5, 2), "0.5 (float) is no index of"),  # type: ignore[arg-type]
     "two dots": ((..., ...), "more than one `...`"),
