@@ -12,7 +12,7 @@ from nkitools.pallas.chips import MIB, Chip, chosen
 from nkitools.pallas.compiler import Crashed, why_not
 from nkitools.pallas.compiler_refusals import refuse
 from nkitools.pallas.imports import check_version, jax_module
-from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.jax_types import Argument, Array, ClosedJaxpr
 from nkitools.pallas.launch import name_of
 from nkitools.pallas.lowering import Program, lower
 from nkitools.pallas.performance import PEAKS
@@ -132,9 +132,26 @@ def estimate(
     found: list[KernelEstimate] = []
     for chip in chosen(chips):
         with compiling_for(chip):
-            traced = jax_module().make_jaxpr(lambda: fn(*args, **kwargs))()
+            traced = _traced(fn, args, kwargs)
         found += [estimated(call, chip, timeout) for call in pallas_calls(traced)]
     return Estimate(function=name_of(fn), kernels=tuple(found))
+
+
+def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ClosedJaxpr:
+    """Return the jaxpr of a call; arrays and descriptions of arrays are traced, all other arguments are as given."""
+    jax = jax_module()
+    leaves, form = jax.tree_util.tree_flatten((args, kwargs))
+    places = [index for index, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+
+    def of_arrays(*arrays: Array) -> Any:
+        given = list(leaves)
+        for index, array in zip(places, arrays, strict=True):
+            given[index] = array
+        own, named = jax.tree_util.tree_unflatten(form, given)
+        return fn(*own, **named)
+
+    traced: ClosedJaxpr = jax.make_jaxpr(of_arrays)(*(leaves[index] for index in places))
+    return traced
 
 
 def estimated(call: Call, chip: Chip, timeout: float) -> KernelEstimate:

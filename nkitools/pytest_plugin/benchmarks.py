@@ -23,12 +23,16 @@ _OF_THE_FIXTURE = ("name", "fullname", "group", "param", "params", "extra_info",
 def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Return the estimated time of a kernel as a part of a sentence, or why there is none.
 
-    The kernel runs on copies and without rules, in a context in which no session collects its run.
+    The kernel runs on copies and without rules, in a context in which no session collects its run. The Pallas calls of
+    a JAX function are not run: the TPU compiler says what they take on the first chip of the option ``pallas_chips``.
     """
+    from nkitools.pallas import is_pallas_function
     from nkitools.precision.runs import copied
     from nkitools.report.estimate_text import us
     from nkitools.targets import simulator_for
 
+    if is_pallas_function(kernel):
+        return _estimated_pallas(kernel, args, kwargs)
     own, named = copied((args, kwargs))
     try:
         run = Context().run(partial(simulator_for(kernel).run, kernel, *own, **{**named, "rules": "off"}))
@@ -36,6 +40,22 @@ def estimated(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     except Exception as error:  # the test is skipped whatever its kernel does
         return f"it could not be estimated: {error}"
     return f"estimated {us(found.latency_us)} on {found.chip} ({us(found.lower_us)} to {us(found.upper_us)})"
+
+
+def _estimated_pallas(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    from nkitools import options, pallas
+    from nkitools.report.estimate_text import us
+
+    chip = str(options.value("pallas_chips")).partition(",")[0].strip()
+    try:
+        found = pallas.estimate(kernel, *args, chips=chip, **kwargs)
+    except Exception as error:  # the test is skipped whatever its kernel does
+        return f"it could not be estimated: {error}"
+    latency = found.latency_us(chip)
+    if latency is None:
+        reasons = [each.left_out for each in found.kernels] or ["the function makes no Pallas call"]
+        return f"it could not be estimated: {reasons[0]}"
+    return f"estimated {us(latency)} on {chip} by the TPU compiler's static profile (Pallas calls alone)"
 
 
 def count_as_used(benchmark: Any) -> None:

@@ -19,7 +19,9 @@ from nkitools.pallas.block_traffic import traffic  # noqa: E402
 from nkitools.pallas.calls import Call, compiling_for, pallas_calls  # noqa: E402
 from nkitools.pallas.chips import CHIPS  # noqa: E402
 from nkitools.pallas.compiler import Crashed, why_not  # noqa: E402
+from nkitools.pallas.static_profile import Profile  # noqa: E402
 from nkitools.pallas.time_estimate import shrunk  # noqa: E402
+from nkitools.pytest_plugin.benchmarks import estimated  # noqa: E402
 from nkitools.rules.finding import NotModelled  # noqa: E402
 
 with_compiler = pytest.mark.skipif(bool(why_not()), reason=why_not())
@@ -168,3 +170,14 @@ def test_a_sweep_without_estimates_ranks_nothing() -> None:
     """They are asked for, since they take a second compilation."""
     tried = sweep(lambda rows: product(rows, 512, 512), square(1024), square(1024), blocks=[128], chips="v5e")
     assert (tried.ranked("v5e"), tried[0].estimate_us) == ([], None)
+
+
+def test_the_reason_of_a_benchmark_without_a_tpu_has_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says whose it is: nothing was measured. 1.503 million cycles of a v5e are a millisecond."""
+    monkeypatch.setattr(time_estimate, "why_not", lambda: "")
+    monkeypatch.setattr(time_estimate, "profiler", lambda: SimpleNamespace(profile=lambda *_: Profile(1_503_000)))
+    arrays = (square(1024), square(1024))
+    text = estimated(product(512, 512, 512), arrays, {})
+    assert text == "estimated 1 ms on v5e by the TPU compiler's static profile (Pallas calls alone)"
+    assert estimated(product(12, 512, 512), arrays, {}).startswith("it could not be estimated: kernel `kernel`")
+    assert estimated(lambda x: jnp.add(x, x), arrays[:1], {}).endswith("the function makes no Pallas call")
