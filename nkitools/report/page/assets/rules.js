@@ -16,6 +16,16 @@ function anyAlong(mask, shape, of, size) {
   return found;
 }
 
+// Each stretch of so many elements as often one after the other.
+function repeated(mask, length, times) {
+  const found = new Uint8Array(mask.length * times);
+  for (let from = 0, to = 0; from < mask.length; from += length) {
+    const stretch = mask.subarray(from, from + length);
+    for (let turn = 0; turn < times; turn++, to += length) found.set(stretch, to);
+  }
+  return found;
+}
+
 function indexOf(flat, shape) {
   const index = [];
   for (let axis = shape.length - 1; axis >= 0; axis--) {
@@ -53,8 +63,9 @@ const RULES = {
   },
   Axes({ mask }, shape, { axes }) {
     const gone = new Set(axes ?? shape.map((_, axis) => axis).slice(1));
-    const kept = shape.map((size, axis) => (gone.has(axis) ? 1 : size)), found = new Uint8Array(sizeOf(shape));
-    for (let at = 0; at < found.length; at++) found[at] = mask[flatOf(indexOf(at, shape).map((each, axis) => (gone.has(axis) ? 0 : each)), kept)];
+    // Outer elements in order, each as often as the dimensions behind it that are gone say.
+    let found = mask;
+    for (let axis = shape.length - 1, inner = 1; axis >= 0; inner *= shape[axis], axis--) if (gone.has(axis)) found = repeated(found, inner, shape[axis]);
     return found;
   },
   Turns({ mask, shape: wide }, shape, { turns }) {
