@@ -18,6 +18,7 @@ from docs.generate_coverage import coverage_page  # noqa: E402
 from docs.generate_gallery import gallery_page  # noqa: E402
 from docs.generate_instructions import INTRODUCTION, instruction_pages  # noqa: E402
 from docs.generate_options import option_page  # noqa: E402
+from docs.generate_page_pictures import page_pictures  # noqa: E402
 from docs.generate_pictures import pictures_page  # noqa: E402
 from docs.generate_rules import rule_page  # noqa: E402
 
@@ -47,6 +48,7 @@ def write_generated_pages(app: Any) -> None:
     pages = {name: page() for name, page in GENERATED.items()}
     pages |= {f"instructions/{name}.md": text for name, text in instruction_pages().items()}
     pages["../pictures/shown.md"] = pictures_page(HERE / "pictures").replace("](", "](pictures/")
+    pages["../pictures/page.md"] = page_pictures(HERE / "pictures").replace("](", "](../pictures/")
     for name, text in pages.items():
         path = HERE / "reference" / name
         if not path.exists() or path.read_text() != text:

@@ -127,7 +127,7 @@ def page_picture(run: Any, expected: Any, path: Path) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         write_page(run, page, expected)
-        with _browser(Path(folder) / "profile") as driver:
+        with browser(Path(folder) / "profile") as driver:
             if driver is None:
                 return False
             from selenium.webdriver.support.ui import WebDriverWait
@@ -145,7 +145,7 @@ def page_picture(run: Any, expected: Any, path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _browser(profile: Path) -> Iterator[Any]:
+def browser(profile: Path) -> Iterator[Any]:
     """A headless Chromium; None where it does not start."""
     os.environ["SE_OFFLINE"] = "true"  # nothing is downloaded
     from selenium import webdriver

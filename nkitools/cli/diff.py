@@ -14,6 +14,7 @@ from nkitools.cli.load_run import read_run
 from nkitools.cli.terminal import console
 
 if TYPE_CHECKING:
+    from nkitools.record.run import Run
     from nkitools.report.run_diff import Comparison
 
 _SHOWN = 10  # prints and findings that only one run has, unless all are asked for
@@ -32,11 +33,19 @@ def _from_zero(_: click.Context, param: click.Parameter, value: float | None) ->
 @click.option("--atol", type=float, callback=_from_zero, help="Allowed beside: so much.  [default: by dtype]")
 @click.option("--all", "every", is_flag=True, help="List all prints and findings that only one run has.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--page", type=click.Path(dir_okay=False), help="Write the page of SECOND with its differences.")
 @click.argument("first")
 @click.argument("second")
 @click.pass_context
 def diff_runs(
-    context: click.Context, rtol: float | None, atol: float | None, every: bool, form: str, first: str, second: str
+    context: click.Context,
+    rtol: float | None,
+    atol: float | None,
+    every: bool,
+    form: str,
+    page: str | None,
+    first: str,
+    second: str,
 ) -> None:
     """Compare two saved runs: the first print and the first elements of outputs that diverge, and who wrote them.
 
@@ -46,12 +55,25 @@ def diff_runs(
     """
     from nkitools.report.run_diff import compare_runs
 
-    found = compare_runs(read_run(first), read_run(second), rtol=rtol, atol=atol)
+    runs = read_run(first), read_run(second)
+    found = compare_runs(*runs, rtol=rtol, atol=atol)
+    if page is not None:
+        _write_page(runs, page, first, rtol, atol)
     if form == "json":
         click.echo(json.dumps({"first": first, "second": second, **found.as_plain()}, indent=2, allow_nan=False))
     else:
         _show(found, first, second, None if every else _SHOWN)
     context.exit(int(not found.is_same))
+
+
+def _write_page(runs: tuple[Run, Run], path: str, name: str, rtol: float | None, atol: float | None) -> None:
+    from nkitools.report.page import write_page
+    from nkitools.report.page.differences import Against
+    from nkitools.report.tolerance import Tolerance
+
+    first, second = runs
+    against = Against(first, os.path.basename(name), Tolerance(rtol, atol))
+    write_page(second, path, first.outputs, rtol=rtol, atol=atol, against=against)
 
 
 def _show(found: Comparison, first: str, second: str, limit: int | None) -> None:

@@ -155,11 +155,11 @@ def _print_difference(one: Print, other: Print, tolerance: Tolerance) -> Divergi
             return None
         why = f"of values beyond the print limit: {one.numbers()} and {other.numbers()}"
         return Diverging(what, place, None, why)
-    left_out = _left_out(one)
-    if not np.array_equal(left_out, _left_out(other)):
+    hidden = left_out(one)
+    if not np.array_equal(hidden, left_out(other)):
         return Diverging(what, place, None, "other elements are masked or were never written")
     dtypes = (one.dtype, other.dtype, one.value.dtype.name, other.value.dtype.name)
-    values = values_of(one.value, other.value, tolerance.of(dtypes), ~left_out)
+    values = values_of(one.value, other.value, tolerance.of(dtypes), ~hidden)
     return None if values is None else Diverging(what, place, values)
 
 
@@ -167,7 +167,8 @@ def _numbers(one: Print) -> tuple[Any, ...]:
     return one.min, one.max, one.mean, one.nan_count, one.inf_count
 
 
-def _left_out(one: Print | Written) -> Array:
+def left_out(one: Print | Written) -> Array:
+    """Return the elements of a print or a write that are masked or were never written."""
     found = np.zeros(one.value.shape, np.bool_)  # type: ignore[union-attr]
     for name in ("mask", "unwritten"):
         elements = getattr(one, name, None)
@@ -178,12 +179,12 @@ def _left_out(one: Print | Written) -> Array:
 
 def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None:
     """Return the first write that diverges, where both runs kept values: by tensor, program and counters."""
-    there = dict(_keyed(second.writes))
-    for key, one in _keyed(first.writes):
+    there = dict(keyed(second.writes))
+    for key, one in keyed(first.writes):
         other = there.get(key)
         if other is None or one.value is None or other.value is None or one.shape != other.shape:
             continue
-        written = ~(_left_out(one) | _left_out(other))
+        written = ~(left_out(one) | left_out(other))
         names = (one.dtype, other.dtype, one.value.dtype.name, other.value.dtype.name)
         values = values_of(one.value, other.value, tolerance.of(names), written)
         if values is not None:
@@ -193,7 +194,8 @@ def writes_of(first: Run, second: Run, tolerance: Tolerance) -> Diverging | None
     return None
 
 
-def _keyed(writes: Iterable[Written]) -> Iterable[tuple[Hashable, Written]]:
+def keyed(writes: Iterable[Written]) -> Iterable[tuple[Hashable, Written]]:
+    """Yield each write with its tensor, rank, program, counters, and how many such there were before."""
     seen: Counter[Hashable] = Counter()
     for one in writes:
         key = (one.tensor, one.rank, one.program, tuple(one.loops.items()))

@@ -17,6 +17,7 @@ from nkitools.chip.argument_types import Argument
 from nkitools.record.expected_outputs import Reference
 from nkitools.record.run import Run, must_be_run
 from nkitools.record.whole_file import write_whole
+from nkitools.report.page.differences import Against
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.page_data import Gathering
 
@@ -35,17 +36,19 @@ def page(
     atol: float | None = None,
     title: str = "",
     passed: bool = False,
+    against: Against | None = None,
 ) -> str:
     """Return the page of a run as one HTML text, which needs nothing from outside.
 
     ``expected``: what the outputs should be (arrays in the containers that the kernel returns). ``rtol`` and ``atol``:
     the allowed differences. Without ``expected`` the run's own reference is taken, if it has one. Values of
     instructions are there as far as the run was watched (`nkitools.record.watch.watching.watching`). ``passed``: a test
-    has compared the outputs and passed. TypeError for an argument that is no run.
+    has compared the outputs and passed. ``against``: another run; lines and
+    turns that differ from it are lit. TypeError for an argument that is no run.
     """
     must_be_run(run, "a page")
     reference = run.reference if expected is None else Reference(expected, rtol, atol)
-    gathering = Gathering(run, reference, title, passed=passed, budget=_budget())
+    gathering = Gathering(run, reference, title, passed=passed, budget=_budget(), against=against)
     directory, content = packed(gathering.columns)
     text: str = (
         environment()
@@ -80,9 +83,10 @@ def write_page(
     atol: float | None = None,
     title: str = "",
     passed: bool = False,
+    against: Against | None = None,
 ) -> None:
     """Write `page` into a file. OSError where that cannot be written."""
-    text = page(run, expected, rtol=rtol, atol=atol, title=title, passed=passed)
+    text = page(run, expected, rtol=rtol, atol=atol, title=title, passed=passed, against=against)
     write_whole(path, text)
 
 

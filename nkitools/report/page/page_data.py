@@ -24,6 +24,7 @@ from nkitools.record.source_sites import UNKNOWN, Site
 from nkitools.record.watch.written import Written
 from nkitools.report.findings import finding_as_plain
 from nkitools.report.page.comparison import Comparison, compared, wrong_tiles
+from nkitools.report.page.differences import Against, compared_writes
 from nkitools.report.page.occupancy import Life, capacities, lives_of
 from nkitools.report.page.packed_columns import packed
 from nkitools.report.page.shown_files import excerpt, short_names
@@ -55,7 +56,14 @@ class Gathering:
     """
 
     def __init__(
-        self, run: Run, reference: Reference | None, title: str = "", *, passed: bool = False, budget: int | None = None
+        self,
+        run: Run,
+        reference: Reference | None,
+        title: str = "",
+        *,
+        passed: bool = False,
+        budget: int | None = None,
+        against: Against | None = None,
     ) -> None:
         self.run = run
         self.reference = reference
@@ -70,6 +78,7 @@ class Gathering:
         self._storages = Table()
         self.columns: dict[str, Array] = {}
         self.tables = self._tables(title)
+        self.tables["against"] = None if against is None else self._against(against)
         self._add_loops()
         self._add_time()
         self._add_numbers()
@@ -133,6 +142,22 @@ class Gathering:
         places = self.columns["instruction.place"]
         self.tables["time"], columns = time_of(self.run, self._columns, self._bases, places)
         self.columns.update(columns)
+
+    def _against(self, against: Against) -> dict[str, Any]:
+        """Return what differs from another run, write by write: how many elements, the first, the worst, two tiles."""
+        found = compared_writes(self.run, against)
+        bases = {id(write): base for base, record in self._by_record() for write in record.writes}
+        rows = []
+        for at, each in enumerate(found.different):
+            first = at < _MOST_FIRST
+            tiles = [
+                Shown(each.other.shape, each.other.value, each.other.unwritten, comes_first=first),
+                Shown(each.write.shape, each.distance, is_rounded=True, comes_first=first),
+            ]
+            base = bases[id(each.write)]
+            place = base + each.write.position, self._storage(base, each.write.storage)
+            rows.append([*place, each.count, each.first, each.worst, *(self._tile(tile) for tile in tiles)])
+        return {"name": against.name, "writes": rows, "unknown": found.unknown, "alone": found.alone}
 
     def _add_loops(self) -> None:
         """Add the counters: their names by kind, and their values one after the other."""

@@ -341,3 +341,11 @@ for (const output of run.outputs) {
     wrong.set(position, (wrong.get(position) ?? 0) + elements);
   }
 }
+
+// What differs from another run: by position and storage how many elements, the first and the worst, the other's tile, the difference.
+export const otherName = run.against?.name ?? "the reference";
+export const differs = new Map((run.against?.writes ?? []).map(([position, storage, elements, first, worst, other, distance]) =>
+  [`${position}|${storage}`, { position, elements, first, worst, other, distance }]));
+for (const { position } of differs.values()) wrong.set(position, 0);
+for (const { position, elements } of differs.values()) wrong.set(position, wrong.get(position) + elements);
+export const differenceOf = ({ position, storage }) => differs.get(`${position}|${storage}`);

@@ -1,7 +1,7 @@
 // The tile at a line: which turn, its picture, its numbers, where it came from and where it went.
 import { canvas, color, fill, h } from "./dom.js";
 import {
-  GIVEN, NEVER_WRITTEN, cellAt, consumersOf, count, dtypeOf, isLeftOut, nameOf, leftOutText, numbers, numbersText, operandsOf, othersOf, placeText, planOf, prints,
+  GIVEN, NEVER_WRITTEN, cellAt, differenceOf, consumersOf, count, dtypeOf, isLeftOut, nameOf, leftOutText, numbers, numbersText, operandsOf, otherName, othersOf, placeText, planOf, prints,
   region, run, shapeOf, sourcesOf, tensorOf, tile, turnText, writeAt, writes, wrong,
 } from "./data.js";
 import { heatMap, legend, scaleOf } from "./heat.js";
@@ -102,7 +102,7 @@ function heading(item) {
   const tensor = tensorOf(item), plan = planOf(item.position);
   return h("header", {},
     h("h2", {}, h("span.kind", {}, plan.name), h("code", {}, item.scattered ? tensor.name : region(item)), isWrong(item) &&
-      h("span.pill.bad", {}, counted(wrong.get(item.position), "wrong element"))),
+      h("span.pill.bad", {}, counted(wrong.get(item.position), differenceOf(item) ? "different element" : "wrong element"))),
     h("p.sub", {}, `${tensor.memory} ${dtypeOf(item)} ${shape(shapeOf(item))} · ${plan.engine} engine · instruction ${item.position} · ${item.places.map(placeText).join(" ← ")}`,
       item.scattered && " · an index on the device chose the rows: the whole tensor is shown"));
 }
@@ -182,7 +182,7 @@ function strip() {
   });
   return h("div.strip", {}, picture, h("p.hint", {},
     `${counted(shownItems.length, "turn")}: smallest to largest element of ${bars.length < shownItems.length ? "several together" : "each (line: mean)"}`,
-    shownItems.some(([item]) => isWrong(item)) && [" · ", h("span.wrongtext", {}, "red: differs from the reference")],
+    shownItems.some(([item]) => isWrong(item)) && [" · ", h("span.wrongtext", {}, `red: differs from ${otherName}`)],
     shownItems.some(([item]) => isStrange(item)) && [" · ", h("span.nantext", {}, "pink: NaN or infinite")]));
 }
 
@@ -246,6 +246,7 @@ function body(item) {
     h("div.left", { style: `width: ${half}px` },
       h("figure", {}, h("div.axes", {}, h("span.down", {}, counted(found.down, onChip ? "partition" : "row")), map),
         h("figcaption", {}, counted(found.across, "column"), legend(colours, told, item.masked ? "masked" : "unwritten"))),
+      beside(item, colours, Math.floor(half * 0.45)),
       lit && h("p.hint", {}, `Lit: ${counted(state.lit.mask.reduce((sum, each) => sum + each, 0), "element")} that the asked one was made of. `, h("button.link", { onclick: () => set({ lit: null }) }, "Light all")),
       flow(item)),
     h("div.beside", {}, facts(item, told, found, cell), grid(item.tile, cell, choose, Math.floor(((roomy ? room - half : room) - 4 * rem()) / (5 * rem())), lit)));
@@ -258,6 +259,18 @@ function firstCell(number) {
   const strange = found.states.findIndex((each) => each === 1 || each === 2);
   const place = strange >= 0 ? strange : 0;
   return [Math.floor(place / found.columns), place % found.columns];
+}
+
+// The same write in the other run, and how far the two are apart.
+function beside(item, colours, width) {
+  const found = item.kind === "write" && differenceOf(item);
+  if (!found) return null;
+  const figure = (title, number, scale) => h("figure", {}, h("figcaption", {}, title), isLeftOut(number) ? h("p.hint", {}, leftOutText()) : [
+    heatMap(number, { width, height: 160, scale, label: `${title}: ${numbersText(number)}` }), legend(scale, numbers(number))]);
+  const far = numbers(found.distance), jump = (flat) => { const shownTile = tile(item.tile); set({ cell: cellAt(shownTile, Math.floor(flat / shownTile.across), flat % shownTile.across) }); };
+  return h("div.beside-run", {}, h("p", {}, `${counted(found.elements, "element")} differ from ${otherName}: `,
+    h("button.link", { onclick: () => jump(found.first) }, "the first"), " ", h("button.link", { onclick: () => jump(found.worst) }, "the worst")),
+  h("div.figures", {}, figure(otherName, found.other, colours), figure("difference", found.distance, scaleOf(far.low, far.high, "error"))));
 }
 
 function facts(item, told, found, [row, column]) {

@@ -1,6 +1,6 @@
 // The page: its parts put together.
 import { fill, h } from "./dom.js";
-import { count, numbers, operandsOf, othersOf, prints, run, sourcesOf, tile, writes } from "./data.js";
+import { count, differs, numbers, operandsOf, otherName, othersOf, prints, run, sourcesOf, tile, turnText, writes } from "./data.js";
 import * as findings from "./findings.js";
 import * as inspector from "./inspector.js";
 import * as instructions from "./instructions.js";
@@ -38,13 +38,13 @@ function verdict() {
   const errors = run.findings.filter((each) => each.severity === "error").length;
   if (run.run.error && !errors) return h("span.pill.bad", {}, "ended with an error");
   if (errors) return h("span.pill.bad", {}, counted(errors, "error"));
-  if (wrong) return h("span.pill.bad", {}, `${counted(wrong, "wrong element")}`);
+  if (wrong) return h("span.pill.bad", {}, counted(wrong, run.against ? "different element" : "wrong element"));
   const strange = run.outputs.filter((each) => !isCompared(each)).reduce((sum, each) => sum + numbers(each.tile).nan, 0);
   if (strange) return h("span.pill.warning", {}, `${grouped(strange)} NaN in the outputs`);
   if (run.findings.length) return h("span.pill.warning", {}, counted(run.findings.length, "finding"));
   if (!run.outputs.some(isCompared)) return h("span.pill.hint", {}, "no findings, no reference");
   return h("span.pill.good", {}, run.outputs.every((each) => each.comparison?.tolerance !== "none")
-    ? "agrees with the reference" : "no findings, no tolerance stated");
+    ? `agrees with ${otherName}` : "no findings, no tolerance stated");
 }
 
 function top() {
@@ -93,7 +93,7 @@ showPane();
 inspector.begin();
 if (!follow()) source.begin();
 keepAddress();
-window.nkitools = { Slice, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
+window.nkitools = { Slice, differs, turnText, run, tile, numbers, writes, npyOfItem, operandsOf, othersOf, sourcesOf }; // for those who open the console
 document.documentElement.dataset.ready = "yes";
 // On paper: the verdict, the findings and the pictures of the outputs, whatever is open on the screen.
 addEventListener("beforeprint", () => {

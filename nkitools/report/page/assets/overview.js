@@ -1,6 +1,6 @@
 // The first look: what is wrong with this run, gravest first, each with a way to where it happened.
 import { fill, h } from "./dom.js";
-import { count, nameOf, numbers, placeText, run, storageOf, turnText, writeAt, writes } from "./data.js";
+import { count, differs, nameOf, otherName, numbers, placeText, run, storageOf, turnText, writeAt, writes } from "./data.js";
 import { showItem, showPosition } from "./choose.js";
 import { firstStrange } from "./series.js";
 import { showFinding } from "./source.js";
@@ -28,11 +28,11 @@ function differences() {
     const within = toleranceText(output.comparison);
     if (!count && tolerance === "none") return card("hint", `${name} beside the reference`, [`The test has passed and states no tolerance to run_kernel. ${
       worst.length ? `The largest difference, ${shown(largest)}, is at [${worst.join(", ")}].` : "Every element is equal."}`]);
-    if (!count) return card("good", `${name} agrees with the reference`, `All ${grouped(size)} elements, within ${within}.`);
+    if (!count) return card("good", `${name} agrees with ${otherName}`, `All ${grouped(size)} elements, within ${within}.`);
     const first = tiles[0]?.[0];
     const turn = first === undefined ? "" : turnOf(first);
-    return card("error", `${name} differs from the reference`,
-      [`${grouped(count)} of ${counted(size, "element")}; the worst at [${worst.join(", ")}]: ${ours}, where the reference has ${theirs}`,
+    return card("error", `${name} differs from ${otherName}`,
+      [`${grouped(count)} of ${counted(size, "element")}; the worst at [${worst.join(", ")}]: ${ours}, where ${otherName} has ${theirs}`,
         largest === null ? "." : ` (off by ${shown(largest)}).`, ` The tolerance: ${within}.`,
         first !== undefined && [" The first wrong tile was written by ", h("b", {}, placeText(run.instructions.place[first])),
           turn && [" in the turn ", h("b", {}, turn)], "."]],
@@ -86,9 +86,20 @@ function findings() {
     go("Show the line", () => showFinding(all[0]))));
 }
 
+// What differs from the other run, line by line, the first write first.
+function against() {
+  if (!run.against) return null;
+  const { unknown, alone } = run.against, first = [...differs.values()].map((each) => each.position).sort((a, b) => a - b)[0];
+  const rest = [unknown > 0 && ` Of ${counted(unknown, "write")} only summaries were kept: they are not compared.`, alone > 0 && ` ${counted(alone, "write")} ${otherName} has not.`];
+  if (first === undefined) return card("good", `No write differs from ${otherName}`, ["Compared by tensor, program and counters.", rest]);
+  return card("error", `${counted(differs.size, "write")} ${differs.size === 1 ? "differs" : "differ"} from ${otherName}`,
+    ["The first: ", h("b", {}, placeText(run.instructions.place[first])), turnOf(first) && [" in the turn ", h("b", {}, turnOf(first))], ".", rest],
+    go("Show the first difference", () => showPosition(first)));
+}
+
 export function draw() {
   const { error, reduced, watched } = run.run;
-  const cards = [differences(), strangeOutputs(), strange(), findings()].flat().filter(Boolean);
+  const cards = [against(), differences(), strangeOutputs(), strange(), findings()].flat().filter(Boolean);
   fill(element,
     error && !run.findings.length && card("error", "The run ended with an error", error),
     cards.length ? cards : card("good", "Nothing was found",

@@ -1,0 +1,118 @@
+"""The pictures of how-to/page.md: pages of real runs, each photographed with the pane that its text speaks of.
+
+``python -m docs.generate_page_pictures FOLDER`` writes them; where Chromium or selenium is missing, the text says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from docs.generate_pictures import browser
+from kernels import gallery
+from nkitools.dialects.modern import collectives as ncc
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.launch.simulate import simulate
+from nkitools.record.watch.watching import watching
+from nkitools.report.page.differences import Against
+from nkitools.report.page.document import write_page
+from nkitools.report.tolerance import Tolerance
+from nkitools.targets.imports import stand_in
+
+SETTLED = 0.6  # seconds after the last key
+
+
+class Shot(NamedTuple):
+    """A picture: its file, its text, the run, what is right, another run, and the keys that lead there."""
+
+    name: str
+    text: str
+    run: Any
+    expected: Any = None
+    against: Any = None
+    keys: tuple[str, ...] = ()
+
+
+def page_pictures(folder: Path) -> str:
+    """Write the pictures into a folder, and return Markdown that shows those that could be made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None or find_spec("selenium") is None:
+        return "The pictures of pages take Chromium and selenium, which were not there.\n"
+    with stand_in("always"), tempfile.TemporaryDirectory() as temporary:
+        shots = _shots()
+        with browser(Path(temporary) / "profile") as driver:
+            if driver is None:
+                return "The pictures of pages take a Chromium that starts.\n"
+            for shot in shots:
+                _photograph(driver, shot, Path(temporary) / "page.html", folder / shot.name)
+    return "\n".join(line for shot in shots for line in (f"![{shot.text}]({shot.name})", "", f"*{shot.text}.*", ""))
+
+
+def _photograph(driver: Any, shot: Shot, page: Path, picture: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    write_page(shot.run, page, shot.expected, against=shot.against)
+    driver.get("about:blank")
+    driver.get(page.as_uri())
+    WebDriverWait(driver, 30).until(lambda each: each.find_element("css selector", "html").get_attribute("data-ready"))
+    for key in shot.keys:
+        script = "(document.activeElement ?? document).dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]"
+        driver.execute_script(f"{script}, bubbles: true}}))", key)
+    time.sleep(SETTLED)
+    driver.save_screenshot(str(picture))
+
+
+def _shots() -> list[Shot]:
+    from kernels.nki.attention import attention
+    from kernels.nki.softmax import softmax
+
+    random = np.random.default_rng(0)
+    rows = [random.standard_normal((512, 64)).astype(np.float32) for _ in range(3)]
+    flash = _watched(attention, *rows)
+    logits = random.standard_normal((512, 256)).astype(np.float32)
+    right, spoiled = (_watched(softmax, each) for each in (logits, _spoiled(logits)))
+    before = Against(right, "yesterday.json", Tolerance())
+    halves = [(each.astype(np.float32),) for each in np.split(random.standard_normal((256, 256)), 2)]
+    ranks = _watched(shared_sum, *halves, ranks=2)
+    back = ("w", *("ArrowDown",) * 4)
+    return [
+        Shot("page_why.png", "Why an element is what it is: key w, then the arrow keys", flash, keys=back),
+        Shot("page_time.png", "Time: lanes of engines and queues, memories on the same axis", flash, keys=("7",)),
+        Shot("page_diff.png", "Two runs side by side: the first write that differs", spoiled, right.outputs, before),
+        Shot("page_ranks.png", "Two ranks that exchange a sum", ranks, keys=("7",)),
+        Shot("page_softmax.png", "A run that agrees with its reference", right, gallery.softmax(logits), keys=("2",)),
+    ]
+
+
+def _watched(kernel: Any, *args: Any, ranks: int | None = None) -> Any:
+    with watching():
+        return simulate(kernel, *args, chip="trn2", ranks=ranks)
+
+
+def _spoiled(logits: Any) -> Any:
+    """Return the logits with other values in the rows of one turn."""
+    other = logits.copy()
+    other[256:384] *= 1.5
+    return other
+
+
+def shared_sum(x: Any) -> Any:
+    """Return the sum of what the ranks have."""
+    mine, total = (nl.ndarray(x.shape, x.dtype, buffer=nl.private_hbm) for _ in range(2))
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=mine, src=nl.sqrt(nl.abs(nl.load(x))))
+    ncc.all_reduce(srcs=[mine], dsts=[total], replica_group=ncc.ReplicaGroup([[0, 1]]), op=nl.add)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+
+
+if __name__ == "__main__":
+    print(page_pictures(Path(sys.argv[1])))

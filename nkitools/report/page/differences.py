@@ -1,0 +1,76 @@
+"""The writes of a run that differ from those of another run, for a page that shows the two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nkitools.chip.numerics import Array
+from nkitools.record.run import Run
+from nkitools.record.watch.written import Written
+from nkitools.report.first_difference import keyed, left_out
+from nkitools.report.tolerance import Tolerance, diverging, numbers_of
+
+
+class Against(NamedTuple):
+    """The run that another one is compared with; its name is for the reader, a file for example."""
+
+    run: Run
+    name: str
+    tolerance: Tolerance
+
+
+class WriteDifference(NamedTuple):
+    """A write that differs: the same write in the other run, how many elements, and the largest and the first of them.
+
+    ``distance``: the absolute differences, 0 where the elements agree within the tolerance.
+    """
+
+    write: Written
+    other: Written
+    count: int
+    worst: int
+    first: int
+    distance: Array
+
+
+class Compared(NamedTuple):
+    """The outcome for all writes: those that differ, and how many could not be compared."""
+
+    different: list[WriteDifference]
+    unknown: int
+    alone: int  # writes that the other run has not
+
+
+def compared_writes(run: Run, against: Against) -> Compared:
+    """Return the differences of the writes of a run from those of another: by tensor, program and counters."""
+    there = dict(keyed(against.run.writes))
+    found, unknown, alone = list[WriteDifference](), 0, 0
+    for key, write in keyed(run.writes):
+        other = there.get(key)
+        if other is None or write.shape != other.shape:
+            alone += 1
+        elif write.value is None or other.value is None:
+            unknown += 1
+        else:
+            found += _differences(write, other, against.tolerance)
+    return Compared(found, unknown, alone)
+
+
+def _differences(write: Written, other: Written, tolerance: Tolerance) -> Iterator[WriteDifference]:
+    """Yield the difference of two writes of one shape, where there is one."""
+    first, second = numbers_of(other.value), numbers_of(write.value)
+    assert write.value is not None
+    assert other.value is not None
+    names = (other.dtype, write.dtype, other.value.dtype.name, write.value.dtype.name)
+    apart = diverging(first, second, *tolerance.of(names)) & ~(left_out(write) | left_out(other))
+    if not apart.any():
+        return
+    with np.errstate(all="ignore"):
+        distance = np.where(apart, np.abs(first - second), 0.0).astype(np.float32)
+    ranked = np.where(apart & ~np.isfinite(distance), np.inf, distance)
+    yield WriteDifference(
+        write, other, int(np.count_nonzero(apart)), int(np.argmax(ranked)), int(np.argmax(apart)), distance
+    )
