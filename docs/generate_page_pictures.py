@@ -31,7 +31,7 @@ SETTLED = 0.6  # seconds after the last key
 
 
 class Shot(NamedTuple):
-    """A picture: its file, its text, the run, what is right, another run, and the keys that lead there."""
+    """A picture: its file, its text, the run, what is right, another run, and the keys that are pressed."""
 
     name: str
     text: str
@@ -39,6 +39,7 @@ class Shot(NamedTuple):
     expected: Any = None
     against: Any = None
     keys: tuple[str, ...] = ()
+    address: str = ""  # what is selected
 
 
 def page_pictures(folder: Path) -> str:
@@ -61,7 +62,7 @@ def _photograph(driver: Any, shot: Shot, page: Path, picture: Path) -> None:
 
     write_page(shot.run, page, shot.expected, against=shot.against)
     driver.get("about:blank")
-    driver.get(page.as_uri())
+    driver.get(page.as_uri() + shot.address)
     WebDriverWait(driver, 30).until(lambda each: each.find_element("css selector", "html").get_attribute("data-ready"))
     for key in shot.keys:
         script = "(document.activeElement ?? document).dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]"
@@ -82,9 +83,13 @@ def _shots() -> list[Shot]:
     before = Against(right, "yesterday.json", Tolerance())
     halves = [(each.astype(np.float32),) for each in np.split(random.standard_normal((256, 256)), 2)]
     ranks = _watched(shared_sum, *halves, ranks=2)
+    last = flash.instructions[len(flash.instructions) - 1]
+    stored = f"#line={last.line}&turn=start:{last.loops['start']}&el=9,4"
     back = ("w", *("ArrowDown",) * 4)
     return [
-        Shot("page_why.png", "Why an element is what it is: key w, then the arrow keys", flash, keys=back),
+        Shot(
+            "page_why.png", "Why an element is what it is: key w, then the arrow keys", flash, keys=back, address=stored
+        ),
         Shot("page_time.png", "Time: lanes of engines and queues, memories on the same axis", flash, keys=("7",)),
         Shot("page_diff.png", "Two runs side by side: the first write that differs", spoiled, right.outputs, before),
         Shot("page_ranks.png", "Two ranks that exchange a sum", ranks, keys=("7",)),
