@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import json
 import random
@@ -178,29 +179,70 @@ SIGNS = ['"', "0", "9", "-", "[", "]", "{", "null", "1e99", "x", ",", ""]
 VALUES: tuple[Any, ...] = (None, -1, 10**18, "x", [], {}, True, 1.5, "", [[]], {"array": 1}, HOSTILE)
 
 
-def changed(plain: Any, places: list[tuple[Any, ...]], draw: random.Random) -> str:
-    """Return a saved run in which one value, or some signs of the text, are others."""
-    if draw.random() < 0.5:
-        plain = copy.deepcopy(plain)
-        *outer, last = draw.choice(places)
-        here = plain
-        for key in outer:
-            here = here[key]
-        here[last] = draw.choice(VALUES)
-        return json.dumps(plain)
+def with_other_value(plain: Any, draw: random.Random) -> bytes:
+    """One value is another."""
+    *outer, last = draw.choice(list(leaves_of(plain)))
+    here = plain
+    for key in outer:
+        here = here[key]
+    here[last] = draw.choice(VALUES)
+    return json.dumps(plain).encode()
+
+
+def with_other_signs(plain: Any, draw: random.Random) -> bytes:
+    """Some signs of the text are others."""
     signs = list(json.dumps(plain))
     for _ in range(draw.choice([1, 1, 2, 5])):
         signs[draw.randrange(len(signs))] = draw.choice(SIGNS)
-    return "".join(signs)
+    return "".join(signs).encode()
+
+
+def cut_off(plain: Any, draw: random.Random) -> bytes:
+    """The file ends early, as on a full disk, with zeros in place of the rest or without."""
+    whole = json.dumps(plain).encode()
+    length = draw.randrange(len(whole))
+    return whole[:length] + bytes(draw.choice([0, 0, len(whole) - length]))
+
+
+def with_other_bits(plain: Any, draw: random.Random) -> bytes:
+    """Some bits of the bytes are others, which need be no UTF-8 any more."""
+    data = bytearray(json.dumps(plain).encode())
+    for _ in range(draw.choice([1, 8, 64])):
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    return bytes(data)
+
+
+def newer(plain: Any, draw: random.Random) -> bytes:
+    """A later version wrote it: keys that are not known yet at any depth, and sometimes a higher version."""
+    places = [path[:-1] for path in leaves_of(plain)]
+    for path in draw.sample(places, min(3, len(places))):
+        here = plain
+        for key in path:
+            here = here[key]
+        if isinstance(here, dict):
+            here[draw.choice(["added", "units", HOSTILE])] = draw.choice(VALUES)
+    if draw.random() < 0.5:
+        plain["version"] = draw.choice([plain["version"] + 1, 99, 10**30, "2.0"])
+    return json.dumps(plain).encode()
+
+
+def hostile(plain: Any, draw: random.Random) -> bytes:
+    """Two of the damages above at once."""
+    for damage in draw.sample(list(DAMAGE.values()), 2):
+        with contextlib.suppress(LookupError, TypeError, AttributeError):  # the second finds no place any more
+            damage(plain)
+    return json.dumps(plain).encode()
+
+
+KINDS = [*[with_other_value] * 3, *[with_other_signs] * 3, cut_off, with_other_bits, newer, hostile]
 
 
 @pytest.mark.soak
 def test_no_file_leads_to_a_traceback() -> None:
     """20,000 changed files, each by one command: the command ends with 0, 1 or 2, and nothing else."""
     plain, draw = good(), random.Random(4711)
-    places = list(leaves_of(plain))
     for number in range(cases(20_000)):
-        Path("bad.json").write_text(changed(plain, places, draw))
+        Path("bad.json").write_bytes(draw.choice(KINDS)(copy.deepcopy(plain), draw))
         each = COMMANDS[number % 3]
         done = command(*each, "bad.json")
         assert_clean(done, (number, each))
