@@ -109,7 +109,7 @@ class Call(ctypes.Structure):
         ("size", ctypes.c_int64),
         *_fields(ctypes.c_int32, "op cores multicore threads arguments canary trap kernel"),
         *_fields(ctypes.c_int64, "timeout_ms memory stack_limit"),
-        *_fields(ctypes.c_int32, "at_once unused_word"),
+        *_fields(ctypes.c_int32, "at_once guard"),
         ("order", ctypes.c_int32 * MAX_CORES),
         ("args", Argument * MAX_ARGUMENTS),
         *_fields(TensorRecord, "out returned"),
@@ -127,6 +127,8 @@ class Call(ctypes.Structure):
 
 
 CALL_BYTES = ctypes.sizeof(Call)
+NO_GUARD = 0
+GUARDS = (1, 2)  # blocks and tensors begin behind a guard page; they end before one
 
 
 def aligned(offset: int, unit: int = PAGE) -> int:

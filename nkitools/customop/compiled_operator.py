@@ -86,6 +86,8 @@ class CompiledOperator:
     shape_symbols: Symbols
     # Shapes of arguments: the last thing that a call with such shapes does is to free its blocks.
     ends_freeing: set[tuple[tuple[int, ...], ...]] = field(default_factory=set)
+    # Shapes of arguments: a call with such shapes has been made between guard pages.
+    looked_beyond: set[tuple[tuple[int, ...], ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.__name__ = self.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from nkitools.customop.abi import LOCAL, SCALAR_TYPES, Event
@@ -20,6 +20,8 @@ _SEGMENTATION_FAULT = 11
 _READS, _WRITES = 1, 2  # of the data out of bounds
 _READ_OF_OTHERS = 33
 _POOL = 16384
+_CRASH, _BESIDE_BLOCK, _BESIDE_TENSOR = 23, 1, 5
+FENCE = "found when it ended"  # of a write that no guard page has seen
 _UNKNOWN = Place("<unknown>", 0)
 
 
@@ -41,6 +43,7 @@ class Context:
     symbols: Symbols
     home: Place  # of the kernel, where nothing better is known
     who: str = "kernel"  # the function that ran: kernel or shape function
+    ended: bool = True  # whether a crash has ended what is told of, not a second run between guard pages
 
     def tensor(self, number: int) -> str:
         """Return the name of a tensor in a sentence."""
@@ -66,6 +69,12 @@ def findings_of(context: Context, events: Iterable[Event]) -> list[Finding]:
         message = message._replace(text=message.text + _cores(members))
         findings.append(finding_at(place, message, program=(members[0].core,)))
     return findings
+
+
+def accesses_beyond(context: Context, events: Iterable[Event]) -> list[Finding]:
+    """Return the findings of the accesses beyond a block or a tensor that have ended a call."""
+    beyond = [event for event in events if event.kind == _CRASH and event.c in (_BESIDE_BLOCK, _BESIDE_TENSOR)]
+    return findings_of(replace(context, ended=False), beyond)
 
 
 def _joined(members: list[Event]) -> Event:
@@ -184,7 +193,7 @@ def _bad_free(context: Context, event: Event) -> Message:
 
 def _overrun(context: Context, event: Event) -> Message:
     side = "before the beginning" if event.b else "past the end"
-    message = f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, found when it ended"
+    message = f"the kernel wrote {side} of the TCM block of {event.a} bytes{context.line(event.c)}, {FENCE}"
     return Message("CO104", message)
 
 
@@ -278,15 +287,26 @@ def _crash(context: Context, event: Event) -> Message:
             size, side = event.count, "before the beginning" if event.b < 0 else "past the end"
             distance = -event.b if event.b < 0 else event.b - size
             where = f"{distance} bytes {side}" if distance else "just past the end"
-            return Message("CO103", f"an access {where} of the TCM block of {size} bytes{context.line(sites[0])}")
+            rule = "CO103" if context.ended else "CO104"
+            return Message(rule, f"an access {where} of the TCM block of {size} bytes{context.line(sites[0])}")
         case 2:
             return Message(
                 "CO103",
                 f"an access to the TCM block of {event.count} bytes{context.line(sites[0])} after its "
                 f"tcm_free{context.line(sites[1])}",
             )
+        case 5:
+            before, end = event.b < 0, event.b - event.count
+            where = f"{-event.b} bytes before the beginning" if before else f"{end} bytes past the end"
+            where = where if before or end else "just past the end"
+            return Message(
+                "CO104",
+                f"an access through a pointer {where} of {context.tensor(event.tensor)}",
+                "Keep pointers to elements within their tensor; index through the accessor, which is checked.",
+            )
         case 3 if event.d >= 0:
-            wanted = f"tcm_malloc of {event.d} bytes{context.line(event.count)} returned null"
+            size = f"{event.d} bytes" if event.d < 1 << 60 else "more bytes than there can be"
+            wanted = f"tcm_malloc of {size}{context.line(event.count)} returned null"
             message = f"{wanted}, for want of room in the pool of {_POOL} bytes, and the kernel uses it unchecked"
             return Message("CO101", message)
         case 3:
@@ -355,8 +375,14 @@ _SENTENCES: dict[int, Callable[[Context, Event], Message]] = {
     28: _sentence("CO114", "kernel `{operator}` has {event.a} bytes on the stack (as a host counts them)"),
     29: _sentence("CO112", "{text}"),
     30: _limit,
-    32: _sentence("CO103", "the {who} calls exit({event.a})"),
+    32: _sentence("CO103", "the {who} calls {text}({event.a}), which ends its process; nothing is returned"),
     _READ_OF_OTHERS: _read_of_others,
+    34: _sentence(
+        "CO104",
+        "a copy between {tensor} and the TCM block of {event.d} bytes{line_c} is given an address that is no multiple "
+        "of {event.a}, the bytes of an element",
+        "Begin at an element of the block: the start of a block plus a multiple of the size of an element.",
+    ),
 }
 # Of the whole output, which output.py judges: 17 (what was returned is not what was said), 27 (overlap), 31 (what
 # looks like unwritten memory is copied to a tensor).

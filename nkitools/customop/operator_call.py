@@ -12,11 +12,11 @@ import numpy as np
 
 from nkitools.chip.numerics import Array
 from nkitools.customop import process
-from nkitools.customop.abi import LOCAL, OUTPUT, TIMED_OUT, Call, give_room, open_library
+from nkitools.customop.abi import GUARDS, LOCAL, NO_GUARD, OUTPUT, TIMED_OUT, Call, give_room, open_library
 from nkitools.customop.arguments import Arguments, argument_name, give_back, numpy_dtype
 from nkitools.customop.compiled_operator import CompiledOperator, Settings
 from nkitools.customop.errors import BuildError, DamagedCall
-from nkitools.customop.events import Context, Message, finding_at, findings_of
+from nkitools.customop.events import FENCE, Context, Message, accesses_beyond, finding_at, findings_of
 from nkitools.customop.output import judge_origin, judge_output, judge_shape_function, output_of, shadow_of
 from nkitools.customop.printed import printed
 from nkitools.customop.returned_call import ASKED, check_returned
@@ -24,6 +24,7 @@ from nkitools.customop.run import CoreCounters
 from nkitools.record.prints.device_print import Print
 from nkitools.rules.finding import Finding
 
+_MOST_GUARDED = 1 << 26  # bytes of a call that is made again between guard pages
 _CANARIES = (0xFF, 0x5A)  # the second one to confirm the suspicion of the first
 _NO_ROOM = 77
 _ASTRAY = "; it has overwritten memory that is not its own: debug=True finds the line"
@@ -65,6 +66,7 @@ class OperatorCall:
     arguments: Arguments
     settings: Settings
     order: Sequence[int]  # of the cores
+    guard: int = NO_GUARD  # of the call that is made now
 
     def made(self) -> JudgedCall:
         """Return the call, judged."""
@@ -109,7 +111,8 @@ class OperatorCall:
         self.arguments.write(call, memory)
         self.operator.prepare(call, self.settings, self.order)
         call.canary = canary
-        call.at_once = self.arguments.shapes() not in self.operator.ends_freeing
+        call.guard = self.guard
+        call.at_once = self.guard != NO_GUARD or self.arguments.shapes() not in self.operator.ends_freeing
 
     def _here(self) -> JudgedCall:
         built = self.operator.library.built
@@ -139,13 +142,42 @@ class OperatorCall:
         elif made.call.stage == 3 and not made.call.went_on and not made.call.events_used:
             self.operator.ends_freeing.add(self.arguments.shapes())
         try:
-            return self._judged(made, lambda: make(_CANARIES[1]))
+            judged = self._judged(made, lambda: make(_CANARIES[1]))
+            return self._looked_beyond(judged, make)
         except DamagedCall as error:
             return self._damaged(str(error))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             if self.settings.isolation == "none":
                 raise
             return self._damaged(f"{type(error).__name__}: {error}")
+
+    def _looked_beyond(self, judged: JudgedCall, make: Callable[[int], CallResult]) -> JudgedCall:
+        """Add what only guard pages on the other sides of blocks and tensors show, once for each shapes of arguments.
+
+        The call is made again with them. Nothing of these calls is kept but their accesses beyond.
+        """
+        shapes = self.arguments.shapes()
+        plain = [finding for finding in judged.findings if FENCE not in finding.message]
+        errors = any(finding.severity == "error" for finding in plain)
+        if self.settings.isolation == "none" or errors or shapes in self.operator.looked_beyond:
+            return judged
+        if self.arguments.size() > _MOST_GUARDED or any(core.status != "finished" for core in judged.cores):
+            return judged
+        self.operator.looked_beyond.add(shapes)
+        elements = any(core.element_reads + core.element_writes for core in judged.cores)
+        blocks = any(core.tcm_peak for core in judged.cores)
+        try:
+            for self.guard in GUARDS if elements or blocks else ():
+                made = make(_CANARIES[0])
+                if made.damage:
+                    continue
+                beyond = accesses_beyond(self._context(made.call, False), made.call.events[: made.call.events_used])
+                if beyond:
+                    judged.findings = [*plain, *beyond]
+                    break
+        finally:
+            self.guard = NO_GUARD
+        return judged
 
     def _damaged(self, what: str) -> JudgedCall:
         """Return the judgement of a call whose description cannot be believed."""

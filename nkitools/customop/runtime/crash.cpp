@@ -6,6 +6,11 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#else
+#include <dlfcn.h>
+#endif
 #include <unistd.h>
 
 #include "state.h"
@@ -48,7 +53,13 @@ void on_crash(int number, siginfo_t* info, void* context) {
     return;
   }
   crashing = true;
-  const Place place = place_of(context);
+  Place place = place_of(context);
+#if defined(__x86_64__)
+  // A call of a bad address: where it came from lies on the stack.
+  if (place.pc == reinterpret_cast<uint64_t>(info->si_addr) && number == SIGSEGV) {
+    place.pc = *reinterpret_cast<uint64_t*>(place.stack) - 1;
+  }
+#endif
   const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
   Told told;
   told.exact_pc = place.pc;
@@ -56,6 +67,7 @@ void on_crash(int number, siginfo_t* info, void* context) {
   told.b = static_cast<int64_t>(address);
   const bool memory = number == SIGSEGV || number == SIGBUS;
   Block* block = memory ? block_at(*core, info->si_addr) : nullptr;
+  const GuardedMemory* beside = memory ? guarded_at(info->si_addr) : nullptr;
   static thread_local char text[kTextBytes];
   memset(text, 0, sizeof text);
   if (block) {
@@ -66,9 +78,13 @@ void on_crash(int number, siginfo_t* info, void* context) {
     memcpy(text, &block->allocated, sizeof block->allocated);
     memcpy(text + sizeof block->allocated, &block->freed, sizeof block->freed);
     told.d = 1;
+  } else if (beside) {
+    told.c = 5;
+    told.b = static_cast<int64_t>(address) - static_cast<int64_t>(reinterpret_cast<uint64_t>(beside->start));
+    told.count = static_cast<int64_t>(beside->bytes);
   } else if (memory && address < 65536) {
     told.c = 3;
-    told.d = core->malloc_failed ? static_cast<int64_t>(core->failed_bytes) : -1;
+    told.d = core->malloc_failed ? static_cast<int64_t>(core->failed_bytes & INT64_MAX) : -1;
     told.count = static_cast<int64_t>(core->failed_site);
   } else if (memory && address + 65536 > place.stack && address < place.stack + 65536) {
     told.c = 4;
@@ -76,7 +92,7 @@ void on_crash(int number, siginfo_t* info, void* context) {
   }
   core->record->status = kCrashed;
   const int events = core->call->events_used;
-  tell(kCrash, kNoTensor, place.pc - library_base, told);
+  tell(kCrash, beside ? beside->role : kNoTensor, place.pc - library_base, told);
   if (block && core->call->events_used > events) memcpy(core->call->events[events].text, text, 16);
   crashing = false;
   siglongjmp(core->jump, 1);
@@ -87,16 +103,26 @@ void on_timeout(int) {
     core->record->status = kTimedOut;
     tell(kTimeout, kNoTensor, 0);
   }
-  _exit(0);
+  leave(0);
 }
 
 }  // namespace
 
-// A kernel's exit ends its core, and is told.
-[[noreturn]] void end_by_exit(int status, uint64_t site) {
-  if (!core) _exit(status);
+[[noreturn]] void leave(int status) {
+#if defined(__linux__)
+  syscall(SYS_exit_group, status);
+#else
+  typedef void (*Leave)(int);
+  reinterpret_cast<Leave>(dlsym(RTLD_NEXT, "_exit"))(status);
+#endif
+  for (;;) continue;
+}
+
+[[noreturn]] void end_by_exit(const char* function, int status, uint64_t site) {
+  if (!core || getpid() != own_process) leave(status);
   Told told;
   told.a = status;
+  told.text = function;
   core->record->status = kCrashed;
   tell(kExit, kNoTensor, site, told);
   siglongjmp(core->jump, 1);

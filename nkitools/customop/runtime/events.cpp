@@ -9,6 +9,7 @@ namespace nkt {
 
 thread_local CoreState* core = nullptr;
 uint64_t library_base = 0;
+int own_process = 0;
 
 namespace {
 
@@ -22,9 +23,14 @@ struct Locked {
   ~Locked() { __atomic_store_n(&events_lock, 0, __ATOMIC_RELEASE); }
 };
 
+constexpr int kDeepest = 2 * kMaxFrames;
+thread_local void* thrown_frames[kDeepest];
+thread_local int thrown_count = 0;
+
 void add_frames(Event& event, const Told& told) {
-  void* frames[2 * kMaxFrames];
-  const int count = backtrace(frames, 2 * kMaxFrames);
+  void* own[kDeepest];
+  void** frames = told.thrown ? thrown_frames : own;
+  const int count = told.thrown ? thrown_count : backtrace(own, kDeepest);
   if (told.exact_pc) event.pcs[event.frames++] = told.exact_pc - library_base;
   for (int i = 0; i < count && event.frames < kMaxFrames; i++) {
     Dl_info found;
@@ -74,6 +80,8 @@ void tell(EventKind kind, int tensor, uint64_t site, const Told& told) {
   add_frames(event, told);
   call.events_used++;
 }
+
+void note_throw() { thrown_count = backtrace(thrown_frames, kDeepest); }
 
 void stop() {
   core->record->status = kStopped;

@@ -199,7 +199,7 @@ Tensor made(c10::IntArrayRef size, c10::TensorOptions options, uint64_t site) {
 // then. Not on several cores, which have one output and a tensor each.
 bool lend_output(TensorImpl& tensor) {
   CoreState& state = *core;
-  if (state.call->multicore || state.output_lent || state.record->dst_taken || !is_as_said(*state.call, tensor)) return false;
+  if (state.call->multicore || state.output_lent || state.call->guard || state.record->dst_taken || !is_as_said(*state.call, tensor)) return false;
   tensor.data = state.destination->data;
   tensor.shadow = state.destination->shadow;
   tensor.written = state.destination->written;

@@ -1,4 +1,6 @@
 // printf and its kin, and exit: these definitions take the place of the C library's within an operator's library.
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,7 +210,18 @@ NKT_WITHIN int __printf_chk(int, const char* format, ...) {
   return length;
 }
 
-NKT_WITHIN void exit(int status) { nkt::end_by_exit(status, NKT_SITE); }
+NKT_WITHIN void exit(int status) { nkt::end_by_exit("exit", status, NKT_SITE); }
+NKT_WITHIN void _exit(int status) { nkt::end_by_exit("_exit", status, NKT_SITE); }
+NKT_WITHIN void _Exit(int status) { nkt::end_by_exit("_Exit", status, NKT_SITE); }
+NKT_WITHIN void quick_exit(int status) { nkt::end_by_exit("quick_exit", status, NKT_SITE); }
+
+// Of the signals that end a process without a word: the others go their way.
+NKT_WITHIN int raise(int number) {
+  struct sigaction now;
+  const bool ends = number == SIGKILL || (number == SIGTERM && sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL);
+  if (ends) nkt::end_by_exit("raise", number, NKT_SITE);
+  return pthread_kill(pthread_self(), number);
+}
 
 // What compilers make of a printf without arguments.
 NKT_WITHIN int puts(const char* text) {

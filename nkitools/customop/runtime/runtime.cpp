@@ -8,6 +8,7 @@
 #include "calls.cpp"
 #include "crash.cpp"
 #include "events.cpp"
+#include "guards.cpp"
 #include "operations.cpp"
 #include "pool.cpp"
 #include "prints.cpp"

@@ -118,6 +118,7 @@ struct Stop {};
 
 extern thread_local CoreState* core;
 extern uint64_t library_base;
+extern int own_process;  // that runs the call: not a process which the kernel has forked
 
 size_t item_size(c10::ScalarType);
 bool is_floating(c10::ScalarType);
@@ -140,10 +141,13 @@ struct Told {
   int64_t a = 0, b = 0, c = 0, d = 0;
   const char* text = "";
   uint64_t exact_pc = 0;  // of a signal: the instruction itself
+  bool thrown = false;    // the frames are those of the throw, kept by note_throw
 };
 // Adds an event, or counts it with the one that is there already for this kind, core, tensor and site.
 void tell(EventKind, int tensor, uint64_t site, const Told& = Told());
 [[noreturn]] void stop();
+// Keeps the frames of the throw that is being looked at; its stack is still whole.
+void note_throw();
 
 // Takes away the freed blocks that are still open, and says that the kernel has gone on.
 void take_lingering(CoreState&);
@@ -174,10 +178,23 @@ inline CoreState& enter_to_move() {
 
 void start_pool(CoreState&);
 void end_pool(CoreState&, bool judge);
+// Where a tensor lies between pages that nobody may touch.
+struct GuardedMemory {
+  const char* start;
+  size_t bytes;
+  int role;
+};
+// Memory of a tensor between such pages; null where the call asks for none, or there is none.
+char* guarded_memory(const Call&, const TensorImpl&);
+// The tensor beside which an address lies; null where it is none.
+const GuardedMemory* guarded_at(const void*);
 // The block that an address is in or, of a guarded one, just beyond; null where there is none.
 Block* block_at(CoreState&, const void*);
 
-[[noreturn]] void end_by_exit(int status, uint64_t site);
+// Ends the core by what the kernel calls; in a process that the kernel has forked, the process.
+[[noreturn]] void end_by_exit(const char* function, int status, uint64_t site);
+// Ends the process, whatever the author's library calls _exit.
+[[noreturn]] void leave(int status);
 void catch_signals(bool on);
 void give_signal_stack();
 void arm_timeout(int64_t milliseconds);

@@ -40,6 +40,13 @@ NKT_INLINE Buffer judge_buffer(CoreState& state, const void* pointer, size_t cou
     tell(kTcmFreedUse, tensor, site, told);
     stop();
   }
+  if (NKT_RARE(reinterpret_cast<uintptr_t>(pointer) & ((uintptr_t(1) << copied.item_shift) - 1))) {
+    Told odd;
+    odd.a = int64_t(1) << copied.item_shift;
+    odd.c = told.c;
+    odd.d = static_cast<int64_t>(block->bytes);
+    tell(kTcmUnaligned, tensor, site, odd);
+  }
   const char* at = static_cast<const char*>(pointer);
   const char* end = block->start + block->bytes;
   const size_t room = at >= block->start && at < end ? static_cast<size_t>(end - at) >> copied.item_shift : 0;

@@ -72,8 +72,9 @@ void release(TensorImpl* tensor) {
 void give_memory(TensorImpl& tensor, uint64_t site) {
   const size_t numel = static_cast<size_t>(tensor.numel);
   const size_t bytes = numel * item_size(tensor.dtype);
-  tensor.data = static_cast<char*>(malloc(bytes + 1));
-  tensor.owns_data = true;
+  tensor.data = guarded_memory(*core->call, tensor);
+  tensor.owns_data = tensor.data == nullptr;
+  if (tensor.owns_data) tensor.data = static_cast<char*>(malloc(bytes + 1));
   tensor.written = nullptr;
   tensor.shadow = static_cast<uint8_t*>(calloc(numel + 1, 1));
   tensor.owns_shadow = true;

@@ -92,7 +92,7 @@ torch::Tensor kernel(const torch::Tensor& x) {
   }
 === one_element | elements | x | 1
   for (int64_t i = 0; i < n; i++) o[i] = in[i];
-=== no_element | elements | x | 0
+=== eight_elements | elements | x | 8
   for (int64_t i = 0; i < n; i++) o[i] = in[i];
 // --- copies and blocks ---
 === chunks_with_rest | tcm | x | 250

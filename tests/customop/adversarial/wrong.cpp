@@ -133,15 +133,15 @@ torch::Tensor kernel(const torch::Tensor& x) {
   in.tensor_to_tcm<float>(b, 0, n);
   for (size_t i = 0; i < n; i++) b[i] = b[i + 1];  // HERE
   o.tcm_to_tensor<float>(b, 0, n);
-=== raw_write_before | tcm | CO10[34]
+=== raw_write_before | tcm | CO103 CO104
   in.tensor_to_tcm<float>(b, 0, n);
   b[-1] = 3;  // HERE
   o.tcm_to_tensor<float>(b, 0, n);
-=== raw_read_before | tcm | CO10[34]
+=== raw_read_before | tcm | CO103 CO104
   in.tensor_to_tcm<float>(b, 0, n);
   for (size_t i = n; i-- > 0;) b[i] += b[static_cast<int64_t>(i) - 1];  // HERE
   o.tcm_to_tensor<float>(b, 0, n);
-=== raw_read_long_before | tcm | CO10[34]
+=== raw_read_long_before | tcm | CO103 CO104
   in.tensor_to_tcm<float>(b, 0, n);
   b[0] = b[-12];  // HERE
   o.tcm_to_tensor<float>(b, 0, n);
@@ -162,13 +162,13 @@ torch::Tensor kernel(const torch::Tensor& x) {
   torch::neuron::tcm_free(b);
   const float late = b[3];  // HERE
   out.fill_(late);
-=== odd_block_write | bare | CO10[34]
+=== odd_block_write | bare | CO103 CO104
   uint8_t* b = (uint8_t*)torch::neuron::tcm_malloc(13);
   if (b == nullptr) return out;
   for (int i = 0; i <= 13; i++) b[i] = 1;  // HERE
   out.fill_(b[3]);
   torch::neuron::tcm_free(b);
-=== odd_block_read | bare | CO10[34]
+=== odd_block_read | bare | CO103 CO104
   uint8_t* b = (uint8_t*)torch::neuron::tcm_malloc(13);
   if (b == nullptr) return out;
   for (int i = 0; i < 13; i++) b[i] = 1;
@@ -195,23 +195,23 @@ torch::Tensor kernel(const torch::Tensor& x) {
   torch::neuron::tcm_free(second);
   o.tcm_to_tensor<float>(b, 0, n);
 // --- tensors by pointers ---
-=== pointer_past_output | elements | CO10[34]
+=== pointer_past_output | elements | CO103 CO104
   float* p = &o[0];
   for (int64_t i = 0; i < n + 64; i++) p[i] = 1;  // HERE
-=== pointer_past_input | elements | CO10[34]
+=== pointer_past_input | elements | CO103 CO104
   const float* p = &in[0];
   for (int64_t i = 0; i < n; i++) o[i] = p[i + 64];  // HERE
-=== pointer_before_output | elements | CO10[34]
+=== pointer_before_output | elements | CO103 CO104
   float* p = &o[0];
   for (int64_t i = 0; i < n; i++) p[i] = 1;
   p[-16] = 1;  // HERE
-=== pointer_before_input | elements | CO10[34]
+=== pointer_before_input | elements | CO103 CO104
   const float* p = &in[0];
   for (int64_t i = 0; i < n; i++) o[i] = p[i - 16];  // HERE
-=== pointer_one_past_input | elements | CO10[34]
+=== pointer_one_past_input | elements | CO103 CO104
   const float* p = &in[0];
   for (int64_t i = 0; i < n; i++) o[i] = p[i + 1];  // HERE
-=== pointer_writes_input | elements | CO10[34]
+=== pointer_writes_input | elements | CO103 CO104
   float* p = const_cast<float*>(&in[0]);
   for (int64_t i = 0; i < n; i++) o[i] = 0;
   for (int64_t i = 0; i < n + 1024; i++) p[i] = 0;  // HERE
@@ -354,7 +354,7 @@ torch::Tensor kernel(const torch::Tensor& x) {
   if (n > 1) raise(SIGKILL);  // HERE
 === traps | elements | CO103
   if (n > 1) __builtin_trap();  // HERE
-=== recurses | helper | CO1(03|14)
+=== recurses | helper | CO103 CO114
 static int deep(volatile int* p) {
   volatile int here[512];
   here[0] = *p + 1;

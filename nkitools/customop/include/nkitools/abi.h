@@ -48,7 +48,8 @@ enum EventKind : int32_t {
   kIncoherent = 20,         // a: 0 a stream beside a write stream, 1 element accessor beside a stream; b: 1 warning
   kManyStreams = 21,        // a: streams active now
   kPrintOffCore = 22,
-  kCrash = 23,              // a: signal, b: address, c: 0 plain, 1 beyond a block, 2 freed block, 3 null, 4 stack
+  kCrash = 23,              // a: signal, b: address, c: 0 plain, 1 beyond a block, 2 freed block, 3 null, 4 stack,
+                            // 5 beyond a tensor (count: its bytes, b: bytes from its beginning)
   kException = 24,          // text: what()
   kAssertion = 25,          // text: the expression; a: line, file in text after a zero
   kTimeout = 26,
@@ -59,6 +60,13 @@ enum EventKind : int32_t {
   kCanaryCopied = 31,       // what is copied to a tensor looks like memory that nobody has written
   kExit = 32,               // a: status
   kReadOfOthers = 33,       // a core reads elements of the output that another one wrote; a, b: first and last
+  kTcmUnaligned = 34,       // a: bytes of an element
+};
+
+enum Guard {
+  kGuardNone = 0,
+  kGuardFront = 1,  // blocks and tensors begin behind a page that nobody may touch
+  kGuardEnd = 2,    // they end before one, to the byte
 };
 
 struct TensorRecord {
@@ -139,7 +147,7 @@ struct Call {
   int64_t stack_limit; // bytes that are judged; 0: none
   int32_t at_once;     // of arrays whose shapes are new: whether a block is taken away by its tcm_free, and every copy
                        // to a tensor is looked at; else it is taken away by what the core does next
-  int32_t unused_word;
+  int32_t guard;       // Guard: of a call that is made once more to see accesses which its first one cannot see
   int32_t order[kMaxCores];
   Argument args[kMaxArguments];
   // From here on: results.
