@@ -43,7 +43,7 @@ class Context:
     symbols: Symbols
     home: Place  # of the kernel, where nothing better is known
     who: str = "kernel"  # the function that ran: kernel or shape function
-    ended: bool = True  # whether a crash has ended what is told of, not a second run between guard pages
+    ended: bool = True  # whether the call ended there; not where only a second run has guard pages
 
     def tensor(self, number: int) -> str:
         """Return the name of a tensor in a sentence."""
