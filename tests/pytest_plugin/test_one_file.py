@@ -80,13 +80,3 @@ def test_one_session_simulates_runs_and_times_all_three(one_file: Any) -> None:
     result.stdout.fnmatch_lines(["SKIPPED*kernel_benchmark measures on hardware (-m hw)*"])
     result.stdout.fnmatch_lines(["*benchmark 'giou': 3 tests*", *(["test_speed?hw-*"] * 3)])
     assert measured(author) == [("giou", "cpp", "neuron"), ("giou", "nki", "neuron"), ("giou", "pallas", "tpu")]
-
-
-@needs_frameworks
-def test_what_a_machine_cannot_run_is_skipped_with_a_reason(one_file: Any) -> None:
-    """On a machine with a GPU the Pallas kernel runs; the others miss their device."""
-    author = one_file(["/dev/nvidia0"], ["plugins"])
-    result = author.run_apart("-m", "hw", "-p", "fake_gpu", *TOLD, test=ONE_FILE)
-    result.assert_outcomes(passed=2, skipped=4, deselected=6)
-    result.stdout.fnmatch_lines(["SKIPPED [[]2] *: no NeuronCore: found no device node /dev/neuron*"])
-    assert measured(author) == [("giou", "pallas", "gpu")]
