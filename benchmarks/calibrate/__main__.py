@@ -27,6 +27,7 @@ from nkitools.chip.generations import generation_of
 from nkitools.issue.plan import Plan
 from nkitools.record.run import Run
 from nkitools.timing.knobs import BY_GENERATION, KNOBS, Knobs, Values, knobs_of
+from nkitools.timing.likeness import likeness
 from nkitools.timing.timeline import timeline_of
 
 HERE = Path(__file__).parent
@@ -43,6 +44,8 @@ _COLUMNS = [
     "left_out_us",
     "counts",
     "variants_of",
+    "overlap",
+    "tile_elements",
     "source",
 ]
 
@@ -87,6 +90,13 @@ def estimate(id: str, run: Run, values: Values | None = None) -> float:
     if id in SINGLE:
         return SINGLE[id][1](timeline, knobs)
     return timeline.span_ns / 1e3 + knobs.launch_us
+
+
+def ranges_of(run: Run) -> dict[str, str]:
+    """Return the columns that say what else a run is like."""
+    chip = generation_of(run.chip)
+    like = likeness(timeline_of(run, chip, knobs_of(chip)), run.all_records, 0.0)
+    return {"overlap": f"{like.overlap:.4g}", "tile_elements": f"{like.tile_elements:.6g}"}
 
 
 def slopes_of(id: str, run: Run, values: Values, start: float, keys: list[str]) -> list[float]:
@@ -162,7 +172,7 @@ def calibrated(published: list[dict[str, str]], sources: Path, folder: Path, *, 
         left_out = estimate(row["id"], run, moved(values, dict(zip(keys, apart, strict=True))))
         exact = estimate(row["id"], run, final)
         latency = float(row["published_us"])
-        table.append({**row, **_estimates(row, log(exact / latency), log(left_out / latency))})
+        table.append({**row, **ranges_of(run), **_estimates(row, log(exact / latency), log(left_out / latency))})
         print(f"{row['id']}: {exact:.4g} us, {left_out:.4g} us without its family", file=sys.stderr, flush=True)
     return table
 

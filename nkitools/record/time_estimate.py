@@ -98,7 +98,10 @@ class Estimate:
 
     def as_plain(self) -> dict[str, Any]:
         """Return the estimate as dictionaries, lists, texts and numbers."""
-        return asdict(self)
+        plain = asdict(self)
+        for each, tensor in zip(plain["traffic"], self.traffic, strict=True):
+            each["loads"] = tensor.loads
+        return plain
 
 
 def offer_estimate(make: Callable[[Any], Estimate]) -> None:

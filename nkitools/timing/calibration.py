@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -12,14 +11,19 @@ from itertools import combinations
 from math import ceil
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from nkitools.chip.generations import Generation
 from nkitools.record.whole_file import write_whole
 from nkitools.timing.knobs import is_calibrated
 
+if TYPE_CHECKING:
+    from nkitools.timing.likeness import Likeness
+
 UNCALIBRATED_FACTOR = 2.0  # how much wider the band of a generation without published latencies is
 OUTSIDE_FACTOR = 1.5  # how much wider it is for each respect in which a kernel is unlike the calibrated ones
 PAIR_FACTOR = 1.1  # how far apart the published latencies of two variants must be for their order to count
+_SLACK = 1.05  # how far beyond the published kernels a kernel still counts as like them
 CALIBRATED_DTYPES = frozenset({"float32", "bfloat16"})  # those of the published kernels
 
 
@@ -38,6 +42,8 @@ class CalibrationRow:
     left_out_us: float  # by a model that was fitted without the row's family
     counts: bool  # whether the row is fitted and counted; others are shown, and show the order of variants
     variants_of: str  # what its source optimised in several steps, with one shape on one chip; '' for a single kernel
+    overlap: float = 0.0  # how many of its instructions are under way at once, on average; 0 where that is not kept
+    tile_elements: float = 0.0  # of the largest operand of an instruction, on average; 0 where that is not kept
 
     @property
     def error(self) -> float:
@@ -103,6 +109,8 @@ def _rows_of(text: str) -> tuple[CalibrationRow, ...]:
             left_out_us=float(row["left_out_us"]),
             counts=row["counts"] == "yes",
             variants_of=row["variants_of"],
+            overlap=float(row.get("overlap") or 0),
+            tile_elements=float(row.get("tile_elements") or 0),
         )
         for row in csv.DictReader(text.splitlines(), delimiter="\t")
     )
@@ -149,15 +157,20 @@ def variant_pairs() -> tuple[VariantPair, ...]:
     )
 
 
-def outside(dtypes: Iterable[str], latency_us: float, cores: int) -> tuple[str, ...]:
+def outside(run: Likeness) -> tuple[str, ...]:
     """Return the respects in which a kernel lies outside the calibration."""
-    published = [row.published_us for row in calibration_rows() if row.counts]
-    others = sorted(each for each in set(dtypes) - CALIBRATED_DTYPES if "float" in each)
+    rows = [row for row in calibration_rows() if row.counts]
+    others = sorted(each for each in run.dtypes - CALIBRATED_DTYPES if "float" in each)
     found = [f"dtypes {', '.join(others)}"] if others else []
-    if cores > 1:
-        found.append(f"{cores} cores")
-    if not min(published) <= latency_us <= max(published):
-        found.append("a latency beyond the published ones")
+    if run.cores > 1:
+        found.append(f"{run.cores} cores")
+    for name, value, published in (
+        ("a latency", run.latency_us, [row.published_us for row in rows]),
+        ("an overlap of instructions", run.overlap, [row.overlap for row in rows]),
+        ("sizes of tiles", run.tile_elements, [row.tile_elements for row in rows]),
+    ):
+        if not min(published) / _SLACK <= value <= max(published) * _SLACK:
+            found.append(f"{name} beyond the published ones")
     return tuple(found)
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from nkitools.chip.generations import Generation, generation_of
-from nkitools.chip.layout import LAYOUTS
 from nkitools.chip.numerics import Array
-from nkitools.record.columns import Columns
 from nkitools.record.time_estimate import EngineUse, Estimate
 from nkitools.timing.advice import advice
 from nkitools.timing.calibration import band, outside, quality
 from nkitools.timing.critical_path import critical_path
 from nkitools.timing.durations import ENGINES, LEFT_OUT
 from nkitools.timing.knobs import is_calibrated, knobs_of
+from nkitools.timing.likeness import likeness
 from nkitools.timing.timeline import Timeline, timeline_of
 from nkitools.timing.traffic import matmul_flops, roofline, traffic
 
 if TYPE_CHECKING:
-    from nkitools.record.record import Record
     from nkitools.record.run import Run
 
 ASSUMED = (
@@ -50,7 +45,7 @@ def estimated(run: Run, *, advises: bool = True) -> tuple[Estimate, Timeline]:
     knobs = knobs_of(generation)
     timeline = timeline_of(run, generation, knobs)
     latency = timeline.span_ns / 1e3 + knobs.launch_us
-    unlike = outside(_dtypes(records), latency, timeline.cores)
+    unlike = outside(likeness(timeline, records, latency))
     lower, upper = band(generation, len(unlike))
     busy = timeline.busy_ns() / 1e3
     flow = traffic(records)
@@ -83,12 +78,6 @@ def _uses(busy: Array, latency: float) -> tuple[EngineUse, ...]:
         for at, name in enumerate(ENGINES)
         if at != LEFT_OUT
     )
-
-
-def _dtypes(records: Sequence[Record]) -> set[str]:
-    """Return the names of the dtypes of all operands."""
-    layouts = {number for record in records for number in np.unique(Columns(record).layouts).tolist()}
-    return {LAYOUTS[number].dtype.name for number in layouts}
 
 
 def _how_good(chip: Generation, unlike: tuple[str, ...]) -> str:

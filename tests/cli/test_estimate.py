@@ -61,6 +61,7 @@ def test_json_has_the_numbers_of_each_chip(file: str) -> None:
     assert (first["is_calibrated"], second["is_calibrated"]) == (False, True)
     assert first["latency_us"] > first["launch_us"] > 0
     assert second["roofline"]["hbm_bytes"] == 2 * 4 * 128 * 4096
+    assert [(each["tensor"], each["loads"]) for each in second["traffic"]] == [("x", 1.0), ("out", 0.0)]
     assert {each["engine"] for each in first["engines"]} == {"tensor", "vector", "scalar", "gpsimd", "sync", "dma"}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from nkitools.chip.generations import GENERATIONS
 from nkitools.timing.calibration import OUTSIDE_FACTOR, band, calibration_rows, outside, quality, variant_pairs
 from nkitools.timing.knobs import KNOBS, Knobs, knobs_of
+from nkitools.timing.likeness import Likeness
 
 
 def test_eight_knobs_are_fitted_two_of_them_by_generation() -> None:
@@ -58,9 +59,23 @@ def test_the_band_holds_eight_of_ten_rows() -> None:
 
 def test_a_kernel_unlike_the_calibrated_ones_has_a_wider_band() -> None:
     """Each respect widens it on both sides by the same factor; integers, float32 and bfloat16 are none."""
-    assert outside({"float32", "bfloat16", "int32", "uint8"}, 100.0, 1) == ()
-    found = outside({"float8_e4m3", "float16", "float32"}, 1e6, 2)
-    assert found == ("dtypes float16, float8_e4m3", "2 cores", "a latency beyond the published ones")
+    known = Likeness(
+        dtypes=frozenset({"float32", "bfloat16", "int32", "uint8"}),
+        cores=1,
+        latency_us=100.0,
+        overlap=2.0,
+        tile_elements=128 * 512,
+    )
+    assert outside(known) == ()
+    unlike = {"dtypes": frozenset({"float8_e4m3", "float16", "float32"}), "cores": 2, "latency_us": 1e6}
+    assert outside(replace(known, **unlike)) == (
+        "dtypes float16, float8_e4m3",
+        "2 cores",
+        "a latency beyond the published ones",
+    )
+    assert outside(replace(known, overlap=100.0)) == ("an overlap of instructions beyond the published ones",)
+    assert outside(replace(known, tile_elements=1e9)) == ("sizes of tiles beyond the published ones",)
+    assert all(row.overlap > 0 and row.tile_elements > 0 for row in calibration_rows())
     trn2 = GENERATIONS["trn2"]
     (lower, upper), (wide_lower, wide_upper) = band(trn2), band(trn2, 2)
     assert wide_lower == pytest.approx(lower / OUTSIDE_FACTOR**2)

@@ -1,0 +1,52 @@
+"""The respects in which a run may be unlike the published kernels that the model is fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nkitools.chip.layout import LAYOUTS
+from nkitools.chip.numerics import Array
+from nkitools.record.columns import Columns
+from nkitools.timing.timeline import Timeline
+
+if TYPE_CHECKING:
+    from nkitools.record.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likeness:
+    """The values of a run in the respects in which the published kernels have a range."""
+
+    dtypes: frozenset[str]  # of all operands
+    cores: int  # of all ranks together
+    latency_us: float  # the estimate
+    overlap: float  # how many instructions are under way at once, on average
+    tile_elements: float  # of the largest operand of an instruction, on average
+
+
+def likeness(timeline: Timeline, records: Sequence[Record], latency_us: float) -> Likeness:
+    """Return the values of a run, by its timeline and records."""
+    columns = [Columns(record) for record in records]
+    names = {LAYOUTS[number].dtype.name for each in columns for number in np.unique(each.layouts).tolist()}
+    largest = np.concatenate([_largest_operands(each) for each in columns])
+    span = timeline.span_ns
+    return Likeness(
+        dtypes=frozenset(names),
+        cores=timeline.cores,
+        latency_us=latency_us,
+        overlap=float(timeline.work.durations.sum()) / span if span else 1.0,
+        tile_elements=float(largest.mean()) if largest.size else 0.0,
+    )
+
+
+def _largest_operands(columns: Columns) -> Array:
+    """Return the elements of the largest operand of each instruction that has operands."""
+    layouts, which = np.unique(columns.layouts, return_inverse=True)
+    elements = np.array([LAYOUTS[number].elements for number in layouts.tolist()], np.int64)[which.reshape(-1)]
+    firsts = columns.first_operands[:-1]
+    has_some = np.diff(columns.first_operands) > 0
+    return np.asarray(np.maximum.reduceat(elements, firsts[has_some])) if has_some.any() else elements[:0]
