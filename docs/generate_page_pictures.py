@@ -83,7 +83,7 @@ def _shots() -> list[Shot]:
     before = Against(right, "yesterday.json", Tolerance())
     halves = [(each.astype(np.float32),) for each in np.split(random.standard_normal((256, 256)), 2)]
     ranks = _watched(shared_sum, *halves, ranks=2)
-    last = flash.instructions[len(flash.instructions) - 1]
+    last = flash.writes[-1]
     stored = f"#line={last.line}&turn=start:{last.loops['start']}&el=9,4"
     back = ("w", *("ArrowDown",) * 4)
     return [
