@@ -125,3 +125,13 @@ def _tolerance(run: Run) -> ExplainedErrors:
 
 
 offer_tolerance(_tolerance)
+
+
+def load_ipython_extension(_shell: object) -> None:
+    """Install the stand-in, as ``%load_ext nkitools`` in a notebook asks for."""
+    install_stand_in()
+
+
+def unload_ipython_extension(_shell: object) -> None:
+    """Remove the stand-in, as ``%unload_ext nkitools`` asks for."""
+    remove_stand_in()

@@ -58,3 +58,18 @@ def test_importing_it_imports_nothing_heavy() -> None:
     package = Path(nkitools.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=package)
     assert done.stdout.split("\n")[:2] == ["[]", "True"]
+
+
+@pytest.mark.process
+def test_a_notebook_loads_and_unloads_the_stand_in() -> None:
+    """As an extension of IPython: `import nki` works from there on, and no longer after it was unloaded."""
+    program = (
+        "import sys, nkitools\n"
+        "nkitools.load_ipython_extension(None)\n"
+        "import nki\n"
+        "nkitools.unload_ipython_extension(None)\n"
+        "print(nki.__name__, 'nki' in sys.modules)"
+    )
+    package = Path(nkitools.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=package)
+    assert done.stdout.split() == ["nki", "False"]
