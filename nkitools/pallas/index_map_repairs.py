@@ -11,7 +11,7 @@ from nkitools.pallas.calls import Call, Operand, array_bytes, call_of, compiling
 from nkitools.pallas.chips import Chip
 from nkitools.pallas.imports import jax_module
 from nkitools.pallas.interpret import interpreted
-from nkitools.pallas.jax_types import Argument, Jaxpr
+from nkitools.pallas.jax_types import Argument
 
 _MOST_CHANGES = 24  # each takes a compilation for the CPU, half a second
 _MOST_POINTS = 1024
@@ -92,7 +92,7 @@ def _closed(closed: Any, **parts: Any) -> Any:
     return closed.replace(jaxpr=closed.jaxpr.replace(**parts))
 
 
-def _with(jaxpr: Jaxpr, call: Call, index: int, index_map: Any) -> Any:
+def _with(jaxpr: Any, call: Call, index: int, index_map: Any) -> Any:
     """Return the jaxpr with another index map in each Pallas call like ``call``, at whatever depth."""
     return jaxpr.replace(eqns=[_changed(equation, call, index, index_map) for equation in jaxpr.eqns])
 

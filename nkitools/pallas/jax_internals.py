@@ -27,6 +27,7 @@ LOWERING = "jax._src.pallas.mosaic.lowering"
 PALLAS_CORE = "jax._src.pallas.core"
 PALLAS_CALL = "jax._src.pallas.pallas_call"
 TPU_INFO = "jax._src.pallas.mosaic.tpu_info"
+CHECKIFY = "jax._src.checkify"
 CALLBACK = "jax._src.callback"
 DEBUGGING = "jax._src.debugging"
 SOURCES = "jax._src.source_info_util"
@@ -48,6 +49,7 @@ class Mark(NamedTuple):
 PRINTS = "device prints"
 GRID_PRINTS = "grid points of device prints"
 WATCH = "watching TPU interpretation"
+CHECKS = "the checks in a kernel"
 KINDS = "the chip of a function's own mesh"
 COPIES = "copies of the values that the interpreter hands to callbacks"
 STATIC = "the source lines of a kernel"
@@ -82,6 +84,7 @@ MARKS = (
     Mark(DEBUGGING, "debug_print_p", (), GRID_PRINTS),
     Mark(DEBUGGING, "merge_callback_args", ("in_tree", "dyn_args", "static_args"), GRID_PRINTS),
     Mark(CALLBACK, "io_callback_impl", ("args", "result_avals", "callback", "sharding", "ordered"), COPIES),
+    Mark(CHECKIFY, "check_p", (), CHECKS),
     Mark(TPU_INFO, "get_device_kind", (), KINDS),
     Mark(TPU_INFO, "get_num_device_cores", (), KINDS),
     Mark(TPU_INFO, "get_tpu_info.cache_clear", (), KINDS),

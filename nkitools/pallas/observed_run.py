@@ -18,6 +18,7 @@ from nkitools.pallas.interpret import interpreted
 from nkitools.pallas.interpreter_events import Watch
 from nkitools.pallas.interpreter_limits import limit, whole_tracebacks
 from nkitools.pallas.jax_types import Argument
+from nkitools.pallas.kernel_checks import reporting_checks
 from nkitools.pallas.lowering import first_sentences, rule_of
 from nkitools.pallas.tpu_interpret import parameters, watching
 from nkitools.pallas.unlike_reference import Returned
@@ -96,7 +97,7 @@ def _run(
     mode = parameters(cores=cores, fill=fill, seed=plan.seed)
     outputs: Any = None
     failure: Exception | None = None
-    with watching(known, adverse, adverse_outside=adverse_outside) as watch:
+    with watching(known, adverse, adverse_outside=adverse_outside) as watch, reporting_checks():
         try:
             with compiling_for(plan.chips[0]), interpreted(mode), launch.listening(prints), whole_tracebacks():
                 outputs = launch.finished(fn, args, kwargs)
