@@ -1,8 +1,8 @@
 """Hints about speed with their prices: what the schedule would save if a line were mended (NK701 to NK708).
 
 Each hint is a change of the work: shorter times, edges that go, another engine. The change is scheduled, and the
-hint is given where the whole run gets shorter by a twentieth or more. The price is an upper bound: a mended kernel
-may meet another limit.
+hint is given where the whole run gets shorter by a twentieth or more. The price is an estimate: a mended kernel may
+meet another limit, or lose other waits with the change.
 """
 
 from __future__ import annotations
