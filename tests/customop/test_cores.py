@@ -40,6 +40,17 @@ torch::Tensor kernel(const torch::Tensor& t_in) {
   return t_out;
 }
 """,
+    "differences": """\
+torch::Tensor kernel(const torch::Tensor& t_in) {
+  torch::Tensor t_out = torch::empty(t_in.sizes(), torch::kFloat);
+  auto from = t_in.accessor<float, 1>();
+  auto to = t_out.accessor<float, 1>();
+  for (int64_t i = 0; i < t_in.numel(); i++) {
+    if (i != 5) to[i] = from[i + 1] - from[i];
+  }
+  return t_out;
+}
+""",
     "copied": """\
 torch::Tensor kernel(const torch::Tensor& t_in) {
   torch::Tensor t_out = torch::empty(t_in.sizes(), torch::kFloat);
@@ -207,6 +218,13 @@ def test_what_was_never_written_through_references_is_found(single: dict[str, Op
     run = single["partly"].run(ones(200))
     assert places(run) == [("CO106", 2)]
     assert "output[97:100], output[197:200] (6) never written" in run.findings[0].message
+
+
+def test_an_element_that_was_stored_is_not_unwritten(single: dict[str, Operator]) -> None:
+    """The last one is computed from an element that there is not, and stored all the same; element 5 is not."""
+    run = single["differences"].run(ones(20))
+    assert places(run) == [("CO104", 6), ("CO106", 2)]
+    assert "output[5] (1) never written" in run.findings[1].message
 
 
 @pytest.mark.parametrize("canary", [0xFF, 0x5A])

@@ -43,6 +43,7 @@ BODIES = {
     "loops": "for (volatile int i = 0;; i = i + 1) { }",
     "sleeps": "sigset_t all; sigfillset(&all); sigprocmask(SIG_SETMASK, &all, nullptr); while (true) keep(&all);",
     "exits": "_exit(3);",
+    "terminated": "kill(getpid(), SIGTERM);",
     "gives_up": "if (t_in.numel() > 1) exit(4);",
     "escapes": r'int own = fork(); if (own == 0) { setsid(); sleep(100); _exit(0); } printf("%d\n", own);',
     "prints": r'printf("n=%d ", 3); printf("m=%.1f\n", 2.5); puts("done"); write(1, "raw\n", 4);',
@@ -124,6 +125,13 @@ def test_a_kernel_that_leaves_is_reported(operators: dict[str, Operator]) -> Non
     assert places(run) == [("CO103", 5)]
     assert "calls _exit(3)" in run.findings[0].message
     assert operators["fine"].run(VALUES).findings == []
+
+
+def test_a_signal_that_is_no_crash_is_called_by_its_name(operators: dict[str, Operator]) -> None:
+    """SIGTERM says nothing of memory, and debug=True would find no line."""
+    (finding,) = operators["terminated"].run(VALUES).findings
+    assert "SIGTERM" in finding.message
+    assert "memory" not in finding.message
 
 
 def test_calls_after_any_of_these_find_everything_as_it_was(operators: dict[str, Operator]) -> None:

@@ -183,14 +183,25 @@ Elements open_elements(TensorImpl* tensor, c10::ScalarType type, size_t dims, bo
   return Elements{tensor, tensor->data, tensor->sizes, tensor->strides, counter, &tensor->streams};
 }
 
+namespace {
+
+// What stands in for an element that does not exist: a NaN of every float type, and not what unwritten memory holds, or
+// a result that was computed from it and stored would count as never written.
+char* lost_element(CoreState& state) {
+  const uint16_t nan = 0x7fc1;
+  for (size_t i = 0; i < sizeof state.lost_element; i += sizeof nan) memcpy(state.lost_element + i, &nan, sizeof nan);
+  return state.lost_element;
+}
+
+}  // namespace
+
 void* element_out_of_bounds(TensorImpl* tensor, int64_t index, int64_t size, int dimension) {
   Told told;
   told.a = index;
   told.b = size;
   told.c = dimension;
   tell(kElementIndex, tensor->role, NKT_SITE, told);
-  memset(core->lost_element, core->call->canary, sizeof core->lost_element);
-  return core->lost_element;
+  return lost_element(*core);
 }
 
 void element_beside_stream(TensorImpl* tensor) { tell_incoherent(*tensor, 1, NKT_SITE); }
@@ -240,8 +251,7 @@ void* next_in_stream(StreamState* stream) {
   (stream->writes ? state.record->stream_writes : state.record->stream_reads)++;
   if (NKT_RARE(!stream->open || stream->next >= stream->tensor->numel)) {
     tell(stream->open ? kStreamPastEnd : kStreamClosed, stream->tensor->role, NKT_SITE, told);
-    memset(state.lost_element, state.call->canary, sizeof state.lost_element);
-    return state.lost_element;
+    return lost_element(state);
   }
   TensorImpl& tensor = *stream->tensor;
   if (stream->writes && tensor.shadow) tensor.shadow[stream->next] |= static_cast<uint8_t>(1u << state.id);
