@@ -176,7 +176,7 @@ def _bisected(run: Run) -> list[str]:
         found = bisection_of_run(run)
     except Exception as error:  # a mistake in the reference must not hide the failure of the test
         return [f"bisect: {type(error).__name__}: {error}"]
-    return [] if found is None or not found.places else [f"bisect: {line.strip()}" for line in found.lines()[:4]]
+    return [] if found is None or not found.places else [f"bisect: {line.strip()}" for line in found.lines()[:6]]
 
 
 def _element(name: str, index: tuple[int, ...], found: _Difference) -> str:

@@ -46,6 +46,7 @@ class ChangedArguments:
         self._scale = target.scale
         self.base = Trace(self._wanted(), keeps_writes=True)
         self.runs = 0
+        self._others: dict[str, Array] = {}  # the arguments with all elements changed
         call.run(self.base)
 
     @property
@@ -136,11 +137,22 @@ class ChangedArguments:
         edges = np.flatnonzero(np.diff(np.concatenate(([False], kept, [False])).astype(np.int8)))
         part = max(1, kept.size // _PARTS)
         for first, last in edges.reshape(-1, 2).tolist():
-            for indices in (range(first, min(first + part, last)), range(last - 1, max(last - part, first) - 1, -1)):
-                for index in indices:
-                    if self._needs_part(name, element, among, axis, index, index + 1):
-                        break
-                    kept[index] = False
+            low, high = first, min(first + part, last)  # the first index that is needed lies between, or at low
+            while high - low > 1:
+                middle = (low + high) // 2
+                if self._needs_part(name, element, among, axis, low, middle):
+                    high = middle
+                else:
+                    low = middle
+            kept[first:low] = False
+            low, high = max(last - part, low), last  # and so does the last one, before high
+            while high - low > 1:
+                middle = (low + high) // 2
+                if self._needs_part(name, element, among, axis, middle, high):
+                    low = middle
+                else:
+                    high = middle
+            kept[high:last] = False
 
     def _needs_part(self, name: str, element: tuple[int, ...], among: Array, axis: int, first: int, last: int) -> bool:
         part, index = np.zeros_like(among), [slice(None)] * among.ndim
@@ -157,11 +169,12 @@ class ChangedArguments:
     def _changed(self, name: str, where: Array) -> Array:
         """Return an argument with some elements changed by about a third, the same at every call."""
         array = self._call.at(self._call.places()[name])
-        rng = np.random.default_rng(where.size)
-        factors, steps = rng.uniform(1.2, 1.5, array.shape), rng.uniform(0.05, 0.1, array.shape)
-        numbers = array.astype(np.float64)
-        changed = np.where(numbers == 0, steps, numbers * factors)
-        found: Array = np.where(where, changed, numbers).astype(array.dtype)
+        if name not in self._others:
+            rng = np.random.default_rng(where.size)
+            factors, steps = rng.uniform(1.2, 1.5, array.shape), rng.uniform(0.05, 0.1, array.shape)
+            numbers = array.astype(np.float64)
+            self._others[name] = np.where(numbers == 0, steps, numbers * factors).astype(array.dtype)
+        found: Array = np.where(where, self._others[name], array)
         return found
 
 

@@ -153,13 +153,18 @@ class Call:
 
     @classmethod
     def of_run(cls, run: Run) -> Call | None:
-        """Return the call of a run; None for ranks, and where its arguments were not kept."""
+        """Return the call of a run; None for ranks, and where its arguments are no longer as they were.
+
+        Large arguments are not copied: a second run shows whether they have changed.
+        """
         again = run.again
         if not isinstance(again, Again) or run.records:
             return None
         given = again.arguments()
         if given is None:
-            return None
+            if isinstance(again(Observer(), run), str):
+                return None
+            given = again.arguments_now()
         found = cls.__new__(cls)
         found.launch = replace(again.launch, chip=run.chip)
         found.args, found.kwargs = given

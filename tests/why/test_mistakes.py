@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nkitools
-from nkitools.why.bisection import bisect
+from nkitools.dialects.modern import isa as nisa
+from nkitools.dialects.modern import language as nl
+from nkitools.record.expected_outputs import Reference
+from nkitools.why.bisection import bisect, bisection_of_run
 from tests import cases
 from tests.why.mistakes import right_kernels
 from tests.why.mistakes.planted import MISTAKES, Mistake
@@ -55,6 +59,28 @@ def test_the_line_is_named(number: int, expects: bool, tmp_path: Path) -> None:
     """The wrong line stands first, but for one mistake."""
     found = named_line(MISTAKES[number], tmp_path, expects=expects)
     assert (found == MISTAKES[number].wrong_line()) == (number != 44)
+
+
+def first_columns(x: Any) -> Any:
+    """Return half of the columns, twice: the second half is lost."""
+    out = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm)
+    half = x.shape[1] // 2
+    for at in range(2):
+        nisa.dma_copy(out[:, at * half : (at + 1) * half], x[:, 0:half])
+    return out
+
+
+def test_large_arguments_are_looked_at_where_they_have_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not copied: a second run shows that they are as they were, and nothing is said once they are not."""
+    monkeypatch.setattr("nkitools.launch.second_run.SMALL", 0)
+    x = np.random.default_rng(9).standard_normal((128, 64)).astype(np.float32)
+    run = nkitools.simulate(first_columns, x)
+    run.reference = Reference(x.copy(), function=lambda each: each)
+    found = bisection_of_run(run)
+    assert found is not None
+    assert found.line == first_columns.__code__.co_firstlineno + 5
+    x[:, :8] += 1
+    assert bisection_of_run(run) is None
 
 
 @pytest.mark.soak
